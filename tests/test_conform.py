@@ -30,7 +30,7 @@ def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     assert loss.verdict == "by nature"
     assert loss.reason == "QUIC acknowledges packets one by one: those above a hole count at once, and end rounds"
     assert loss.first is not None
-    assert "the window is 76 segments in the record and 77 segments here" in loss.first
+    assert "the window is 76 segments in the record and 77 segments in the backend" in loss.first
 
 
 def test_the_command_prints_a_row_per_course_and_place() -> None:
@@ -49,7 +49,7 @@ def test_what_does_not_run_in_a_place_is_said() -> None:
     answer = command("conform", "rcp", "--replay")
     assert answer.returncode == 0, answer.stderr
     assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in answer.stdout
-    assert "'rcp' asks the routers of the path, and the kernel's packets carry no such header" in answer.stdout
+    assert "'rcp' requires router assistance, and the kernel's packets have no such header" in answer.stdout
 
 
 def test_a_name_that_is_none_is_bad_input() -> None:

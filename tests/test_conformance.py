@@ -111,7 +111,7 @@ def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.Monkey
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
         for index, text in enumerate(texts):
             fails = Rule(algorithm=text, rule="undo", holds=False, detail="case 'undo', event 7 at 1 s: because")
-            holds = Rule(algorithm=text, rule="state", holds=True, detail="12 answers")
+            holds = Rule(algorithm=text, rule="state", holds=True, detail="12 checks")
             yield index, Examined(algorithm=text, rules=(fails, holds), ns_per_ack=None)
 
     monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
@@ -129,7 +129,7 @@ def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.Monkey
 
 def test_a_check_that_is_stopped_shows_what_it_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
-        rule = Rule(algorithm=texts[0], rule="undo", holds=True, detail="12 answers")
+        rule = Rule(algorithm=texts[0], rule="undo", holds=True, detail="12 checks")
         yield 0, Examined(algorithm=texts[0], rules=(rule,), ns_per_ack=12.5)
         raise KeyboardInterrupt
 
@@ -146,7 +146,7 @@ def test_csv_is_written_as_algorithms_end(cli: Cli, monkeypatch: pytest.MonkeyPa
 
     def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
         for index in (1, 0, 3):
-            rule = Rule(algorithm=texts[index], rule="undo", holds=True, detail="12 answers")
+            rule = Rule(algorithm=texts[index], rule="undo", holds=True, detail="12 checks")
             yield index, Examined(algorithm=texts[index], rules=(rule,), ns_per_ack=12.5)
             seen.append(out.read_text().splitlines())
         raise KeyboardInterrupt
@@ -281,7 +281,7 @@ def test_a_right_class_keeps_every_rule() -> None:
         (GrowsUnused, "unused-window", "on_ack grows the window although `cwnd_limited` is false"),
         (CopiesNothing, "undo", "the undo of a reduction restores the"),
         (HoldsALock, "no-panic", "copy.deepcopy of the object raised TypeError: cannot pickle '_thread.lock' object"),
-        (Shares, "same-windows", "a second instance, told the same, has"),
+        (Shares, "same-windows", "a second instance with the same events has"),
         (FailsAtOnce, "no-panic", "__init__ raised OSError: no flow today ("),
     ],
 )

@@ -106,16 +106,16 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
     ("bottleneck", "said"),
     [
         ('trace = "no-such"', "dumbbell.bottleneck.trace: 'no-such' cannot be read"),
-        ('trace = { text = "1\\n0\\n" }', "dumbbell.bottleneck.trace.text: text:2: 0 ms come after 1 ms"),
+        ('trace = { text = "1\\n0\\n" }', "dumbbell.bottleneck.trace.text: text:2: 0 ms is less than the previous 1 ms"),
         ('trace = { text = "" }', "text:1: the trace is empty"),
-        ('trace = { text = "x" }', "text:1: a whole number of milliseconds"),
-        ('trace = { text = "0" }', "text:1: every moment is 0 ms"),
-        ('trace = "3g", rate = "1 Mbps"', "dumbbell.bottleneck.trace: stands beside 'rate'"),
+        ('trace = { text = "x" }', "text:1: expected an integer number of milliseconds"),
+        ('trace = { text = "0" }', "text:1: every time is 0 ms"),
+        ('trace = "3g", rate = "1 Mbps"', "dumbbell.bottleneck.trace: conflicts with 'rate'"),
         ('rate = "1 Mbps", repeat = "5 s"', "dumbbell.bottleneck.repeat: there is nothing to repeat"),
         ('schedule = [{ at = "1 s", rate = "1 Mbps" }]', "dumbbell.bottleneck.rate: is missing"),
         (
             'rate = "1 Mbps", schedule = [{ at = "2 s", loss = 0.1 }, { at = "1 s", loss = 0.0 }]',
-            "dumbbell.bottleneck.schedule[1].at: 1 s do not come after the step before",
+            "dumbbell.bottleneck.schedule[1].at: 1 s is not after the previous step",
         ),
         (
             'token_bucket = { rate = "1 Mbps", burst = "100 B" }',

@@ -203,7 +203,7 @@ def test_all_faults_are_told_at_once() -> None:
         ),
         (
             {"flow[5].rtt": "1 ms"},
-            "flow[5]: there are 2 of them\n  hint: they count from 0; 'flow[+]' adds one",
+            "flow[5]: the list has 2 items\n  hint: indices start at 0; 'flow[+]' adds one",
         ),
         (
             {"dumbbell.bottleneck.rat": "1 Mbps"},

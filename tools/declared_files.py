@@ -41,7 +41,7 @@ class Family:
     common: tuple[tuple[str, str, str], ...] = ()
 
 
-_CAPACITY = """How much may wait: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
+_CAPACITY = """Capacity of the queue: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
 ``"0.5 bdp(50 ms)"`` or ``"unlimited"``; each discipline has a default."""
 
 #: The modules that are made: what they begin with, where the declarations are, and their families.
@@ -49,29 +49,29 @@ MODULES = {
     "queues": (
         "Queues and their disciplines, one class each.",
         "crates/network/src/aqm/",
-        (Family(("queue",), "Queue", "What waits for a line.", "queue", (("capacity", "str", _CAPACITY),)),),
+        (Family(("queue",), "Queue", "A queue of a link.", "queue", (("capacity", "str", _CAPACITY),)),),
     ),
     "losses": (
         "Loss models of a wire, one class each.",
         "crates/network/src/loss/",
-        (Family(("loss",), "Loss", "What a wire loses.", "loss"),),
+        (Family(("loss",), "Loss", "A loss model of a wire.", "loss"),),
     ),
     "routers": (
-        "What a router does for schemes that ask it, one class each: the ``agents`` of a link.",
+        "Router agents, one class each: the ``agents`` of a link.",
         "crates/network/src/router_assist/",
-        (Family(("agent",), "Agent", "The router's half of a scheme.", "agents"),),
+        (Family(("agent",), "Agent", "A router agent.", "agents"),),
     ),
     "workloads": (
-        "What flows send, and the distributions that sizes and times are drawn from, one class each.",
+        "Workloads of flows, and distributions of sizes and times, one class each.",
         "crates/traffic/src/",
         (
             Family(
                 ("size_distribution", "time_distribution"),
                 "Distribution",
-                'What a size or a time is drawn from: ``size=LogNormal(median="12 kB", sigma=1.4)``.',
+                'The distribution of a size or a time: ``size=LogNormal(median="12 kB", sigma=1.4)``.',
                 "distribution",
             ),
-            Family(("workload",), "Workload", "What a flow sends, and when.", "workload"),
+            Family(("workload",), "Workload", "The workload of a flow.", "workload"),
         ),
     ),
 }
@@ -112,7 +112,7 @@ def _default(field: dict[str, Any]) -> str:
 def _table(declared: dict[str, Any], tag: str | None = None) -> list[str]:
     lines = ["| field | canonical | accepts | default | meaning |", "|---|---|---|---|---|"]
     if tag is not None:
-        lines.append(f"| `{tag}` | `{tag}` | this word | | chooses this table |")
+        lines.append(f"| `{tag}` | `{tag}` | this value | | selects this table |")
     for field in declared["fields"]:
         cells = (
             f"`{field['name']}`",
@@ -135,7 +135,7 @@ def fields() -> str:
     for name, choice in sorted(declared["choices"].items()):
         for word in choice["order"]:
             table = choice["tables"][word]
-            usual = " (where none is named)" if word == choice["default"] else ""
+            usual = " (the default)" if word == choice["default"] else ""
             lines += [f'### `{name}`: `{choice["tag"]} = "{word}"`{usual}', "", table["doc"], ""]
             lines += [*_table(table, choice["tag"]), ""]
     return "\n".join(lines)

@@ -122,7 +122,7 @@ class Link(Table):
     jitter: Jitter | None = None
     duplicate: float | None = None
     agents: Sequence[str | Agent] | None = None
-    """What its router does for schemes that ask it: ``["rcp", Abc(eta=0.95)]``."""
+    """Router agents of the link: ``["rcp", Abc(eta=0.95)]``."""
     medium: str | None = None
     """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
     mcs: int | None = None

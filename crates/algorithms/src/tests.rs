@@ -1,5 +1,5 @@
 use super::*;
-use cwndlab_conformance::{check_sized, Size};
+use cwndlab_conformance::{check_sized, BatterySize};
 use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
 use cwndlab_control::{Ack, BeforeReduction, Kind};
 use cwndlab_units::maths::pow;
@@ -280,7 +280,7 @@ fn mean_windows_follow_the_response_functions() {
 }
 
 /// The reports of the `texts` that fail the conformance battery, which runs on four threads.
-fn failures(texts: &[String], size: &Size) -> Vec<String> {
+fn failures(texts: &[String], size: &BatterySize) -> Vec<String> {
     let catalogue = catalogue();
     let next = AtomicUsize::new(0);
     let check = || {
@@ -305,7 +305,7 @@ fn failures(texts: &[String], size: &Size) -> Vec<String> {
 /// that before it. A model-based algorithm keeps its model of the path (Linux, `bbr_undo_cwnd`).
 #[test]
 fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
-    for text in cwndlab_conformance::texts(&catalogue()) {
+    for text in cwndlab_conformance::algorithm_texts(&catalogue()) {
         let algorithm = catalogue().parse(&text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
         let mut flow = algorithm.build(&path(10));
         flow.on_window(&established(Duration::from_millis(100), None));
@@ -327,14 +327,14 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
 /// and all slow starts with Reno and CUBIC. `cwndlab check` runs it in full size.
 #[test]
 fn every_algorithm_passes_the_conformance_battery() {
-    let failures = failures(&cwndlab_conformance::texts(&catalogue()), &Size::SMALL);
+    let failures = failures(&cwndlab_conformance::algorithm_texts(&catalogue()), &BatterySize::SMALL);
     assert!(failures.is_empty(), "{} algorithms fail:\n{}", failures.len(), failures.join("\n"));
 }
 
 /// A smaller battery on all permitted combinations of congestion avoidance and slow start.
 #[test]
 fn every_combination_with_a_slow_start_passes_a_small_conformance_battery() {
-    let small = Size { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
+    let small = BatterySize { long_acks: 500, wide_segments: 2_000, acks: 40, streams: 1, events: 200, timed: (16, 1) };
     let failures = failures(&all_texts(), &small);
     assert!(failures.is_empty(), "{} combinations fail:\n{}", failures.len(), failures.join("\n"));
 }

@@ -1,16 +1,16 @@
-//! The canonical form: every default filled in, every quantity a number in its base unit, whose unit ends the name.
+//! The canonical form: explicit defaults, and quantities as numbers in base units, with the unit as suffix of the name.
 //!
-//! It follows from the declarations and the document alone, so that renaming or rearranging code changes nothing. Units:
-//! `_ns` nanoseconds, `_bps` bits per second, `_bytes` bytes. A field that is neither given nor has a default is left out.
-//! A field that may be a quantity or something else has the unit in its name where it is a quantity: `start_jitter_ns`
-//! beside `start_jitter`.
+//! It depends only on the declarations and the document, so that renaming or moving code does not change it. Units:
+//! `_ns` nanoseconds, `_bps` bits per second, `_bytes` bytes. A field without value and default is omitted.
+//! A field that accepts a quantity or another value has the suffix only for a quantity: `start_jitter_ns` and
+//! `start_jitter`.
 
 use cwndlab_units::{parse_bytes, parse_duration, parse_rate};
 use serde_json::{Map, Value};
 
 use crate::field::{Kind, Table};
 
-/// The canonical form of a table. `value` has been read without faults.
+/// The canonical form of a table, for a `value` that was read without faults.
 #[must_use]
 pub fn table(declared: &Table, value: &Value) -> Value {
     let mut form = Map::new();
@@ -24,7 +24,7 @@ pub fn table(declared: &Table, value: &Value) -> Value {
     Value::Object(form)
 }
 
-/// What ends the name of a field of this kind in the canonical form.
+/// The suffix of the names of fields of this kind in the canonical form; empty for values without unit.
 #[must_use]
 pub fn suffix(kind: &Kind) -> &'static str {
     match kind {
@@ -36,7 +36,7 @@ pub fn suffix(kind: &Kind) -> &'static str {
     }
 }
 
-/// A quantity and the unit that ends its name; nothing for other values, such as the rate `"none"`.
+/// A quantity in its base unit with the suffix of its name; `None` for other values, such as the rate `"none"`.
 fn quantity(kind: &Kind, value: &Value) -> Option<(&'static str, Value)> {
     if let Kind::Either(kinds) = kind {
         return kinds.iter().find_map(|one| quantity(one, value));
@@ -85,17 +85,17 @@ fn either(kinds: &[Kind], value: &Value) -> Value {
     kind.map_or_else(|| value.clone(), |kind| plain(kind, value))
 }
 
-/// A value that is no quantity may be of this kind.
+/// Whether a value that is not a quantity may be of this kind.
 fn fits(kind: &Kind, value: &Value) -> bool {
     match kind {
         Kind::Flag => value.is_boolean(),
-        Kind::Whole(..) => value.is_u64(),
+        Kind::Integer(..) => value.is_u64(),
         Kind::Number(..) | Kind::Probability => value.is_number(),
         Kind::Words(words) => value.as_str().is_some_and(|text| words.iter().any(|(word, _)| *word == text)),
         Kind::Text | Kind::Lines => value.is_string(),
         Kind::Table(_) | Kind::Keyed(_) | Kind::Values => value.is_object(),
         Kind::Choice(choice) => value.is_object() || choice.shorthand && value.is_string(),
-        Kind::Names | Kind::Wholes | Kind::Tables(_) => value.is_array(),
+        Kind::Names | Kind::Integers | Kind::Tables(_) => value.is_array(),
         Kind::List(inner) => value.is_array() || fits(inner, value),
         Kind::Either(kinds) => kinds.iter().any(|kind| fits(kind, value)),
         Kind::Custom(_) => true,

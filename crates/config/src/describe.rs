@@ -1,11 +1,11 @@
-//! All declarations as data: for documentation, and for classes in other languages.
+//! All declarations as data, for the documentation and for classes in other languages.
 
 use serde_json::{json, Map, Value};
 
 use crate::canonical::suffix;
 use crate::field::{Choice, Field, Kind, Table, WhenAbsent};
 
-/// Every table and choice that this table reaches, by name.
+/// All tables and choices that are reachable from a table, by name.
 #[must_use]
 pub fn all(declared: &'static Table) -> Value {
     let (mut tables, mut choices) = (Map::new(), Map::new());
@@ -13,7 +13,7 @@ pub fn all(declared: &'static Table) -> Value {
     json!({ "tables": tables, "choices": choices })
 }
 
-/// Names of all fields that this table reaches.
+/// Names of all fields that are reachable from a table.
 #[must_use]
 pub fn field_names(declared: &'static Table) -> Vec<String> {
     let all = all(declared);
@@ -91,7 +91,7 @@ fn field(field: &Field) -> Value {
 fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "flag".into(),
-        Kind::Whole(..) => "whole number".into(),
+        Kind::Integer(..) => "integer".into(),
         Kind::Number(..) => "number".into(),
         Kind::Probability => "probability".into(),
         Kind::Duration => "time".into(),
@@ -100,7 +100,7 @@ fn kind_name(kind: &Kind) -> String {
         Kind::Text | Kind::Lines => "text".into(),
         Kind::Words(_) => "word".into(),
         Kind::Names => "list of names".into(),
-        Kind::Wholes => "list of whole numbers".into(),
+        Kind::Integers => "list of integers".into(),
         Kind::Table(inner) => format!("table {}", inner.name),
         Kind::Tables(inner) => format!("list of tables {}", inner.name),
         Kind::List(inner) => format!("list of {}", kind_name(inner)),
@@ -112,13 +112,13 @@ fn kind_name(kind: &Kind) -> String {
     }
 }
 
-/// What a field may be, for people.
+/// The accepted values of a field, for the documentation.
 #[must_use]
 pub fn accepts(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".into(),
-        Kind::Whole(low, u64::MAX) => format!("a whole number from {low}"),
-        Kind::Whole(low, high) => format!("a whole number from {low} to {high}"),
+        Kind::Integer(low, u64::MAX) => format!("an integer from {low}"),
+        Kind::Integer(low, high) => format!("an integer from {low} to {high}"),
         Kind::Number(low, high) if *high == f64::MAX => format!("a number above {low}"),
         Kind::Number(low, high) => format!("a number above {low} and up to {high}"),
         Kind::Probability => "a probability from 0 to 1".into(),
@@ -136,13 +136,13 @@ pub fn accepts(kind: &Kind) -> String {
 fn python(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "bool".into(),
-        Kind::Whole(..) => "int".into(),
+        Kind::Integer(..) => "int".into(),
         Kind::Number(..) | Kind::Probability => "float".into(),
         Kind::Words(words) => {
             format!("Literal[{}]", words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", "))
         }
         Kind::Names => "Sequence[str]".into(),
-        Kind::Wholes => "Sequence[int]".into(),
+        Kind::Integers => "Sequence[int]".into(),
         Kind::Either(kinds) => {
             let mut types: Vec<String> = kinds.iter().map(python).collect();
             types.dedup();

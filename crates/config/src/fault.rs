@@ -1,15 +1,15 @@
-//! What is wrong with a document: where, what, and what would do.
+//! Faults of a document: path, message and hint.
 
 use std::fmt;
 
 /// A fault in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The field, as `flow[1].rtt`; empty for the document as a whole.
+    /// Path of the field, such as `flow[1].rtt`; empty for the whole document.
     pub path: String,
-    /// What is wrong.
+    /// Message.
     pub what: String,
-    /// What would do; may be empty.
+    /// A remedy; may be empty.
     pub hint: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The text with its control characters written as escapes, so that a terminal shows them and does not obey them.
+/// Escapes the control characters of a text except line feeds, so that a terminal does not interpret them.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -42,18 +42,18 @@ pub fn printable(text: &str) -> String {
 }
 
 impl Fault {
-    /// A fault whose texts may quote the document.
+    /// A fault; control characters of the texts, which may quote the document, are escaped.
     pub fn new(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { path: printable(&path.into()), what: printable(&what.into()), hint: printable(&hint.into()) }
     }
 }
 
-/// All faults found so far.
+/// A list of faults.
 #[derive(Debug, Default)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&mut self, path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) {
         self.0.push(Fault::new(path, what, hint));
     }

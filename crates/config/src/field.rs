@@ -1,124 +1,124 @@
-//! Declarations: a field, a table of fields, a choice between tables.
+//! Declarations of fields, tables of fields, and choices between tables.
 
 use serde_json::Value;
 
-/// A word that a field may be, and what it means.
+/// A text value of an enumerated field, and its meaning.
 pub type Word = (&'static str, &'static str);
 
-/// What a field holds.
+/// The kind of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// True or false.
+    /// A Boolean.
     Flag,
-    /// A whole number within these bounds, both included.
-    Whole(u64, u64),
-    /// A number above the first bound, up to and with the second one.
+    /// An integer within these bounds, inclusive.
+    Integer(u64, u64),
+    /// A number above the first bound and at most the second bound.
     Number(f64, f64),
     /// A number from 0 to 1.
     Probability,
-    /// A time, written with its unit.
+    /// A time with unit.
     Duration,
-    /// A rate above zero, written with its unit.
+    /// A rate above zero, with unit.
     Rate,
-    /// A rate, or an outage, which is a rate of zero.
+    /// A rate with unit; zero is an outage.
     RateOrOutage,
-    /// A size in bytes, written with its unit.
+    /// A size in bytes, with unit.
     Bytes,
     /// One line of text.
     Text,
-    /// Text of several lines.
+    /// Several lines of text.
     Lines,
-    /// One of these words.
+    /// One of these texts.
     Words(&'static [Word]),
     /// A list of names.
     Names,
-    /// A list of whole numbers.
-    Wholes,
+    /// A list of integers.
+    Integers,
     /// A table.
     Table(&'static Table),
     /// A list of tables that TOML writes as `[[name]]`.
     Tables(&'static Table),
-    /// A list of such values; one value alone counts as a list of one.
+    /// A list of values of this kind; a single value is a list of length one.
     List(&'static Self),
-    /// A table with a word that tells which one it is.
+    /// One of several tables, selected by a field.
     Choice(&'static Choice),
-    /// One of these kinds, whichever fits.
+    /// Any of these kinds.
     Either(&'static [Self]),
     /// Tables by name.
     Keyed(&'static Table),
     /// Plain values by name.
     Values,
-    /// A form of its own.
+    /// A custom kind.
     Custom(&'static Custom),
 }
 
-/// A form that no other kind covers.
+/// A kind that no other variant covers.
 #[derive(Debug)]
 pub struct Custom {
-    /// What it is, in a few words, with an example.
+    /// Accepted values, with an example.
     pub accepts: &'static str,
-    /// Its JSON Schema.
+    /// JSON Schema.
     pub schema: fn() -> Value,
-    /// A valid value in canonical form.
+    /// Converts a valid value to its canonical form.
     pub canonical: fn(&Value) -> Value,
-    /// Its type in Python.
+    /// Type in Python.
     pub python: &'static str,
 }
 
 /// A value in a declaration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
-    /// A text, a word, or a quantity with its unit.
+    /// A text, or a quantity with its unit.
     Text(&'static str),
-    /// A whole number.
-    Whole(u64),
+    /// An integer.
+    Integer(u64),
     /// A number.
     Number(f64),
-    /// True or false.
+    /// A Boolean.
     Flag(bool),
 }
 
 impl Literal {
-    /// As a document has it.
+    /// The value in a document.
     #[must_use]
     pub fn value(self) -> Value {
         match self {
             Self::Text(text) => Value::from(text),
-            Self::Whole(number) => Value::from(number),
+            Self::Integer(number) => Value::from(number),
             Self::Number(number) => Value::from(number),
             Self::Flag(flag) => Value::from(flag),
         }
     }
 }
 
-/// What holds where a document says nothing.
+/// The meaning of an absent field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WhenAbsent {
-    /// The field must be given; the example stands in the fault.
+    /// The field is required; the fault contains this example.
     Required(&'static str),
-    /// Nothing, or something derived: what its absence means, in a few words.
+    /// No default; the text describes the meaning of the absence.
     Absent(&'static str),
-    /// This value.
+    /// A default.
     Is(Literal),
 }
 
 /// A field of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it holds.
+    /// Kind of the value.
     pub kind: Kind,
-    /// What holds where it is not given.
+    /// Default, or the meaning of an absent field.
     pub default: WhenAbsent,
-    /// Zero is a fault.
+    /// The value must be above zero.
     pub positive: bool,
-    /// What it means: a phrase without a full stop.
+    /// Description, a phrase without a full stop.
     pub doc: &'static str,
 }
 
 impl Field {
-    /// A field of any kind that may be left out.
+    /// An optional field of any kind.
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self { name, kind, default: WhenAbsent::Absent(""), positive: false, doc }
@@ -152,49 +152,49 @@ impl Field {
         Self::with(name, Kind::Probability, Literal::Number(default), doc)
     }
 
-    /// A whole number from `low` to `high` with this default.
+    /// An integer from `low` to `high` with this default.
     #[must_use]
-    pub const fn whole(name: &'static str, (low, high): (u64, u64), default: u64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Whole(low, high), Literal::Whole(default), doc)
+    pub const fn integer(name: &'static str, (low, high): (u64, u64), default: u64, doc: &'static str) -> Self {
+        Self::with(name, Kind::Integer(low, high), Literal::Integer(default), doc)
     }
 
-    /// True or false with this default.
+    /// A Boolean with this default.
     #[must_use]
     pub const fn flag(name: &'static str, default: bool, doc: &'static str) -> Self {
         Self::with(name, Kind::Flag, Literal::Flag(default), doc)
     }
 
-    /// One of `words`, by default this one.
+    /// One of `words`, with this default.
     #[must_use]
     pub const fn word(name: &'static str, words: &'static [Word], default: &'static str, doc: &'static str) -> Self {
         Self::with(name, Kind::Words(words), Literal::Text(default), doc)
     }
 
-    /// The same, which must be given; `example` stands in the fault.
+    /// Makes the field required; the fault of a missing field contains `example`.
     #[must_use]
     pub const fn required(self, example: &'static str) -> Self {
         Self { default: WhenAbsent::Required(example), ..self }
     }
 
-    /// The same, which may be left out; `meaning` says what then holds.
+    /// Makes the field optional; `meaning` describes its absence.
     #[must_use]
     pub const fn absent(self, meaning: &'static str) -> Self {
         Self { default: WhenAbsent::Absent(meaning), ..self }
     }
 
-    /// The same with this default.
+    /// Sets the default.
     #[must_use]
     pub const fn or(self, default: Literal) -> Self {
         Self { default: WhenAbsent::Is(default), ..self }
     }
 
-    /// The same, which may not be zero.
+    /// Rejects zero.
     #[must_use]
     pub const fn above_zero(self) -> Self {
         Self { positive: true, ..self }
     }
 
-    /// Its value in a document where nothing is given, if it has a default.
+    /// The default; `None` for a field without one.
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
         match self.default {
@@ -207,30 +207,30 @@ impl Field {
 /// A table of fields.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name: of a choice, the word that chooses it.
+    /// Name; in a choice, the value of the tag that selects the table.
     pub name: &'static str,
-    /// What it is: one or more sentences with the source.
+    /// Description, one or more sentences with the source.
     pub doc: &'static str,
-    /// Its fields, in groups that tables may share.
+    /// Fields, in groups that tables may share.
     pub groups: &'static [&'static [Field]],
-    /// The name of its class in Python, where one is made of it.
+    /// Name of the generated Python class, if any.
     pub python: Option<&'static str>,
 }
 
 impl Table {
-    /// A table of these groups of fields.
+    /// A table with these groups of fields.
     #[must_use]
     pub const fn new(name: &'static str, doc: &'static str, groups: &'static [&'static [Field]]) -> Self {
         Self { name, doc, groups, python: None }
     }
 
-    /// The same with a class of this name in Python.
+    /// Sets the name of the generated Python class.
     #[must_use]
     pub const fn class(self, python: &'static str) -> Self {
         Self { python: Some(python), ..self }
     }
 
-    /// Its fields, in order.
+    /// All fields, in order.
     pub fn fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.groups.iter().flat_map(|group| group.iter())
     }
@@ -242,25 +242,25 @@ impl Table {
     }
 }
 
-/// A choice between tables by a word in the field `tag`.
+/// A choice between tables by the value of the field `tag`.
 #[derive(Debug)]
 pub struct Choice {
-    /// What is chosen, such as `queue`.
+    /// Name of the choice, such as `queue`.
     pub name: &'static str,
-    /// The field that has the word.
+    /// Name of the field that selects the table.
     pub tag: &'static str,
-    /// The word where none is given; without it the tag is required.
+    /// Default of the tag; `None`: the tag is required.
     pub default: Option<&'static str>,
-    /// Stands in the fault of a missing tag.
+    /// Example for the fault of a missing tag.
     pub example: &'static str,
-    /// A bare text names the table, with all its defaults.
+    /// A plain text selects the table with all defaults.
     pub shorthand: bool,
     /// The tables.
     pub tables: fn() -> Vec<&'static Table>,
 }
 
 impl Choice {
-    /// The table that a value chooses: by its tag, as a bare text, or by default; nothing where there is none.
+    /// The table that a value selects: by its tag, as a plain text, or by default; `None` if there is no such table.
     #[must_use]
     pub fn of(&self, value: &Value) -> Option<&'static Table> {
         let word = match value {

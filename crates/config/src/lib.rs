@@ -1,5 +1,5 @@
-//! Declarations of configuration tables, and what derives from them: reading with faults, the canonical form, JSON Schema,
-//! and a description for documentation and for other languages.
+//! Declarations of configuration tables, from which the following derive: reading with faults, the canonical form, JSON
+//! Schema, and a description for the documentation and for other languages.
 //!
 //! A table is declared once, as a list of [`Field`]s with kind, unit, default, range and meaning:
 //!
@@ -8,8 +8,8 @@
 //! use cwndlab_units::Duration;
 //!
 //! static CODEL: Table = Table::new("codel", "Controlled delay (RFC 8289).", &[&[
-//!     Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
-//!     Field::flag("ecn", false, "marks ECN-capable packets and drops none of them"),
+//!     Field::duration("target", "5 ms", "sojourn time below which no packet is dropped").above_zero(),
+//!     Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
 //! ]]);
 //!
 //! let document = serde_json::json!({ "target": "7 ms" });
@@ -21,9 +21,9 @@
 //! ```
 //!
 //! - [`field`]: fields, tables, and choices between tables;
-//! - [`fault`]: what is wrong with a document, and where;
-//! - [`reader`]: takes declared fields out of a document;
-//! - [`canonical`]: the form that is hashed;
+//! - [`fault`]: faults of a document;
+//! - [`reader`]: reading of declared fields;
+//! - [`canonical`]: the canonical form, which is hashed;
 //! - [`schema`]: JSON Schema;
 //! - [`describe`]: all declarations as data;
 //! - [`registry!`]: a list of plug-ins, each one file with its declaration.

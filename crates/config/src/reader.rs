@@ -1,4 +1,4 @@
-//! Takes declared fields out of a document and collects every fault, with its path as TOML writes it.
+//! Reads declared fields from a document and collects all faults, with their paths in the notation of TOML.
 
 use cwndlab_units::spelling::nearest;
 use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, ParseError, Rate};
@@ -7,32 +7,36 @@ use serde_json::{Map, Value};
 use crate::fault::{Fault, Faults};
 use crate::field::{Choice, Field, Kind, Literal, Table, WhenAbsent};
 
-/// The longest time of a document. 255 such delays one after another, behind an outage without end (2⁶⁰ ns), still fit
-/// the clock of 64 bits.
-const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+/// Maximum of a time in a document. The sum of 255 such delays and a permanent outage (2⁶⁰ ns) fits in the clock of 64
+/// bits.
+const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 
-/// A table of a document, its declaration, and where it stands.
+/// A table of a document with its declaration and path.
 ///
-/// Methods panic where they are asked for a field that the declaration does not list, or lists with another kind: a fault
-/// of the program, not of the document. A field that is not given has its declared default; a faulty one has nothing.
+/// Methods return the declared default of an absent field, and `None` for a faulty field, whose fault is added to
+/// `faults`.
+///
+/// # Panics
+/// Methods panic for a field that the declaration does not contain or declares with another kind, which is an error of
+/// the program.
 #[derive(Debug)]
 pub struct Reader<'a> {
     map: &'a Map<String, Value>,
     declared: &'static Table,
-    /// The field that chose this table, if one did.
+    /// The field that selected this table, if any.
     tag: Option<&'static str>,
-    /// Its path.
+    /// Path of the table.
     pub path: String,
 }
 
-/// What a table without any field reads from.
-static NOTHING: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+/// A table without fields.
+static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
 
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",
-        Value::Number(_) => "a bare number",
+        Value::Number(_) => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "a table",
@@ -40,7 +44,7 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `value` as this table; fields that the table does not have are faults.
+    /// Reads `value` as this table; unknown fields are faults.
     pub fn new(
         value: &'a Value,
         path: impl Into<String>,
@@ -58,7 +62,7 @@ impl<'a> Reader<'a> {
         faults: &mut Faults,
     ) -> Option<Self> {
         let Value::Object(map) = value else {
-            faults.add(path, format!("a table is wanted, this is {}", kind_of(value)), "write '{ … }'");
+            faults.add(path, format!("expected a table, got {}", kind_of(value)), "write '{ … }'");
             return None;
         };
         let table = Self { map, declared, tag, path };
@@ -78,11 +82,11 @@ impl<'a> Reader<'a> {
         Some(table)
     }
 
-    /// Reads `value` as the table that it chooses.
+    /// Reads `value` as the table that it selects.
     pub fn choose(value: &'a Value, path: impl Into<String>, choice: &Choice, faults: &mut Faults) -> Option<Self> {
         let path = path.into();
         if choice.shorthand && value.is_string() && choice.of(value).is_some() {
-            return Some(Self { map: &NOTHING, declared: choice.of(value)?, tag: Some(choice.tag), path });
+            return Some(Self { map: &EMPTY, declared: choice.of(value)?, tag: Some(choice.tag), path });
         }
         if !value.is_object() {
             if choice.shorthand && value.is_string() {
@@ -94,7 +98,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            faults.add(path, format!("a table is wanted, this is {}", kind_of(value)), "write '{ … }'");
+            faults.add(path, format!("expected a table, got {}", kind_of(value)), "write '{ … }'");
             return None;
         }
         if let Some(declared) = choice.of(value) {
@@ -106,7 +110,7 @@ impl<'a> Reader<'a> {
             Some(Value::String(word)) => {
                 wrong_word(&place, word, (choice.tables)().iter().map(|one| one.name), faults);
             }
-            Some(other) => faults.add(place, format!("a text is wanted, this is {}", kind_of(other)), ""),
+            Some(other) => faults.add(place, format!("expected a text, got {}", kind_of(other)), ""),
         }
         None
     }
@@ -135,20 +139,20 @@ impl<'a> Reader<'a> {
         self.declared.field(key).unwrap_or_else(|| panic!("'{}' declares no field '{key}'", self.declared.name))
     }
 
-    /// The field as it stands; nothing where it is not given.
+    /// The value of the field in the document; `None` if it is absent.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         let _ = self.field(key);
         self.map.get(key)
     }
 
-    /// The field is given.
+    /// Whether the document has the field.
     #[must_use]
     pub fn gives(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
-    /// The field as it stands; a fault where it is required and not given.
+    /// The value of the field in the document; an absent required field is a fault.
     pub fn given(&self, key: &str, faults: &mut Faults) -> Option<&'a Value> {
         let value = self.map.get(key);
         if let (None, WhenAbsent::Required(example)) = (value, self.field(key).default) {
@@ -166,7 +170,7 @@ impl<'a> Reader<'a> {
         } else {
             String::new()
         };
-        faults.add(self.at(key), format!("a text is wanted, this is {}", kind_of(value)), hint);
+        faults.add(self.at(key), format!("expected a text, got {}", kind_of(value)), hint);
         None
     }
 
@@ -205,7 +209,7 @@ impl<'a> Reader<'a> {
     /// A time of up to a year.
     pub fn duration(&self, key: &str, faults: &mut Faults) -> Option<Duration> {
         let time = self.quantity(key, parse_duration, faults)?;
-        if time > LONGEST {
+        if time > MAX_DURATION {
             faults.add(self.at(key), format!("{time} is more than a year"), "a simulation's clock counts nanoseconds");
             return None;
         }
@@ -224,14 +228,14 @@ impl<'a> Reader<'a> {
             faults.add(
                 self.at(key),
                 "the rate is zero",
-                "a link without rate carries nothing; write \"none\" for one that serialises in no time",
+                "a link with rate zero carries no packets; write \"none\" for one that serialises in no time",
             );
             return None;
         }
         Some(rate)
     }
 
-    /// A word or name: one line.
+    /// One line of text.
     pub fn string(&self, key: &str, faults: &mut Faults) -> Option<String> {
         let Some(value) = self.given(key, faults) else {
             return match self.field(key).default {
@@ -253,10 +257,12 @@ impl<'a> Reader<'a> {
         self.text(key, value, faults)
     }
 
-    /// One of the declared words.
+    /// One of the declared texts.
     pub fn word(&self, key: &str, faults: &mut Faults) -> Option<&'static str> {
         let field = self.field(key);
-        let Kind::Words(words) = field.kind else { panic!("'{key}' of '{}' is no word", self.declared.name) };
+        let Kind::Words(words) = field.kind else {
+            panic!("'{key}' of '{}' is not an enumeration", self.declared.name)
+        };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
                 WhenAbsent::Is(Literal::Text(text)) => Some(text),
@@ -264,14 +270,14 @@ impl<'a> Reader<'a> {
             };
         };
         let text = self.text(key, value, faults)?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
-        if found.is_none() {
+        let word = words.iter().find(|(word, _)| *word == text).map(|(word, _)| *word);
+        if word.is_none() {
             wrong_word(&self.at(key), text, words.iter().map(|(word, _)| *word), faults);
         }
-        found
+        word
     }
 
-    /// The declared words of a field with their values, in the declaration's order.
+    /// The value in `values` of one of the declared texts.
     pub fn word_of<T: Copy>(&self, key: &str, values: &[(&'static str, T)], faults: &mut Faults) -> Option<T> {
         let word = self.word(key, faults)?;
         let found = values.iter().find(|(one, _)| *one == word).map(|(_, value)| *value);
@@ -281,7 +287,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// True or false.
+    /// A Boolean.
     pub fn flag(&self, key: &str, faults: &mut Faults) -> Option<bool> {
         let Some(value) = self.given(key, faults) else {
             return match self.field(key).default {
@@ -290,26 +296,26 @@ impl<'a> Reader<'a> {
             };
         };
         if value.as_bool().is_none() {
-            faults.add(self.at(key), format!("true or false is wanted, this is {}", kind_of(value)), "");
+            faults.add(self.at(key), format!("expected true or false, got {}", kind_of(value)), "");
         }
         value.as_bool()
     }
 
-    /// A whole number within the declared bounds.
-    pub fn whole(&self, key: &str, faults: &mut Faults) -> Option<u64> {
+    /// An integer within the declared bounds.
+    pub fn integer(&self, key: &str, faults: &mut Faults) -> Option<u64> {
         let field = self.field(key);
-        let Kind::Whole(low, high) = field.kind else {
-            panic!("'{key}' of '{}' is no whole number", self.declared.name)
+        let Kind::Integer(low, high) = field.kind else {
+            panic!("'{key}' of '{}' is not an integer", self.declared.name)
         };
         let Some(value) = self.given(key, faults) else {
             return match field.default {
-                WhenAbsent::Is(Literal::Whole(number)) => Some(number),
+                WhenAbsent::Is(Literal::Integer(number)) => Some(number),
                 _ => None,
             };
         };
         let found = value.as_u64().filter(|number| (low..=high).contains(number));
         if found.is_none() {
-            faults.add(self.at(key), format!("a whole number from {low} to {high} is wanted, this is {value}"), "");
+            faults.add(self.at(key), format!("expected an integer from {low} to {high}, got {value}"), "");
         }
         found
     }
@@ -318,7 +324,7 @@ impl<'a> Reader<'a> {
     pub fn number(&self, key: &str, faults: &mut Faults) -> Option<f64> {
         let field = self.field(key);
         let (low, high) =
-            bounds(&field.kind).unwrap_or_else(|| panic!("'{key}' of '{}' is no number", self.declared.name));
+            bounds(&field.kind).unwrap_or_else(|| panic!("'{key}' of '{}' is not a number", self.declared.name));
         let default = match field.default {
             WhenAbsent::Is(Literal::Number(number)) => Some(number),
             _ => None,
@@ -326,9 +332,9 @@ impl<'a> Reader<'a> {
         let Some(value) = self.given(key, faults) else { return default };
         let found = value.as_f64().filter(|number| *number > low && *number <= high);
         if found.is_none() {
-            let most = if high == f64::MAX { String::new() } else { format!(" and up to {high}") };
+            let upper = if high == f64::MAX { String::new() } else { format!(" and up to {high}") };
             let hint = default.map_or_else(String::new, |number| format!("write {number}"));
-            faults.add(self.at(key), format!("a number above {low}{most} is wanted, this is {value}"), hint);
+            faults.add(self.at(key), format!("expected a number above {low}{upper}, got {value}"), hint);
         }
         found
     }
@@ -343,12 +349,12 @@ impl<'a> Reader<'a> {
         };
         let found = value.as_f64().filter(|number| (0.0..=1.0).contains(number));
         if found.is_none() {
-            faults.add(self.at(key), format!("a probability from 0 to 1 is wanted, this is {value}"), "");
+            faults.add(self.at(key), format!("expected a probability from 0 to 1, got {value}"), "");
         }
         found
     }
 
-    /// The items of a list, each with its path; a lone table counts as a list of one, and so does a lone text.
+    /// The items of a list with their paths; a single table is a list of length one.
     pub fn items(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
         match self.given(key, faults) {
             None => Vec::new(),
@@ -357,31 +363,31 @@ impl<'a> Reader<'a> {
             }
             Some(item @ Value::Object(_)) => vec![(self.at(key), item)],
             Some(other) => {
-                faults.add(self.at(key), format!("a list is wanted, this is {}", kind_of(other)), "");
+                faults.add(self.at(key), format!("expected a list, got {}", kind_of(other)), "");
                 Vec::new()
             }
         }
     }
 
-    /// The items of a list that TOML writes as `[[key]]`.
+    /// The items of a list of tables, `[[key]]` in TOML.
     pub fn tables(&self, key: &str, faults: &mut Faults) -> Vec<(String, &'a Value)> {
         if let Some(Value::Object(_)) = self.get(key) {
-            faults.add(self.at(key), "a list of tables is wanted, this is one table", format!("write '[[{key}]]'"));
+            faults.add(self.at(key), "expected a list of tables, got one table", format!("write '[[{key}]]'"));
             return Vec::new();
         }
         self.items(key, faults)
     }
 
-    /// A list as it stands.
+    /// A list of values.
     pub fn list(&self, key: &str, faults: &mut Faults) -> Option<&'a Vec<Value>> {
         let value = self.given(key, faults)?;
         if !value.is_array() {
-            faults.add(self.at(key), format!("a list is wanted, this is {}", kind_of(value)), "");
+            faults.add(self.at(key), format!("expected a list, got {}", kind_of(value)), "");
         }
         value.as_array()
     }
 
-    /// Names in a list.
+    /// A list of names.
     pub fn names(&self, key: &str, faults: &mut Faults) -> Option<Vec<String>> {
         self.get(key)?;
         let mut names = Vec::new();
@@ -391,22 +397,22 @@ impl<'a> Reader<'a> {
                     faults.add(path, format!("'{name}' has a control character"), "names are printed on terminals");
                 }
                 Value::String(name) => names.push(name.clone()),
-                other => faults.add(path, format!("a name is wanted, this is {}", kind_of(other)), ""),
+                other => faults.add(path, format!("expected a name, got {}", kind_of(other)), ""),
             }
         }
         Some(names)
     }
 
-    /// The table in this field, if one is given.
+    /// The table in this field, if any.
     pub fn table(&self, key: &str, faults: &mut Faults) -> Option<Self> {
         let Kind::Table(declared) = self.field(key).kind else {
-            panic!("'{key}' of '{}' is no table", self.declared.name)
+            panic!("'{key}' of '{}' is not a table", self.declared.name)
         };
         Self::new(self.given(key, faults)?, self.at(key), declared, faults)
     }
 }
 
-/// The bounds of a number: above the first, up to and with the second.
+/// The bounds of a number: exclusive minimum, inclusive maximum.
 fn bounds(kind: &Kind) -> Option<(f64, f64)> {
     match kind {
         Kind::Number(low, high) => Some((*low, *high)),
@@ -419,11 +425,11 @@ fn declared<T>(table: &Table, field: &Field, parsed: Result<T, ParseError>) -> T
     parsed.unwrap_or_else(|fault| panic!("the default of '{}' in '{}': {}", field.name, table.name, fault.what))
 }
 
-/// Adds the fault of a word that is not among those known.
+/// Adds the fault of a text that is not among the valid ones.
 pub fn wrong_word<'w>(path: &str, text: &str, words: impl Iterator<Item = &'w str> + Clone, faults: &mut Faults) {
     let hint = match nearest(text, words.clone()) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("one of {}", words.collect::<Vec<_>>().join(", ")),
     };
-    faults.0.push(Fault::new(path, format!("'{text}' is not known here"), hint));
+    faults.0.push(Fault::new(path, format!("'{text}' is not a valid value"), hint));
 }

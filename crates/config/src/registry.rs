@@ -1,9 +1,9 @@
 //! Lists of plug-ins.
 
-/// What every list of plug-ins has: their modules, their tables, one configuration type for all of them, and its reading.
+/// Defines a list of plug-ins: their modules, their tables, an enumeration of their configurations, and its reader.
 ///
-/// Each module has a `SPEC` (a [`Table`](crate::Table)) and a `Config` with a function `read` of table and faults. The list's own
-/// macro adds what its plug-ins do.
+/// Each module has a `SPEC` (a [`Table`](crate::Table)) and a `Config` with a function `read` of table and faults. The
+/// macro of each list adds the functions of its plug-ins.
 ///
 /// ```ignore
 /// registry! {
@@ -20,7 +20,7 @@ macro_rules! registry {
     ) => {
         $(pub mod $module;)*
 
-        /// Every entry, in the order of documentation.
+        /// The declarations, in the order of the documentation.
         pub static SPECS: &[&$crate::Table] = &[$(&$module::SPEC),*];
 
         $(#[$attribute])*
@@ -29,7 +29,7 @@ macro_rules! registry {
         }
 
         impl $config {
-            /// Reads the fields of the entry that the table chose.
+            /// Reads the fields of the selected plug-in.
             pub fn read(table: &$crate::Reader<'_>, faults: &mut $crate::Faults) -> Option<Self> {
                 $(if table.declared().name == $module::SPEC.name {
                     return $module::Config::read(table, faults).map(Self::$name);

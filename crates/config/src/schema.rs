@@ -1,6 +1,7 @@
-//! JSON Schema (draft 2020-12) of declared tables, by which editors complete and check files.
+//! JSON Schema (draft 2020-12) of declared tables, for completion and checks in editors.
 //!
-//! It accepts whatever the reader accepts; rules between fields (such as "a peak is at least the rate") are the reader's.
+//! The schema accepts all documents that the reader accepts. Only the reader checks rules between fields, such as "the
+//! peak rate is at least the rate".
 
 use cwndlab_units::{rate_units, size_units, time_units};
 use serde_json::{json, Map, Value};
@@ -10,7 +11,7 @@ use crate::field::{Choice, Field, Kind, Table, WhenAbsent};
 /// The dialect of the schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A schema for files that hold this table. Tables that occur more than once are not repeated: they stand in `$defs`.
+/// The schema of files that contain this table. Nested tables are definitions in `$defs`.
 #[must_use]
 pub fn document(title: &str, declared: &Table) -> Value {
     let mut definitions = Map::new();
@@ -54,14 +55,14 @@ fn field(field: &Field, definitions: &mut Map<String, Value>) -> Value {
     schema
 }
 
-/// A reference to a definition, made when it is first needed.
+/// A reference to a definition, which is created on first use.
 fn defined(
     name: String,
     definitions: &mut Map<String, Value>,
     make: impl FnOnce(&mut Map<String, Value>) -> Value,
 ) -> Value {
     if !definitions.contains_key(&name) {
-        // The name is taken first: a table may hold itself.
+        // The name is inserted first, since a table may contain itself.
         definitions.insert(name.clone(), Value::Null);
         let schema = make(definitions);
         definitions.insert(name.clone(), schema);
@@ -77,7 +78,7 @@ fn quantity(units: impl Iterator<Item = &'static str>, example: &str) -> Value {
 fn kind(declared: &Kind, definitions: &mut Map<String, Value>) -> Value {
     match declared {
         Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
         Kind::Number(low, high) if *high == f64::MAX => json!({ "type": "number", "exclusiveMinimum": low }),
         Kind::Number(low, high) => json!({ "type": "number", "exclusiveMinimum": low, "maximum": high }),
         Kind::Probability => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
@@ -90,7 +91,7 @@ fn kind(declared: &Kind, definitions: &mut Map<String, Value>) -> Value {
             "oneOf": words.iter().map(|(word, doc)| json!({ "const": word, "description": doc })).collect::<Vec<_>>(),
         }),
         Kind::Names => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Wholes => json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } }),
+        Kind::Integers => json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } }),
         Kind::Table(inner) => reference(inner, definitions),
         Kind::Tables(inner) => json!({ "type": "array", "items": reference(inner, definitions) }),
         Kind::List(inner) => {

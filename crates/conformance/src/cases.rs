@@ -1,19 +1,19 @@
-//! The cases: paths and scripts, each with what it is meant to bring out.
+//! The cases: paths and scripted event sequences, each for a situation in which algorithms may fail.
 
 use cwndlab_control::{Cause, Change, Need, Path};
 use cwndlab_units::{Bytes, Time};
 
-use crate::harness::{Going, Harness, Maker, Tally};
+use crate::battery_size::BatterySize;
+use crate::harness::{CaseResult, Findings, Harness, Maker};
 use crate::model_flow::ModelFlow;
 use crate::path_model::{PathModel, MS, S};
 use crate::script::Script;
-use crate::size::Size;
 use crate::traits::Traits;
 
-/// Payload of a segment on the cases: Ethernet without options.
+/// MSS of the cases: Ethernet without TCP options, bytes.
 pub const MSS: u64 = 1460;
 
-/// The flow's beginning: ten segments, as RFC 6928.
+/// The path of a new flow.
 pub(crate) fn path(traits: &Traits, segments: u64, ssthresh: Option<u64>) -> Path {
     Path {
         mss: Bytes(MSS),
@@ -25,43 +25,43 @@ pub(crate) fn path(traits: &Traits, segments: u64, ssthresh: Option<u64>) -> Pat
     }
 }
 
-/// What every path has for whoever needs it: routers that answer.
-pub(crate) fn answering(traits: &Traits, model: PathModel) -> PathModel {
-    let asked = traits.needs.iter().any(|need| matches!(need, Need::Agent(_)));
-    PathModel { feedback: if asked { model.feedback.or(Some(80)) } else { None }, ..model }
+/// Adds router feedback to a path if the algorithm requires it.
+pub(crate) fn with_feedback(traits: &Traits, model: PathModel) -> PathModel {
+    let required = traits.needs.iter().any(|need| matches!(need, Need::Agent(_)));
+    PathModel { feedback: if required { model.feedback.or(Some(80)) } else { None }, ..model }
 }
 
-/// All of them in turn.
-pub(crate) fn run(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
-    for (name, model) in roads(size) {
-        let model = answering(traits, model);
-        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), tally) {
+/// Runs all cases.
+pub(crate) fn run(traits: &Traits, make: Maker<'_>, size: &BatterySize, findings: &mut Findings<'_>) {
+    for (name, model) in path_cases(size) {
+        let model = with_feedback(traits, model);
+        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), findings) {
             let _ = run_flow(model, &mut harness);
         }
     }
-    long(traits, make, size, tally);
-    wide(traits, make, size, tally);
-    blackout(traits, make, size, tally);
+    long_flow(traits, make, size, findings);
+    large_windows(traits, make, size, findings);
+    outages(traits, make, size, findings);
     for (name, script) in SCRIPTS {
-        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), tally) {
+        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), findings) {
             let _ = script(&mut harness, size);
         }
     }
 }
 
-fn run_flow(model: PathModel, harness: &mut Harness<'_, '_>) -> Going {
+fn run_flow(model: PathModel, harness: &mut Harness<'_, '_>) -> CaseResult {
     ModelFlow::begin(model, harness, 1)?.run()
 }
 
-/// Paths that differ from [`PathModel::default`] by what they are named after.
-fn roads(size: &Size) -> Vec<(&'static str, PathModel)> {
+/// The paths, named after their difference from [`PathModel::default`].
+fn path_cases(size: &BatterySize) -> Vec<(&'static str, PathModel)> {
     let model = || PathModel { acks: size.acks, ..PathModel::default() };
     vec![
-        // Overflow, recovery, avoidance: the life of a flow.
+        // Overflow, recovery, congestion avoidance.
         ("bottleneck", model()),
         // Many reductions, small windows.
         ("small buffer", PathModel { buffer: 12_000, ..model() }),
-        // Every second segment is acknowledged (RFC 9293, section 3.8.6.3).
+        // An ACK for every second segment (RFC 9293, section 3.8.6.3).
         ("delayed ACKs", PathModel { unit: 2, ..model() }),
         // Receive offload: one ACK for 64 kB.
         ("stretch ACKs", PathModel { unit: 44, rate: 1_000_000_000, buffer: 6_250_000, ..model() }),
@@ -69,7 +69,7 @@ fn roads(size: &Size) -> Vec<(&'static str, PathModel)> {
         ("one-byte ACKs", PathModel { split: MSS, acks: 4 * size.acks, ..model() }),
         ("RTT of 0.1 ms", PathModel { rtt: MS / 10, rate: 10_000_000_000, buffer: 250_000, ..model() }),
         ("RTT of 10 s", PathModel { rtt: 10 * S, rate: 10_000_000, buffer: 2_000_000, ..model() }),
-        // Karn's rule: every ACK might be of the original or of what was resent.
+        // Karn's algorithm: no RTT samples, as if all ACKs were ambiguous.
         ("no RTT after the handshake", PathModel { samples: false, ..model() }),
         ("no RTT at all", PathModel { samples: false, handshake: false, ..model() }),
         ("path of another RTT", PathModel { shifts: vec![(10 * S, 200 * MS), (30 * S, 5 * MS)], ..model() }),
@@ -93,8 +93,8 @@ fn roads(size: &Size) -> Vec<(&'static str, PathModel)> {
     ]
 }
 
-/// Counters that run over, sums that drift, increments that nobody bounds: 10⁷ ACKs in full size.
-fn long(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
+/// A long flow, 10⁷ ACKs at full size: overflowing counters, accumulating rounding errors, unbounded increments.
+fn long_flow(traits: &Traits, make: Maker<'_>, size: &BatterySize, findings: &mut Findings<'_>) {
     let model = PathModel {
         rate: 1_000_000_000,
         rtt: 20 * MS,
@@ -103,14 +103,14 @@ fn long(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
         acks: size.long_acks,
         ..PathModel::default()
     };
-    if let Some(mut harness) = Harness::new("long", make, &path(traits, 10, None), tally) {
-        harness.look_every = 64;
-        let _ = run_flow(answering(traits, model), &mut harness);
+    if let Some(mut harness) = Harness::new("long", make, &path(traits, 10, None), findings) {
+        harness.state_interval = 64;
+        let _ = run_flow(with_feedback(traits, model), &mut harness);
     }
 }
 
-/// Windows of 10⁶ segments in full size: in slow start, and in avoidance from the first ACK on.
-fn wide(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
+/// Large windows, 10⁶ segments at full size: in slow start, and in congestion avoidance from the first ACK on.
+fn large_windows(traits: &Traits, make: Maker<'_>, size: &BatterySize, findings: &mut Findings<'_>) {
     let bdp = size.wide_segments * MSS;
     for (name, ssthresh) in [("wide, slow start", None), ("wide, avoidance", Some(size.wide_segments))] {
         let model = PathModel {
@@ -121,20 +121,20 @@ fn wide(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
             acks: 6 * size.wide_segments / 44,
             ..PathModel::default()
         };
-        if let Some(mut harness) = Harness::new(name, make, &path(traits, size.wide_segments, ssthresh), tally) {
-            let _ = run_flow(answering(traits, model), &mut harness);
+        if let Some(mut harness) = Harness::new(name, make, &path(traits, size.wide_segments, ssthresh), findings) {
+            let _ = run_flow(with_feedback(traits, model), &mut harness);
         }
     }
 }
 
-/// Loss of everything, timeouts in a row; then packets arrive again, and the window comes back.
-fn blackout(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>) {
+/// Outages with consecutive timeouts; afterwards the window must grow again.
+fn outages(traits: &Traits, make: Maker<'_>, size: &BatterySize, findings: &mut Findings<'_>) {
     for (name, outages) in [
         ("blackout of a minute", vec![(5 * S, 65 * S)]),
         ("blackout from the first packet on", vec![(0, 40 * S)]),
         ("two blackouts", vec![(2 * S, 10 * S), (11 * S, 200 * S)]),
     ] {
-        // A hundred round trips after the last timeout, which is at most two minutes late.
+        // A hundred round trips after the last timeout, which occurs at most two minutes after the outage.
         let end = outages.last().map_or(0, |(_, to)| *to) + 120 * S + 100 * 100 * MS;
         let model = PathModel {
             outages,
@@ -144,31 +144,31 @@ fn blackout(traits: &Traits, make: Maker<'_>, size: &Size, tally: &mut Tally<'_>
             buffer: 25_000,
             ..PathModel::default()
         };
-        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), tally) {
-            if run_flow(answering(traits, model), &mut harness).is_ok() {
-                harness.expect_back(Time(end), &format!("the end of '{name}'"));
+        if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), findings) {
+            if run_flow(with_feedback(traits, model), &mut harness).is_ok() {
+                harness.expect_recovered(Time(end), &format!("the end of '{name}'"));
             }
         }
     }
 }
 
-/// A case that is told by hand.
-type Course = fn(&mut Harness<'_, '_>, &Size) -> Going;
+/// A case with a scripted event sequence.
+type ScriptedCase = fn(&mut Harness<'_, '_>, &BatterySize) -> CaseResult;
 
-const SCRIPTS: [(&str, Course); 5] = [
-    ("standing time", standing),
+const SCRIPTS: [(&str, ScriptedCase); 5] = [
+    ("simultaneous events", simultaneous_events),
     ("undo", undo),
-    ("timeouts by hand", timeouts),
-    ("imposed windows", imposed),
-    ("nothing acknowledged", nothing),
+    ("scripted timeouts", timeouts),
+    ("imposed windows", imposed_windows),
+    ("unproductive ACKs", unproductive_acks),
 ];
 
-/// Many events at one instant: rates over no time, rounds without length.
-fn standing(harness: &mut Harness<'_, '_>, size: &Size) -> Going {
+/// Many events at the same time: intervals and rounds of zero duration.
+fn simultaneous_events(harness: &mut Harness<'_, '_>, size: &BatterySize) -> CaseResult {
     let mut script = Script::begin(harness)?;
     let mss = script.harness.mss().0;
     for number in 1..=size.acks {
-        let mut ack = script.make(mss);
+        let mut ack = script.next_ack(mss);
         if number % 3 == 0 {
             ack.delivery_rate = None;
         }
@@ -185,10 +185,10 @@ fn standing(harness: &mut Harness<'_, '_>, size: &Size) -> Going {
     Ok(())
 }
 
-/// An undo after every kind of congestion, at once and after ACKs, once and twice.
-fn undo(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
+/// An undo after every kind of congestion event: immediately, after ACKs, and repeated.
+fn undo(harness: &mut Harness<'_, '_>, _: &BatterySize) -> CaseResult {
     let mut script = Script::begin(harness)?;
-    script.undo()?; // before anything happened
+    script.undo()?; // before any reduction
     script.acks(100)?;
     for between in [0, 1, 40] {
         for (cause, restart, repeats) in [
@@ -208,7 +208,7 @@ fn undo(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
             script.acks(60)?;
         }
     }
-    // Two reductions, one of them taken back; the same one taken back twice.
+    // Two reductions, one undo; a second undo of the same reduction.
     script.congestion(Cause::Loss, false, false)?;
     script.congestion(Cause::Timeout, true, false)?;
     script.undo()?;
@@ -216,8 +216,8 @@ fn undo(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
     script.acks(60)
 }
 
-/// Timeouts in a row with a window that is full, empty, or of one segment.
-fn timeouts(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
+/// Consecutive timeouts with a full window, no data in flight, or one segment.
+fn timeouts(harness: &mut Harness<'_, '_>, _: &BatterySize) -> CaseResult {
     let mut script = Script::begin(harness)?;
     for flight in [0, 1, 2, 10, 1_000] {
         script.acks(50)?;
@@ -231,8 +231,8 @@ fn timeouts(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
     Ok(())
 }
 
-/// Windows that the transport imposes, down to one segment.
-fn imposed(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
+/// Windows imposed by the transport, down to one segment.
+fn imposed_windows(harness: &mut Harness<'_, '_>, _: &BatterySize) -> CaseResult {
     let mut script = Script::begin(harness)?;
     for divisor in [1, 2, 10, 1_000_000] {
         for change in [Change::Idle, Change::Recovered] {
@@ -249,14 +249,14 @@ fn imposed(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
     script.acks(80)
 }
 
-/// ACKs that acknowledge nothing new, or whose window is not used, or while a loss is repaired.
-fn nothing(harness: &mut Harness<'_, '_>, _: &Size) -> Going {
+/// ACKs without new data, with an unused window, or in a recovery.
+fn unproductive_acks(harness: &mut Harness<'_, '_>, _: &BatterySize) -> CaseResult {
     let mut script = Script::begin(harness)?;
     for round in 0..6 {
         script.acks(50)?;
         for number in 0..100 {
             script.now += MS;
-            let mut ack = script.make(if number % 4 == 0 { 0 } else { MSS });
+            let mut ack = script.next_ack(if number % 4 == 0 { 0 } else { MSS });
             (ack.cwnd_limited, ack.recovering) = [(true, true), (false, false), (false, true)][round % 3];
             ack.app_limited = !ack.cwnd_limited;
             script.harness.ack(&ack)?;

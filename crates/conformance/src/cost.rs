@@ -1,6 +1,6 @@
-//! What an ACK costs: a stream of the small path, told again to fresh instances against the host's clock.
+//! The CPU cost per ACK: recorded events of the path model are replayed to new instances and timed by the host's clock.
 //!
-//! A figure for a report: it differs from machine to machine and from moment to moment, and decides nothing.
+//! The value is informative. It depends on the machine and its load, and no rule uses it.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
@@ -8,31 +8,32 @@ use std::time::Instant;
 
 use cwndlab_control::{CongestionControl, Path};
 
-use crate::cases::{answering, path};
+use crate::cases::{path, with_feedback};
 use crate::event_log::RecordedEvent;
-use crate::harness::{Harness, Tally};
+use crate::harness::{Findings, Harness};
 use crate::model_flow::ModelFlow;
-use crate::panics::{guarded, Quiet};
+use crate::panics::{catch_panic, SilencedPanics};
 use crate::path_model::{PathModel, MS};
 use crate::traits::Traits;
 
-/// Events that are told in one go: few enough for the second-level cache, many enough for the clock.
+/// Number of events between two readings of the clock: small enough for the L2 cache, large enough for the clock's
+/// resolution.
 const CHUNK: usize = 512;
 
-/// Nanoseconds per ACK, its `on_ack`, `cwnd` and `pacing_rate` by dynamic calls, at best of `times`, over `acks` ACKs of
-/// 100 Mbit/s, 50 ms and a queue of one bandwidth-delay product; `None` where it panics.
+/// Nanoseconds per ACK for `on_ack`, `cwnd` and `pacing_rate` by dynamic dispatch, the minimum of `times` repetitions,
+/// over `acks` ACKs of a path of 100 Mbit/s, 50 ms and a queue of one bandwidth-delay product; `None` after a panic.
 #[must_use]
-#[allow(clippy::disallowed_methods, reason = "the host's time is what is measured; no answer depends on it")]
+#[allow(clippy::disallowed_methods, reason = "the host's time is measured; no result depends on it")]
 pub fn ns_per_ack(
     traits: &Traits,
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
     acks: usize,
     times: u32,
 ) -> Option<f64> {
-    let _quiet = Quiet::new();
+    let _silenced = SilencedPanics::new();
     let begin = path(traits, 10, None);
     let event_log = record(traits, make, &begin, acks)?;
-    let told = event_log.iter().filter(|told| matches!(told, RecordedEvent::Ack(_))).count();
+    let recorded = event_log.iter().filter(|event| matches!(event, RecordedEvent::Ack(_))).count();
     let pass = || {
         let mut flow = make(&begin);
         let mut hot = Vec::with_capacity(CHUNK);
@@ -51,15 +52,16 @@ pub fn ns_per_ack(
             }
             spent += start.elapsed().as_nanos();
         }
-        spent as f64 / told.max(1) as f64
+        spent as f64 / recorded.max(1) as f64
     };
     let mut best = f64::INFINITY;
     for _ in 0..times.max(1) {
-        best = best.min(guarded(pass).ok()?);
+        best = best.min(catch_panic(pass).ok()?);
     }
     Some(best)
 }
 
+/// Records the events of an algorithm on the path model.
 fn record(
     traits: &Traits,
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
@@ -69,9 +71,9 @@ fn record(
     let model =
         PathModel { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..PathModel::default() };
     let never = AtomicBool::new(false);
-    let mut tally = Tally::new(traits, &never);
-    let mut harness = Harness::new("cost", make, begin, &mut tally)?;
+    let mut findings = Findings::new(traits, &never);
+    let mut harness = Harness::new("cost", make, begin, &mut findings)?;
     harness.event_log = Some(Vec::with_capacity(acks + acks / 16));
-    ModelFlow::begin(answering(traits, model), &mut harness, 1).and_then(|mut flow| flow.run()).ok()?;
+    ModelFlow::begin(with_feedback(traits, model), &mut harness, 1).and_then(|mut flow| flow.run()).ok()?;
     harness.event_log.take()
 }

@@ -1,4 +1,4 @@
-//! Descriptions of events for the reports: which event broke a rule.
+//! Descriptions of events in reports.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::event::Event;
 
-/// A window or a flight in segments.
+/// Formats a number of bytes in segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> String {
     let (whole, rest) = (bytes.0 / mss.0, bytes.0 % mss.0);
     if rest == 0 {
@@ -16,7 +16,7 @@ pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> String {
     format!("{:.4}", bytes.0 as f64 / mss.0 as f64)
 }
 
-/// A point of the simulated clock.
+/// Formats a simulated time.
 pub(crate) fn instant(now: Time) -> String {
     format!("{:.6} s", now.as_secs())
 }
@@ -25,10 +25,10 @@ fn span(span: Duration) -> String {
     format!("{:.3} ms", span.as_millis())
 }
 
-/// The event.
+/// Describes an event.
 pub(crate) fn event(event: &Event<'_>) -> String {
     match event {
-        Event::Made(path) => {
+        Event::Created(path) => {
             let start = path.initial_ssthresh.map_or("none".to_owned(), |bytes| segments(bytes, path.mss));
             format!("a new flow (window {}, ssthresh {start})", segments(path.initial_cwnd, path.mss))
         }
@@ -70,7 +70,7 @@ fn ack(ack: &Ack) -> String {
     text
 }
 
-/// A congestion event.
+/// Describes a congestion event.
 pub(crate) fn congestion(event: &Congestion) -> String {
     let cause = match event.cause {
         Cause::Loss if event.restart => "a loss that restarts slow start",
@@ -86,7 +86,7 @@ fn window(window: &Window, mss: Bytes) -> String {
     let to = segments(window.cwnd, mss);
     match window.change {
         Change::Undo => "the last reduction is undone".to_owned(),
-        Change::Idle => format!("after {:.3} s of idleness the window restarts at {to}", window.idle.as_secs()),
+        Change::Idle => format!("after an idle time of {:.3} s the window restarts at {to}", window.idle.as_secs()),
         Change::Recovered => format!("recovery ended with a window of {to}"),
         Change::Established => {
             format!("the handshake is done (RTT {})", window.rtt.map_or("none".to_owned(), span))

@@ -1,13 +1,13 @@
-//! The events of a case: what an algorithm is told, and when.
+//! The events of a case.
 
 use cwndlab_control::{Ack, Congestion, Path, Sent, Window};
 use cwndlab_units::{Bytes, Time};
 
-/// What an algorithm was told.
+/// An event that is reported to an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// It was made.
-    Made(&'a Path),
+    /// Creation of the algorithm.
+    Created(&'a Path),
     /// `on_ack`.
     Ack(&'a Ack),
     /// `on_congestion`.
@@ -19,11 +19,11 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// When.
+    /// Time of the event.
     #[must_use]
     pub fn now(&self) -> Time {
         match self {
-            Self::Made(_) => Time::ZERO,
+            Self::Created(_) => Time::ZERO,
             Self::Ack(ack) => ack.now,
             Self::Congestion(event) => event.now,
             Self::Window(window, _) => window.now,

@@ -1,10 +1,10 @@
-//! The events of a case, recorded to be reported again.
+//! Recorded events of a case, for a replay.
 
 use cwndlab_control::{Ack, Congestion, Window};
 
 use crate::event::Event;
 
-/// An event as it is kept.
+/// A recorded event.
 #[derive(Clone, Debug)]
 pub(crate) enum RecordedEvent {
     Ack(Ack),
@@ -13,13 +13,13 @@ pub(crate) enum RecordedEvent {
 }
 
 impl RecordedEvent {
-    /// What is kept of an event; segments that leave are not.
+    /// The record of an event; `None` for events that are not recorded.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
         match event {
             Event::Ack(ack) => Some(Self::Ack((*ack).clone())),
             Event::Congestion(event) => Some(Self::Congestion((*event).clone())),
             Event::Window(window, _) => Some(Self::Window(**window)),
-            Event::Made(_) | Event::Sent(_) => None,
+            Event::Created(_) | Event::Sent(_) => None,
         }
     }
 }

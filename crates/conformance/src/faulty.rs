@@ -1,7 +1,7 @@
-//! Wrong algorithms, kept on purpose: Reno with one fault each, and the rules that find it.
+//! Faulty algorithms: Reno with one fault each, and the rules that detect it.
 //!
-//! Whoever wonders what a rule wants reads the fault it finds. [`without_fault`] is the same Reno without a fault and passes
-//! everything.
+//! The faults are examples of violations of the rules. [`without_fault`] is the same Reno without a fault; it satisfies
+//! all rules.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,17 +10,17 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident => $rules:expr;)*) => {
-        /// What may be wrong.
+        /// A fault of the algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Fault {
             $($(#[$doc])* $name,)*
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The rules that it breaks, and no other.
+            /// The violated rules; all others hold.
             #[must_use]
             pub fn breaks(self) -> &'static [&'static str] {
                 match self {
@@ -32,69 +32,72 @@ macro_rules! faults {
 }
 
 faults! {
-    /// A timeout leaves half a segment.
+    /// The window after a timeout is half a segment.
     BelowOneSegment => ["one-segment"];
-    /// It divides zero by zero before there is an RTT, and the window is NaN from then on.
+    /// A division of zero by zero before the first RTT sample makes the window NaN.
     NotANumber => ["one-segment", "state"];
-    /// An increment that grows with the power of the RTT, without a bound: `2^(RTT / 25 ms)`, as a careless Hybla.
+    /// An unbounded increment that is exponential in the RTT, `2^(RTT / 25 ms)`, as a faulty Hybla.
     GrowsWithoutBound => ["bounded"];
-    /// It does not look at `cwnd_limited`.
+    /// `cwnd_limited` is ignored.
     GrowsUnused => ["unused-window"];
-    /// It does not look at `recovering`.
+    /// `recovering` is ignored.
     GrowsInRecovery => ["recovery"];
-    /// A counter that all flows of the process share.
+    /// All flows of the process share a counter.
     SharesACounter => ["same-windows"];
-    /// A loss adds a segment.
+    /// A loss increases the window by a segment.
     RaisesOnLoss => ["congestion", "backs-off"];
-    /// A loss changes nothing.
+    /// A loss does not change the window.
     IgnoresLoss => ["backs-off"];
-    /// A timeout halves the window, as if it were a loss.
+    /// A timeout halves the window as a loss does.
     IgnoresRestart => ["restart"];
-    /// It takes the report of an undo for another loss.
+    /// An undo is treated as another loss.
     HalvesAtAnUndo => ["undo"];
-    /// It doubles what the transport restored.
+    /// The window that the transport restored is doubled.
     UndoesTwice => ["undo"];
-    /// It keeps its window after an hour of silence.
+    /// The window is not reduced after an idle hour.
     IgnoresIdle => ["imposed"];
-    /// It waits, after a timeout, for an RTT sample of less than a nanosecond.
+    /// After a timeout the window never grows again.
     NeverComesBack => ["comes-back"];
-    /// It divides by the least RTT before there is one: the rate is infinite.
+    /// A division by the minimum RTT before the first sample makes the rate infinite.
     PacesInfinitely => ["pacing"];
-    /// Its rate is what was delivered over the last RTT, and zero without one.
+    /// The pacing rate is zero without an RTT sample.
     PacesAtZero => ["pacing"];
-    /// A number of its state is 0/0.
+    /// A number of the state is 0/0.
     StateIsNaN => ["state"];
-    /// Its phase stays slow start above the threshold.
+    /// The phase remains slow start above ssthresh.
     StaysInSlowStart => ["state"];
-    /// It unwraps the RTT, which Karn's rule withholds.
+    /// An `unwrap` of the RTT sample, which Karn's algorithm may omit.
     UnwrapsTheRtt => ["no-panic"];
-    /// It panics already when it is made.
+    /// A panic in the constructor.
     PanicsWhenMade => ["no-panic"];
 }
 
-/// Reno, with a fault or without.
+/// Reno with an optional fault.
 #[derive(Clone, Debug)]
 struct FaultyReno {
     fault: Option<Fault>,
     mss: f64,
     w: f64,
     ssthresh: f64,
-    /// Seconds; zero before the first sample.
+    /// RTT, seconds; zero before the first sample.
     rtt: f64,
     min_rtt: f64,
     stuck: bool,
 }
 
-/// Reno, right.
+/// Reno without a fault.
 #[must_use]
 pub fn without_fault(path: &Path) -> Box<dyn CongestionControl> {
     Box::new(FaultyReno::new(path, None))
 }
 
-/// Reno with this fault.
+/// Reno with a fault.
+///
+/// # Panics
+/// For [`Fault::PanicsWhenMade`].
 #[must_use]
 pub fn with_fault(fault: Fault, path: &Path) -> Box<dyn CongestionControl> {
-    assert!(fault != Fault::PanicsWhenMade, "no flow today");
+    assert!(fault != Fault::PanicsWhenMade, "a panic in the constructor");
     Box::new(FaultyReno::new(path, Some(fault)))
 }
 
@@ -121,8 +124,8 @@ impl CongestionControl for FaultyReno {
         self.rtt = ack.rtt.map_or(0.0, Duration::as_secs);
         self.min_rtt = ack.min_rtt.as_secs();
         let used = ack.cwnd_limited || (self.has(Fault::GrowsUnused) && !ack.recovering);
-        let ours = !ack.recovering || (self.has(Fault::GrowsInRecovery) && ack.cwnd_limited);
-        if !used || !ours || self.stuck {
+        let may_grow = !ack.recovering || (self.has(Fault::GrowsInRecovery) && ack.cwnd_limited);
+        if !used || !may_grow || self.stuck {
             return None;
         }
         let mut n = ack.acked.0 as f64 / self.mss;

@@ -1,4 +1,4 @@
-//! Two instances of an algorithm, told the same, and every rule held against every answer.
+//! Runs two instances of an algorithm on the same events and checks all rules after each event.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,40 +8,40 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::describe;
 use crate::event::Event;
 use crate::event_log::RecordedEvent;
-use crate::panics::{guarded, Broken, Quiet};
+use crate::panics::{catch_panic, BrokenRule, SilencedPanics};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
 use crate::traits::Traits;
 
-/// The case ends: the algorithm panicked or ended it, or somebody wishes to stop.
+/// The case has ended: by a panic, by the algorithm, or by a cancellation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended;
+pub(crate) struct CaseEnded;
 
-/// Whether the case goes on.
-pub(crate) type Going = Result<(), Ended>;
+/// `Ok` while the case continues.
+pub(crate) type CaseResult = Result<(), CaseEnded>;
 
-/// Events between two looks at the wish to stop.
-const STOP_EVERY: u64 = 4096;
+/// Number of events between two checks for a cancellation.
+const CANCEL_INTERVAL: u64 = 4096;
 
-/// How to make an algorithm.
+/// The constructor of an algorithm.
 pub(crate) type Maker<'a> = &'a dyn Fn(&Path) -> Box<dyn CongestionControl>;
 
-/// What has been found so far.
-pub(crate) struct Tally<'a> {
+/// The findings so far.
+pub(crate) struct Findings<'a> {
     findings: Vec<Finding>,
     model_based: bool,
     events: u64,
     stop: &'a AtomicBool,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> Findings<'a> {
     pub(crate) fn new(traits: &Traits, stop: &'a AtomicBool) -> Self {
         let finding = |rule: &crate::rules::Rule| Finding {
             rule: rule.name,
-            judged: 0,
+            checks: 0,
             violation: None,
-            note: if traits.model_based && rule.excepts_models {
-                "excepted, since it is model-based".to_owned()
+            note: if traits.model_based && rule.exempts_model_based {
+                "exempt, since the algorithm is model-based".to_owned()
             } else {
                 String::new()
             },
@@ -49,40 +49,41 @@ impl<'a> Tally<'a> {
         Self { findings: RULES.iter().map(finding).collect(), model_based: traits.model_based, events: 0, stop }
     }
 
-    pub(crate) fn stopped(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The algorithm ended the case itself.
-    fn breaks(&mut self, rule: &'static str, violation: Violation) {
+    /// Records a violation that ended a case.
+    fn record_violation(&mut self, rule: &'static str, violation: Violation) {
         let at = RULES.iter().position(|one| one.name == rule).unwrap_or(NO_PANIC);
-        self.findings[at].judged += 1;
+        self.findings[at].checks += 1;
         self.findings[at].violation.get_or_insert(violation);
     }
 
-    fn excepted(&self, at: usize) -> bool {
-        self.model_based && RULES[at].excepts_models
+    /// Whether the algorithm is exempt from the rule.
+    fn is_exempt(&self, at: usize) -> bool {
+        self.model_based && RULES[at].exempts_model_based
     }
 
     pub(crate) fn report(mut self, algorithm: &str, ns_per_ack: Option<f64>) -> Report {
         self.findings[COST].note =
-            ns_per_ack.map_or("not measured: it panics".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
-        self.findings[NO_PANIC].judged = self.events;
+            ns_per_ack.map_or("not measured because of a panic".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
+        self.findings[NO_PANIC].checks = self.events;
         Report { algorithm: algorithm.to_owned(), findings: self.findings, events: self.events, ns_per_ack }
     }
 }
 
-/// What was answered to an event.
-struct Answers {
+/// The outputs of both instances after an event.
+struct Outputs {
     window: Bytes,
     pacing: Option<Rate>,
-    twin: (Bytes, Option<Rate>),
-    /// Where it was asked for.
+    second: (Bytes, Option<Rate>),
+    /// The state, at events where it is checked.
     state: Option<State>,
     nan: Option<&'static str>,
 }
 
-/// An algorithm and what its transport keeps for an undo.
+/// An instance of the algorithm, with the transport's state for an undo.
 struct Instance {
     control: Box<dyn CongestionControl>,
     before: BeforeReduction,
@@ -95,7 +96,7 @@ impl Instance {
 
     fn report(&mut self, event: &Event<'_>) {
         match event {
-            Event::Made(_) => {}
+            Event::Created(_) => {}
             Event::Ack(ack) => drop(self.control.on_ack(ack)),
             Event::Congestion(event) => {
                 self.before.save(&*self.control, event);
@@ -111,77 +112,79 @@ impl Instance {
         }
     }
 
-    fn answer(&self) -> (Bytes, Option<Rate>) {
+    /// Window and pacing rate.
+    fn outputs(&self) -> (Bytes, Option<Rate>) {
         (self.control.cwnd(), self.control.pacing_rate())
     }
 }
 
-/// One case of one algorithm.
+/// The state of one case of one algorithm.
 pub(crate) struct Harness<'a, 'b> {
     case: String,
-    one: Instance,
-    two: Instance,
-    tally: &'a mut Tally<'b>,
+    first: Instance,
+    second: Instance,
+    findings: &'a mut Findings<'b>,
     mss: Bytes,
     event: u64,
     window: Bytes,
     pacing: Option<Rate>,
-    stood: Bytes,
+    before_reduction: Bytes,
     peak: Bytes,
-    since: Option<(u64, Congestion)>,
-    /// The congestion event to come means that a standing queue ran over.
+    /// Number and contents of the last congestion event.
+    last_congestion: Option<(u64, Congestion)>,
+    /// The next congestion event indicates the overflow of a standing queue.
     pub(crate) overflow: bool,
-    /// `state` is looked at once in so many events.
-    pub(crate) look_every: u64,
-    /// Where events are kept, if they are.
+    /// Number of events between two checks of `state`.
+    pub(crate) state_interval: u64,
+    /// Recorded events, if recording is enabled.
     pub(crate) event_log: Option<Vec<RecordedEvent>>,
-    _quiet: Quiet,
+    _silenced: SilencedPanics,
 }
 
 impl<'a, 'b> Harness<'a, 'b> {
-    /// A new flow on `path`, or nothing where even that panics.
-    pub(crate) fn new(case: &str, make: Maker<'_>, path: &Path, tally: &'a mut Tally<'b>) -> Option<Self> {
-        let quiet = Quiet::new();
-        if tally.stopped() {
+    /// A new flow on `path`; `None` after a cancellation or a panic in the constructor.
+    pub(crate) fn new(case: &str, make: Maker<'_>, path: &Path, findings: &'a mut Findings<'b>) -> Option<Self> {
+        let silenced = SilencedPanics::new();
+        if findings.is_cancelled() {
             return None;
         }
-        let (one, two) = match guarded(|| (Instance::new(make(path)), Instance::new(make(path)))) {
-            Ok(made) => made,
-            Err(Broken { rule, why }) => {
+        let (first, second) = match catch_panic(|| (Instance::new(make(path)), Instance::new(make(path)))) {
+            Ok(instances) => instances,
+            Err(BrokenRule { rule, why }) => {
                 let (before, after) = (path.initial_cwnd, path.initial_cwnd);
                 let violation = Violation {
                     case: case.to_owned(),
                     event: 0,
                     now: Time::ZERO,
-                    what: describe::event(&Event::Made(path)),
+                    what: describe::event(&Event::Created(path)),
                     before,
                     after,
                     mss: path.mss,
                     why,
-                    since: String::new(),
+                    last_congestion: String::new(),
                 };
-                tally.breaks(rule, violation);
+                findings.record_violation(rule, violation);
                 return None;
             }
         };
         let mut harness = Self {
             case: case.to_owned(),
-            one,
-            two,
-            tally,
+            first,
+            second,
+            findings,
             mss: path.mss,
             event: 0,
             window: path.initial_cwnd,
             pacing: None,
-            stood: Bytes::ZERO,
+            before_reduction: Bytes::ZERO,
             peak: path.initial_cwnd,
-            since: None,
+            last_congestion: None,
             overflow: false,
-            look_every: 1,
+            state_interval: 1,
             event_log: None,
-            _quiet: quiet,
+            _silenced: silenced,
         };
-        harness.step(&Event::Made(path)).ok()?;
+        harness.step(&Event::Created(path)).ok()?;
         Some(harness)
     }
 
@@ -199,31 +202,31 @@ impl<'a, 'b> Harness<'a, 'b> {
         self.mss
     }
 
-    pub(crate) fn ack(&mut self, ack: &Ack) -> Going {
+    pub(crate) fn ack(&mut self, ack: &Ack) -> CaseResult {
         self.step(&Event::Ack(ack))
     }
 
-    pub(crate) fn congestion(&mut self, event: &Congestion) -> Going {
+    pub(crate) fn congestion(&mut self, event: &Congestion) -> CaseResult {
         self.step(&Event::Congestion(event))?;
         if !event.repeated {
-            self.since = Some((self.event, event.clone()));
+            self.last_congestion = Some((self.event, event.clone()));
         }
         Ok(())
     }
 
-    pub(crate) fn on_window(&mut self, window: &Window) -> Going {
+    pub(crate) fn on_window(&mut self, window: &Window) -> CaseResult {
         self.step(&Event::Window(window, self.mss))
     }
 
-    pub(crate) fn sent(&mut self, sent: &Sent) -> Going {
+    pub(crate) fn sent(&mut self, sent: &Sent) -> CaseResult {
         self.step(&Event::Sent(sent))
     }
 
-    /// What a case demands at its end: after what it did the window has come back.
-    pub(crate) fn expect_back(&mut self, now: Time, after: &str) {
+    /// The requirement at the end of a case with outages: the window has grown above one segment.
+    pub(crate) fn expect_recovered(&mut self, now: Time, after: &str) {
         let holds = self.window > self.mss;
-        let finding = &mut self.tally.findings[COMES_BACK];
-        finding.judged += 1;
+        let finding = &mut self.findings.findings[COMES_BACK];
+        finding.checks += 1;
         if holds || finding.violation.is_some() {
             return;
         }
@@ -232,98 +235,98 @@ impl<'a, 'b> Harness<'a, 'b> {
             after.to_owned(),
             self.window,
             self.window,
-            "packets have been arriving again for a hundred round trips, and the window is not above one segment"
-                .to_owned(),
+            "a hundred round trips after the outage the window is not above one segment".to_owned(),
         );
-        self.tally.findings[COMES_BACK].violation = Some(violation);
+        self.findings.findings[COMES_BACK].violation = Some(violation);
     }
 
-    fn answers(&mut self, event: &Event<'_>, look: bool) -> Result<Answers, Broken> {
-        let (one, two) = (&mut self.one, &mut self.two);
-        guarded(move || {
-            one.report(event);
-            two.report(event);
+    /// Reports an event to both instances; returns their outputs, with the state if `with_state`.
+    fn outputs(&mut self, event: &Event<'_>, with_state: bool) -> Result<Outputs, BrokenRule> {
+        let (first, second) = (&mut self.first, &mut self.second);
+        catch_panic(move || {
+            first.report(event);
+            second.report(event);
             let mut nan = None;
-            let state = look.then(|| {
-                one.control.state(Some(&mut |name, value| {
+            let state = with_state.then(|| {
+                first.control.state(Some(&mut |name, value| {
                     if value.is_nan() {
                         nan = nan.or(Some(name));
                     }
                 }))
             });
-            let (window, pacing) = one.answer();
-            Answers { window, pacing, twin: two.answer(), state, nan }
+            let (window, pacing) = first.outputs();
+            Outputs { window, pacing, second: second.outputs(), state, nan }
         })
     }
 
-    /// Reports an event to both instances and judges what they answer.
-    fn step(&mut self, event: &Event<'_>) -> Going {
+    /// Reports an event to both instances and checks their outputs.
+    fn step(&mut self, event: &Event<'_>) -> CaseResult {
         self.count(event);
-        let look = self.event.is_multiple_of(self.look_every);
-        let answers = match self.answers(event, look) {
-            Ok(answers) => answers,
-            Err(Broken { rule, why }) => {
+        let with_state = self.event.is_multiple_of(self.state_interval);
+        let outputs = match self.outputs(event, with_state) {
+            Ok(outputs) => outputs,
+            Err(BrokenRule { rule, why }) => {
                 let violation = self.violation(event.now(), describe::event(event), self.window, self.window, why);
-                self.tally.breaks(rule, violation);
-                return Err(Ended);
+                self.findings.record_violation(rule, violation);
+                return Err(CaseEnded);
             }
         };
         let step = Step {
             event: *event,
             mss: self.mss,
-            model_based: self.tally.model_based,
+            model_based: self.findings.model_based,
             before: self.window,
-            after: answers.window,
-            stood: self.stood,
+            after: outputs.window,
+            before_reduction: self.before_reduction,
             peak: self.peak,
-            pacing: answers.pacing,
-            twin: answers.twin,
-            state: answers.state,
-            nan: answers.nan,
+            pacing: outputs.pacing,
+            second: outputs.second,
+            state: outputs.state,
+            nan: outputs.nan,
             overflow: self.overflow,
         };
-        self.judge(&step);
+        self.check(&step);
         self.advance(&step);
-        if self.event.is_multiple_of(STOP_EVERY) && self.tally.stopped() {
-            return Err(Ended);
+        if self.event.is_multiple_of(CANCEL_INTERVAL) && self.findings.is_cancelled() {
+            return Err(CaseEnded);
         }
         Ok(())
     }
 
-    /// Numbers an event, and keeps it where events are kept. The making of a flow has no number.
+    /// Counts an event, and records it if recording is enabled. The creation of a flow is not counted.
     fn count(&mut self, event: &Event<'_>) {
-        if !matches!(event, Event::Made(_)) {
+        if !matches!(event, Event::Created(_)) {
             self.event += 1;
         }
-        self.tally.events += 1;
+        self.findings.events += 1;
         if let Some(event_log) = &mut self.event_log {
             event_log.extend(RecordedEvent::of(event));
         }
     }
 
-    /// Holds a step against each rule that is not broken yet.
-    fn judge(&mut self, step: &Step<'_>) {
+    /// Checks a step against each rule without a violation so far.
+    fn check(&mut self, step: &Step<'_>) {
         for (at, rule) in RULES.iter().enumerate() {
-            if self.tally.findings[at].violation.is_some() || self.tally.excepted(at) {
+            if self.findings.findings[at].violation.is_some() || self.findings.is_exempt(at) {
                 continue;
             }
-            match (rule.judge)(step) {
-                Verdict::Silent => {}
-                Verdict::Holds => self.tally.findings[at].judged += 1,
+            match (rule.check)(step) {
+                Verdict::NotApplicable => {}
+                Verdict::Holds => self.findings.findings[at].checks += 1,
                 Verdict::Fails(why) => {
-                    self.tally.findings[at].judged += 1;
+                    self.findings.findings[at].checks += 1;
                     let (now, what) = (step.event.now(), describe::event(&step.event));
                     let violation = self.violation(now, what, step.before, step.after, why);
-                    self.tally.findings[at].violation = Some(violation);
+                    self.findings.findings[at].violation = Some(violation);
                 }
             }
         }
     }
 
-    /// Keeps what the next step is compared with.
+    /// Updates the state for the next step.
     fn advance(&mut self, step: &Step<'_>) {
         if matches!(step.event, Event::Congestion(event) if !event.repeated) {
-            self.stood = step.before;
+            self.before_reduction = step.before;
         }
         self.window = step.after;
         self.pacing = step.pacing;
@@ -331,10 +334,11 @@ impl<'a, 'b> Harness<'a, 'b> {
     }
 
     fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {
-        let since = self.since.as_ref().map_or(String::new(), |(number, event)| {
+        let last_congestion = self.last_congestion.as_ref().map_or(String::new(), |(number, event)| {
             let ago = Duration(now.0.saturating_sub(event.now.0));
             format!("event {number}, {:.3} ms before, {}", ago.as_millis(), describe::congestion(event))
         });
-        Violation { case: self.case.clone(), event: self.event, now, what, before, after, mss: self.mss, why, since }
+        let (case, event, mss) = (self.case.clone(), self.event, self.mss);
+        Violation { case, event, now, what, before, after, mss, why, last_congestion }
     }
 }

@@ -1,22 +1,23 @@
 //! Conformance tests for any congestion control.
 //!
-//! [`check`] takes a maker and what the entry says, sends the algorithm through the [cases] and holds every
-//! answer against the [rules]. What comes back is a [`Report`]: rule by rule whether it holds and, where it does
-//! not, the event that broke it.
+//! [`check`] runs an algorithm, given by a constructor and its declared [`Traits`], through the [cases] and validates
+//! its outputs after each event against the [rules]. The result is a [`Report`]: for each rule whether it holds, and
+//! otherwise the first event that violates it.
 //!
-//! - [`rules`]: one small function each, with why and whence;
-//! - [`cases`]: streams of events, most of them from a path in small that answers to the window;
-//! - [`faulty`]: algorithms with one fault each, and the rules that find it.
+//! - [`rules`]: one function per rule, with its reason and source;
+//! - [`cases`]: event sequences, most of them from a model of a path whose state depends on the window;
+//! - [`faulty`]: algorithms with one fault each, and the rules that detect it.
 //!
 //! ```
-//! use cwndlab_conformance::{check_sized, faulty, Size, Traits};
+//! use cwndlab_conformance::{check_sized, faulty, BatterySize, Traits};
 //!
-//! let report = check_sized("reno", Traits::default(), faulty::without_fault, &Size::SMALL);
+//! let report = check_sized("reno", Traits::default(), faulty::without_fault, &BatterySize::SMALL);
 //! assert!(report.holds(), "{report}");
 //! ```
 
+mod algorithm_texts;
+mod battery_size;
 pub mod cases;
-mod chance;
 pub mod cost;
 mod describe;
 mod event;
@@ -28,62 +29,61 @@ mod line;
 mod model_flow;
 mod panics;
 mod path_model;
+mod random;
 mod report;
 pub mod rules;
 mod script;
 mod sender;
-mod size;
-mod texts;
 mod traits;
 
 use std::sync::atomic::AtomicBool;
 
 use cwndlab_control::{CongestionControl, Path};
 
-pub use panics::Broken;
+pub use algorithm_texts::algorithm_texts;
+pub use battery_size::BatterySize;
+pub use panics::BrokenRule;
 pub use report::{Finding, Report, Row, Violation};
-pub use size::Size;
-pub use texts::texts;
 pub use traits::Traits;
 
-use harness::Tally;
+use harness::Findings;
 
-/// Runs the whole battery.
+/// Runs the battery at full size.
 #[must_use]
 pub fn check(name: &str, traits: impl Into<Traits>, make: impl Fn(&Path) -> Box<dyn CongestionControl>) -> Report {
-    check_sized(name, traits, make, &Size::FULL)
+    check_sized(name, traits, make, &BatterySize::FULL)
 }
 
-/// Runs the battery in another size.
+/// Runs the battery at the given size.
 #[must_use]
 pub fn check_sized(
     name: &str,
     traits: impl Into<Traits>,
     make: impl Fn(&Path) -> Box<dyn CongestionControl>,
-    size: &Size,
+    size: &BatterySize,
 ) -> Report {
     let never = AtomicBool::new(false);
-    check_until(name, traits, make, size, &never).expect("nobody wished to stop")
+    check_until(name, traits, make, size, &never).expect("the battery is not cancelled")
 }
 
-/// The same; `None` once `stop` is set.
+/// Runs the battery at the given size; returns `None` if `stop` is set before the end.
 #[must_use]
 pub fn check_until(
     name: &str,
     traits: impl Into<Traits>,
     make: impl Fn(&Path) -> Box<dyn CongestionControl>,
-    size: &Size,
+    size: &BatterySize,
     stop: &AtomicBool,
 ) -> Option<Report> {
     let traits = traits.into();
-    let mut tally = Tally::new(&traits, stop);
-    cases::run(&traits, &make, size, &mut tally);
-    fuzz::run(&traits, &make, size, &mut tally);
-    if tally.stopped() {
+    let mut findings = Findings::new(&traits, stop);
+    cases::run(&traits, &make, size, &mut findings);
+    fuzz::run(&traits, &make, size, &mut findings);
+    if findings.is_cancelled() {
         return None;
     }
     let ns_per_ack = cost::ns_per_ack(&traits, &make, size.timed.0, size.timed.1);
-    Some(tally.report(name, ns_per_ack))
+    Some(findings.report(name, ns_per_ack))
 }
 
 #[cfg(test)]

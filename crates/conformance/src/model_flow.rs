@@ -1,30 +1,30 @@
-//! A flow on a path in small: one line with a queue, ACKs that clock, a sender that keeps to the window.
+//! A model of a flow: one line with a queue, ACK clocking, and a sender that is limited by the window.
 //!
-//! It is no simulator of TCP: nothing is resent, no header is counted, and a lost packet is known at the next one that
-//! arrives. It is there so that an algorithm meets RTTs, rates, rounds and losses that answer to its window.
+//! The model is not a TCP simulator: it has no retransmissions and no headers, and the next arriving packet reveals a
+//! loss. It provides an algorithm with RTTs, rates, rounds and losses that depend on its window.
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, Feedback, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::chance::Chance;
-use crate::harness::{Ended, Going, Harness};
+use crate::harness::{CaseEnded, CaseResult, Harness};
 use crate::line::{Line, Unit};
 use crate::path_model::{PathModel, MS, S};
+use crate::random::Random;
 use crate::sender::{Application, DeliveryEstimator, Recovery, Reports, Rounds, RttEstimator, SendState};
 
-/// A flow under way.
+/// The state of a modelled flow.
 pub(crate) struct ModelFlow<'a, 'b, 'c> {
     model: PathModel,
     harness: &'a mut Harness<'b, 'c>,
-    chance: Chance,
+    random: Random,
     now: Time,
     mss: u64,
-    /// The initial window.
+    /// Initial window, bytes.
     initial: u64,
-    /// A loss with more than this in flight means that a standing queue ran over.
+    /// Bytes in flight above which a loss indicates the overflow of a standing queue.
     overflow_above: u64,
-    /// The receiver's window.
-    peer: u64,
+    /// Receive window, bytes.
+    rwnd: u64,
     line: Line,
     application: Application,
     sender: SendState,
@@ -36,17 +36,17 @@ pub(crate) struct ModelFlow<'a, 'b, 'c> {
 }
 
 impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
-    /// A flow whose handshake is done.
-    pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, Ended> {
+    /// A flow after its handshake.
+    pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, CaseEnded> {
         let (mss, initial) = (harness.mss().0, harness.window().0);
         let now = Time(model.rtt);
         let mut flow = Self {
-            chance: Chance::new(seed),
+            random: Random::new(seed),
             now,
             mss,
             initial,
             overflow_above: model.overflow_above(),
-            peer: (4 * (model.bdp() + model.buffer)).max(4 * initial).max(64 * mss),
+            rwnd: (4 * (model.bdp() + model.buffer)).max(4 * initial).max(64 * mss),
             line: Line::default(),
             application: Application::new(&model, now),
             sender: SendState::new(now),
@@ -65,12 +65,14 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         Ok(flow)
     }
 
+    /// Router feedback, if enabled.
     fn feedback(&self, accelerated: u64) -> Option<Feedback> {
         let percent = self.model.feedback?;
         Some(Feedback { rate: Rate((self.model.rate / 100 * percent).max(1)), accelerated: Bytes(accelerated) })
     }
 
-    fn notify_window(&mut self, change: Change, cwnd: u64, idle: Duration) -> Going {
+    /// Reports a change of the window by the transport.
+    fn notify_window(&mut self, change: Change, cwnd: u64, idle: Duration) -> CaseResult {
         let established = change == Change::Established;
         self.harness.on_window(&Window {
             now: self.now,
@@ -82,7 +84,15 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         })
     }
 
-    fn congest(&mut self, cause: Cause, restart: bool, repeated: bool, in_flight: u64, lost: u64) -> Going {
+    /// Reports a congestion event.
+    fn report_congestion(
+        &mut self,
+        cause: Cause,
+        restart: bool,
+        repeated: bool,
+        in_flight: u64,
+        lost: u64,
+    ) -> CaseResult {
         self.report()?;
         self.recovery.begin(self.sender.next_seq, restart);
         self.harness.overflow = in_flight > self.overflow_above;
@@ -100,32 +110,32 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         })
     }
 
-    /// To the end of the path.
-    pub(crate) fn run(&mut self) -> Going {
+    /// Runs the flow to the end of the case.
+    pub(crate) fn run(&mut self) -> CaseResult {
         while self.reports.acks < self.model.acks {
             self.send()?;
             let arrival = self.line.next_arrival();
-            let timer = self.timer();
+            let timer = self.rto_expiry();
             let write = self.application.next_write;
-            let next = arrival.min(timer).min(self.paced()).min(write);
+            let next = arrival.min(timer).min(self.pacing_time()).min(write);
             if next > Time(self.model.until) {
                 self.now = Time(self.model.until);
                 break;
             }
             self.now = self.now.max(next);
             if next == write {
-                self.write()?;
+                self.on_write()?;
             } else if next == arrival {
-                self.arrive()?;
+                self.on_arrival()?;
             } else if next == timer {
-                self.expire()?;
+                self.on_timeout()?;
             }
         }
         self.report()
     }
 
-    /// When the retransmission timer expires; it runs where all that is in flight is lost.
-    fn timer(&self) -> Time {
+    /// Expiry of the RTO timer, which runs only if all data in flight are lost.
+    fn rto_expiry(&self) -> Time {
         if self.line.is_empty() && self.sender.in_flight > 0 {
             self.sender.last_sent + self.rtt.timeout(self.recovery.timeouts)
         } else {
@@ -133,8 +143,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         }
     }
 
-    /// When pacing lets the next unit leave, if one waits for it.
-    fn paced(&self) -> Time {
+    /// Time at which pacing permits the next unit, if data wait.
+    fn pacing_time(&self) -> Time {
         if self.sender.next_send > self.now && self.application.unsent > 0 {
             self.sender.next_send
         } else {
@@ -142,8 +152,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         }
     }
 
-    /// The application writes; after a pause of more than the timeout the flow was idle.
-    fn write(&mut self) -> Going {
+    /// Handles a write of the application; the window restarts after a pause above the RTO.
+    fn on_write(&mut self) -> CaseResult {
         let Some((bytes, every)) = self.model.bursts else { return Ok(()) };
         self.application.write(bytes, self.now + Duration(every));
         let idle = self.now - self.sender.last_sent;
@@ -155,7 +165,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         Ok(())
     }
 
-    fn send(&mut self) -> Going {
+    /// Sends as many units as window, application and pacing permit.
+    fn send(&mut self) -> CaseResult {
         loop {
             let window = self.harness.window().0.max(self.mss);
             if self.application.unsent == 0 {
@@ -164,24 +175,24 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
                 return Ok(());
             }
             let unit = self.model.unit * self.mss;
-            let room = window.min(self.peer).saturating_sub(self.sender.in_flight);
-            // As segmentation offload: what does not fill a unit waits, unless the window is small.
-            let most = if room >= unit || window < 4 * unit { room / self.mss * self.mss } else { 0 };
-            let most = if self.sender.in_flight == 0 { most.max(self.mss) } else { most };
-            if most == 0 {
-                self.sender.window_limited = window <= self.peer;
+            let room = window.min(self.rwnd).saturating_sub(self.sender.in_flight);
+            // As with segmentation offload, a partial unit waits unless the window is small.
+            let size = if room >= unit || window < 4 * unit { room / self.mss * self.mss } else { 0 };
+            let size = if self.sender.in_flight == 0 { size.max(self.mss) } else { size };
+            if size == 0 {
+                self.sender.window_limited = window <= self.rwnd;
                 return Ok(());
             }
             if self.sender.next_send > self.now {
                 self.sender.window_limited = false;
                 return Ok(());
             }
-            self.put(unit.min(most).min(self.application.unsent))?;
+            self.send_unit(unit.min(size).min(self.application.unsent))?;
         }
     }
 
-    /// One unit goes onto the line.
-    fn put(&mut self, size: u64) -> Going {
+    /// Sends one unit.
+    fn send_unit(&mut self, size: u64) -> CaseResult {
         let now = self.now;
         if let Some(rate) = self.harness.pacing() {
             self.sender.pace(size, rate, now);
@@ -191,7 +202,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         }
         self.application.send(size);
         let seq = self.sender.send(size, now);
-        self.line.send(&self.model, &mut self.chance, seq, size, self.delivery.depart(now));
+        self.line.send(&self.model, &mut self.random, seq, size, self.delivery.depart(now));
         self.harness.sent(&Sent {
             now,
             size: Bytes(size),
@@ -201,26 +212,27 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         })
     }
 
-    /// All of it is lost and nothing will come.
-    fn expire(&mut self) -> Going {
+    /// Handles a retransmission timeout: all data in flight are lost.
+    fn on_timeout(&mut self) -> CaseResult {
         let (flight, repeated) = (self.sender.in_flight, self.recovery.timeouts > 0);
         self.recovery.timeouts += 1;
-        self.congest(Cause::Timeout, true, repeated, flight, flight)?;
-        self.line.forget_losses();
+        self.report_congestion(Cause::Timeout, true, repeated, flight, flight)?;
+        self.line.clear_losses();
         (self.sender.in_flight, self.sender.next_send) = (0, Time::ZERO);
         Ok(())
     }
 
-    fn arrive(&mut self) -> Going {
+    /// Handles the arrival of a unit: losses, marks, RTT sample and ACKs.
+    fn on_arrival(&mut self) -> CaseResult {
         let Some(unit) = self.line.arrive() else { return Ok(()) };
         self.recovery.timeouts = 0;
         let before = self.sender.in_flight;
         self.sender.in_flight -= unit.lost;
         self.recovery.acknowledge(unit.seq);
         if unit.lost > 0 && self.recovery.is_past(unit.lost_seq) {
-            self.congest(Cause::Loss, self.model.tahoe, false, before, unit.lost)?;
+            self.report_congestion(Cause::Loss, self.model.tahoe, false, before, unit.lost)?;
         } else if unit.marked && !self.recovery.active && self.recovery.is_past(unit.seq) {
-            self.congest(Cause::Ecn, false, false, before, 0)?;
+            self.report_congestion(Cause::Ecn, false, false, before, 0)?;
         }
         if self.model.samples {
             self.rtt.sample(self.now - unit.departure.sent);
@@ -232,13 +244,13 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             self.acknowledge(&unit, size, lost)?;
         }
         match self.model.anomaly {
-            Some(n) if self.chance.one_in(n) => self.misbehave(),
+            Some(n) if self.random.one_in(n) => self.inject_anomaly(),
             _ => Ok(()),
         }
     }
 
-    /// An ACK of `size` bytes of a unit, which tells of `lost` bytes as well.
-    fn acknowledge(&mut self, unit: &Unit, size: u64, lost: u64) -> Going {
+    /// Processes an ACK of `size` bytes of a unit, which also reports `lost` bytes.
+    fn acknowledge(&mut self, unit: &Unit, size: u64, lost: u64) -> CaseResult {
         self.sender.in_flight -= size;
         self.delivery.deliver(size, &unit.departure, self.now);
         self.rounds.advance(unit.departure.delivered, self.delivery.delivered);
@@ -253,7 +265,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         Ok(())
     }
 
-    /// What the ACK tells.
+    /// The contents of an ACK.
     fn ack_of(&self, unit: &Unit, size: u64, lost: u64) -> Ack {
         Ack {
             now: self.now,
@@ -278,27 +290,27 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         }
     }
 
-    /// What waits to be reported.
-    fn report(&mut self) -> Going {
+    /// Reports the pending ACKs.
+    fn report(&mut self) -> CaseResult {
         match self.reports.take(self.now) {
             Some(ack) => self.harness.ack(&ack),
             None => Ok(()),
         }
     }
 
-    /// What no path of this battery brings about by itself.
-    fn misbehave(&mut self) -> Going {
+    /// Injects an event or a change that is unrelated to the state of the path.
+    fn inject_anomaly(&mut self) -> CaseResult {
         self.report()?;
-        let window = self.harness.window().0.clamp(self.mss, self.peer);
-        match self.chance.below(8) {
+        let window = self.harness.window().0.clamp(self.mss, self.rwnd);
+        match self.random.below(8) {
             0 => self.notify_window(Change::Undo, window, Duration::ZERO),
             1 => self.notify_window(Change::Recovered, (window / self.mss / 2).max(1) * self.mss, Duration::ZERO),
-            2 => self.congest(Cause::Ecn, false, false, self.sender.in_flight, 0),
-            3 => self.congest(Cause::Loss, false, false, self.sender.in_flight, self.mss),
-            4 => self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight),
+            2 => self.report_congestion(Cause::Ecn, false, false, self.sender.in_flight, 0),
+            3 => self.report_congestion(Cause::Loss, false, false, self.sender.in_flight, self.mss),
+            4 => self.report_congestion(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight),
             5 => {
-                // Found to be spurious at once (F-RTO).
-                self.congest(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight)?;
+                // A timeout that is immediately detected as spurious (F-RTO).
+                self.report_congestion(Cause::Timeout, true, false, self.sender.in_flight, self.sender.in_flight)?;
                 self.notify_window(Change::Undo, self.harness.window().0, Duration::ZERO)
             }
             6 => {
@@ -306,7 +318,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
                 Ok(())
             }
             _ => {
-                let rtt = self.chance.magnitude(MS / 10, 2 * S);
+                let rtt = self.random.magnitude(MS / 10, 2 * S);
                 self.model.shifts = vec![(self.now.0, rtt)];
                 Ok(())
             }
@@ -320,21 +332,22 @@ mod tests {
     use crate::cases::path;
     use crate::event_log::RecordedEvent;
     use crate::faulty;
-    use crate::harness::Tally;
+    use crate::harness::Findings;
     use crate::traits::Traits;
     use std::sync::atomic::AtomicBool;
 
-    /// What a right Reno is told on the path.
-    fn told(model: PathModel) -> Vec<RecordedEvent> {
+    /// The events of Reno without a fault on the path.
+    fn recorded(model: PathModel) -> Vec<RecordedEvent> {
         let (traits, never) = (Traits::default(), AtomicBool::new(false));
-        let mut tally = Tally::new(&traits, &never);
-        let mut harness = Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut tally).unwrap();
+        let mut findings = Findings::new(&traits, &never);
+        let mut harness =
+            Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut findings).unwrap();
         harness.event_log = Some(Vec::new());
         ModelFlow::begin(model, &mut harness, 1).and_then(|mut flow| flow.run()).unwrap();
         harness.event_log.take().unwrap()
     }
 
-    fn acks(told: &[RecordedEvent]) -> Vec<&Ack> {
+    fn acks(events: &[RecordedEvent]) -> Vec<&Ack> {
         fn ack(one: &RecordedEvent) -> Option<&Ack> {
             if let RecordedEvent::Ack(ack) = one {
                 Some(ack)
@@ -342,33 +355,33 @@ mod tests {
                 None
             }
         }
-        told.iter().filter_map(ack).collect()
+        events.iter().filter_map(ack).collect()
     }
 
-    /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so ten segments come back after 50.584, 51.168, … 55.84 ms.
+    /// By hand: 1460 bytes at 20 Mbit/s take 584 µs, so that ten segments have RTTs of 50.584, 51.168, … 55.84 ms.
     #[test]
-    fn acks_come_as_the_line_sends() {
-        let told = told(PathModel { acks: 10, ..PathModel::default() });
-        let rtts: Vec<_> = acks(&told).iter().map(|ack| ack.rtt.unwrap().0).collect();
+    fn acks_arrive_at_the_rate_of_the_line() {
+        let events = recorded(PathModel { acks: 10, ..PathModel::default() });
+        let rtts: Vec<_> = acks(&events).iter().map(|ack| ack.rtt.unwrap().0).collect();
         assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
     }
 
-    /// By hand: path and queue hold 125,000 bytes each, so no RTT is above 100 ms; with the queue never empty the line's
-    /// rate is what arrives.
+    /// By hand: path and queue hold 125,000 bytes each, so that no RTT is above 100 ms; with a queue that is
+    /// never empty the delivery rate is the rate of the line.
     #[test]
-    fn a_full_queue_doubles_the_rtt_and_the_line_sets_the_rate() {
-        let told = told(PathModel { acks: 3_000, ..PathModel::default() });
-        let last = acks(&told).split_off(1_000);
+    fn a_full_queue_doubles_the_rtt_and_delivers_at_the_line_rate() {
+        let events = recorded(PathModel { acks: 3_000, ..PathModel::default() });
+        let last = acks(&events).split_off(1_000);
         assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
         let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
         assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
     }
 
-    /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time, marked as repeated.
+    /// RFC 6298 (5.5) by hand: a first timeout after 200 ms, then each after twice the time and marked as repeated.
     #[test]
-    fn in_a_blackout_timeouts_double() {
-        let told = told(PathModel { acks: 1, outages: vec![(0, 3 * S)], ..PathModel::default() });
-        let timeouts: Vec<_> = told
+    fn the_rto_doubles_in_an_outage() {
+        let events = recorded(PathModel { acks: 1, outages: vec![(0, 3 * S)], ..PathModel::default() });
+        let timeouts: Vec<_> = events
             .iter()
             .filter_map(|one| {
                 if let RecordedEvent::Congestion(event) = one {
@@ -383,9 +396,10 @@ mod tests {
     }
 
     #[test]
-    fn clock_bytes_and_rounds_only_go_forward() {
-        let told = told(PathModel { acks: 3_000, loss_one_in: Some(50), anomaly: Some(20), ..PathModel::default() });
-        for pair in acks(&told).windows(2) {
+    fn time_bytes_and_rounds_do_not_decrease() {
+        let events =
+            recorded(PathModel { acks: 3_000, loss_one_in: Some(50), anomaly: Some(20), ..PathModel::default() });
+        for pair in acks(&events).windows(2) {
             let (one, two) = (pair[0], pair[1]);
             assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);
             assert_eq!(two.prior_in_flight.0, two.in_flight.0 + two.acked.0 + two.lost.0);

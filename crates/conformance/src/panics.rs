@@ -1,4 +1,4 @@
-//! Panics of an algorithm as text with their place, and off the terminal.
+//! Conversion of an algorithm's panics to messages with their source location, without output on the terminal.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -8,69 +8,69 @@ use std::sync::Once;
 use crate::rules::{NO_PANIC, RULES};
 
 thread_local! {
-    /// This thread answers for its panics itself.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// Where the last one was.
-    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Panics of this thread are handled by [`catch_panic`] and not printed.
+    static SILENCED: Cell<bool> = const { Cell::new(false) };
+    /// Source location of the last panic.
+    static LOCATION: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The place of a panic is known to the hook alone; other threads keep the hook they had.
+/// Installs a panic hook, which alone has the source location. Other threads keep the previous hook.
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        let usual = take_hook();
+        let previous = take_hook();
         set_hook(Box::new(move |info| {
-            if QUIET.get() {
-                let place = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
-                PLACE.set(place);
+            if SILENCED.get() {
+                let location = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
+                LOCATION.set(location);
             } else {
-                usual(info);
+                previous(info);
             }
         }));
     });
 }
 
-/// While it lives, panics of this thread are not printed.
-pub(crate) struct Quiet(bool);
+/// A guard: until it is dropped, panics of this thread are not printed.
+pub(crate) struct SilencedPanics(bool);
 
-impl Quiet {
+impl SilencedPanics {
     pub(crate) fn new() -> Self {
         install();
-        Self(QUIET.replace(true))
+        Self(SILENCED.replace(true))
     }
 }
 
-impl Drop for Quiet {
+impl Drop for SilencedPanics {
     fn drop(&mut self) {
-        QUIET.set(self.0);
+        SILENCED.set(self.0);
     }
 }
 
-/// What an algorithm unwinds with where it can say more than a panic does: one that calls another language meets errors
-/// and answers there that no `u64` can hold.
+/// A violation that an algorithm reports by unwinding. An adapter to another language may encounter errors and values
+/// that the return types cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// The rule that it breaks, by name; `no-panic` where no rule is called so.
+pub struct BrokenRule {
+    /// Name of the violated rule; an unknown name is reported as `no-panic`.
     pub rule: &'static str,
-    /// What happened.
+    /// Description of the violation.
     pub why: String,
 }
 
-impl Broken {
-    /// Ends the case. No hook is called and nothing is printed.
+impl BrokenRule {
+    /// Ends the case by unwinding, without a panic hook or output.
     pub fn unwind(self) -> ! {
         resume_unwind(Box::new(self))
     }
 }
 
-/// Does the work; a panic is told as its text and place.
+/// Calls `work`; a panic is returned with its text and source location.
 #[inline]
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Broken> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Broken>() {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, BrokenRule> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<BrokenRule>() {
         Ok(broken) => *broken,
         Err(payload) => {
-            let why = format!("panics: {}{}", text(payload.as_ref()), PLACE.take());
-            Broken { rule: RULES[NO_PANIC].name, why }
+            let why = format!("panics: {}{}", text(payload.as_ref()), LOCATION.take());
+            BrokenRule { rule: RULES[NO_PANIC].name, why }
         }
     })
 }

@@ -1,4 +1,4 @@
-//! A path in small: what its line, its application and its receiver are like, and what happens on it.
+//! The parameters of the path model: line, application, receiver and disturbances.
 
 use cwndlab_units::{Duration, Time};
 
@@ -7,46 +7,46 @@ pub(crate) const MS: u64 = 1_000_000;
 /// Seconds in nanoseconds.
 pub(crate) const S: u64 = 1_000_000_000;
 
-/// The path, and what happens on it.
+/// The parameters of a modelled path.
 #[derive(Clone, Debug)]
 pub(crate) struct PathModel {
-    /// Of the line, bit/s.
+    /// Rate of the line, bit/s.
     pub(crate) rate: u64,
-    /// Round trip without a queue, ns.
+    /// Base RTT, ns.
     pub(crate) rtt: u64,
-    /// Of the queue, bytes.
+    /// Capacity of the queue, bytes.
     pub(crate) buffer: u64,
-    /// Segments that one ACK acknowledges.
+    /// Segments per ACK.
     pub(crate) unit: u64,
-    /// ACKs into which such an acknowledgement is divided.
+    /// Number of ACKs into which each acknowledgement is divided.
     pub(crate) split: u64,
-    /// Bytes in the queue from which on packets are marked.
+    /// Queue length above which packets are marked, bytes.
     pub(crate) mark_above: Option<u64>,
-    /// One packet in so many is lost on the line.
+    /// Random loss of one packet in this number.
     pub(crate) loss_one_in: Option<u64>,
-    /// Everything sent between these times is lost.
+    /// Intervals in which all sent packets are lost, ns.
     pub(crate) outages: Vec<(u64, u64)>,
-    /// From a time on the round trip without a queue is another.
+    /// Changes of the base RTT: time and new RTT, ns.
     pub(crate) shifts: Vec<(u64, u64)>,
-    /// ACKs give RTT samples; without them Karn's rule has the word.
+    /// ACKs give RTT samples; otherwise Karn's algorithm discards all of them.
     pub(crate) samples: bool,
-    /// The handshake gave one.
+    /// The handshake gave an RTT sample.
     pub(crate) handshake: bool,
-    /// The application writes so many bytes every so many ns; `None`: always enough.
+    /// Size in bytes and interval in ns of the application's writes; `None`: unlimited data.
     pub(crate) bursts: Option<(u64, u64)>,
     /// An idle flow restarts with the initial window.
     pub(crate) idle_restart: bool,
     /// A loss restarts slow start.
     pub(crate) tahoe: bool,
-    /// ACKs are reported together, at most one report per so many ns.
+    /// Minimum time between reports of ACKs, ns; zero: a report per ACK.
     pub(crate) report_every: u64,
-    /// What routers write, as a share of the line's rate in percent.
+    /// Rate in router feedback, percent of the line's rate.
     pub(crate) feedback: Option<u64>,
-    /// Once in so many ACKs something uncalled-for happens.
+    /// Mean number of ACKs between anomalies, which are unrelated to the state of the path.
     pub(crate) anomaly: Option<u64>,
-    /// It ends after so many ACKs…
+    /// Maximum number of ACKs of the case.
     pub(crate) acks: u64,
-    /// … or at this time.
+    /// Maximum duration of the case, ns.
     pub(crate) until: u64,
 }
 
@@ -83,9 +83,9 @@ impl PathModel {
         (u128::from(self.rate) * u128::from(self.rtt) / 8_000_000_000) as u64
     }
 
-    /// A loss with more than this in flight means that a standing queue ran over.
+    /// Bytes in flight above which a loss indicates the overflow of a standing queue.
     pub(crate) fn overflow_above(&self) -> u64 {
-        // With loss, blackouts and anomalies a loss says nothing; nor does it where the queue is too short to stand.
+        // With random loss, outages or anomalies, or a short queue, a loss does not indicate an overflow.
         let clean = self.loss_one_in.is_none() && self.outages.is_empty() && self.anomaly.is_none();
         let queues = clean && !self.tahoe && self.shifts.is_empty() && 2 * self.buffer >= self.bdp();
         if queues {
@@ -95,12 +95,12 @@ impl PathModel {
         }
     }
 
-    /// Whether everything sent now is lost.
-    pub(crate) fn is_out(&self, now: Time) -> bool {
+    /// Whether packets sent at `now` are lost by an outage.
+    pub(crate) fn in_outage(&self, now: Time) -> bool {
         self.outages.iter().any(|(from, to)| (*from..*to).contains(&now.0))
     }
 
-    /// The round trip without a queue of what is sent now.
+    /// Base RTT of a packet sent at `now`.
     pub(crate) fn rtt_at(&self, now: Time) -> Duration {
         Duration(self.shifts.iter().rev().find(|(from, _)| *from <= now.0).map_or(self.rtt, |(_, rtt)| *rtt))
     }

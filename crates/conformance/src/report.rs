@@ -1,4 +1,4 @@
-//! What was found: rule by rule, with the event that broke it.
+//! Reports: the result of each rule, with the first event that violates it.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use serde::Serialize;
 
 use crate::describe::{instant, segments};
 
-/// The event that broke a rule first.
+/// The first violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The case on which it happened.
+    /// Name of the case.
     pub case: String,
-    /// Its number on that case, from 1; 0 is the making.
+    /// Number of the event in the case, from 1; 0 is the creation of the algorithm.
     pub event: u64,
     /// Simulated time.
     pub now: Time,
-    /// The event in words.
+    /// Description of the event.
     pub what: String,
-    /// The window before.
+    /// Window before the event.
     pub before: Bytes,
-    /// The window after.
+    /// Window after the event.
     pub after: Bytes,
-    /// Payload of a full segment.
+    /// MSS.
     pub mss: Bytes,
-    /// What the rule says to it.
+    /// The violated requirement.
     pub why: String,
-    /// The last congestion event before it, in words; empty where there was none.
-    pub since: String,
+    /// Description of the last congestion event; empty if there was none.
+    pub last_congestion: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, event, now, what, before, after, mss, why, since } = self;
+        let Self { case, event, now, what, before, after, mss, why, last_congestion } = self;
         write!(f, "case '{case}', event {event} at {}: {what}: ", instant(*now))?;
         write!(
             f,
@@ -41,84 +41,84 @@ impl fmt::Display for Violation {
             segments(*after, *mss),
             mss.0
         )?;
-        if since.is_empty() {
+        if last_congestion.is_empty() {
             return Ok(());
         }
-        write!(f, "; last congestion: {since}")
+        write!(f, "; last congestion: {last_congestion}")
     }
 }
 
-/// What became of a rule.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// Answers that it was held against.
-    pub judged: u64,
-    /// The first answer that broke it.
+    /// Number of checks of the rule.
+    pub checks: u64,
+    /// The first violation.
     pub violation: Option<Violation>,
-    /// What else is to be said: that it is excepted, what was measured.
+    /// A note: an exemption, or a measured value.
     pub note: String,
 }
 
 impl Finding {
-    /// Nothing broke it.
+    /// Whether the rule holds.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.violation.is_none()
     }
 
-    /// What broke it, or what it was held against.
+    /// The violation, the note, or the number of checks.
     #[must_use]
     pub fn detail(&self) -> String {
         match &self.violation {
             Some(violation) => violation.to_string(),
-            None if self.note.is_empty() => format!("{} answers", self.judged),
+            None if self.note.is_empty() => format!("{} checks", self.checks),
             None => self.note.clone(),
         }
     }
 }
 
-/// What was found of an algorithm.
+/// The results of an algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: String,
-    /// One per rule, in their order.
+    /// One finding per rule, in the order of [`RULES`](crate::rules::RULES).
     pub findings: Vec<Finding>,
-    /// Events on all cases together.
+    /// Number of events of all cases.
     pub events: u64,
-    /// Cost of an ACK as [`cost`](crate::cost) measures it; `None` where it panicked.
+    /// Cost per ACK as measured by [`cost`](crate::cost), ns; `None` after a panic.
     pub ns_per_ack: Option<f64>,
 }
 
 /// A finding as a row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The algorithm.
+    /// Name of the algorithm.
     pub algorithm: String,
-    /// The rule.
+    /// Name of the rule.
     pub rule: &'static str,
     /// Whether it holds.
     pub holds: bool,
-    /// The event that broke it, or what it was held against.
+    /// The violation, the note, or the number of checks.
     pub detail: String,
 }
 
 impl Report {
-    /// All rules hold.
+    /// Whether all rules hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.findings.iter().all(Finding::holds)
     }
 
-    /// The rules that do not.
+    /// Names of the violated rules.
     #[must_use]
     pub fn broken(&self) -> Vec<&'static str> {
         self.findings.iter().filter(|finding| !finding.holds()).map(|finding| finding.rule).collect()
     }
 
-    /// As a table.
+    /// The findings as rows of a table.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let row = |finding: &Finding| Row {

@@ -1,12 +1,12 @@
-//! Events by hand: what no path brings about, told in the order that a case wants.
+//! Scripted event sequences that no path could cause.
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::harness::{Going, Harness};
+use crate::harness::{CaseEnded, CaseResult, Harness};
 use crate::path_model::{MS, S};
 
-/// Tells a flow what it is told to tell; clock, bytes delivered and rounds only go forward.
+/// Reports scripted events to a flow, with consistent time, delivered bytes and rounds.
 pub(crate) struct Script<'a, 'b, 'c> {
     pub(crate) harness: &'a mut Harness<'b, 'c>,
     pub(crate) now: u64,
@@ -17,15 +17,15 @@ pub(crate) struct Script<'a, 'b, 'c> {
 }
 
 impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
-    /// A flow of 50 ms whose handshake was done at one second.
-    pub(crate) fn begin(harness: &'a mut Harness<'b, 'c>) -> Result<Self, crate::harness::Ended> {
+    /// A flow with an RTT of 50 ms, after a handshake at 1 s.
+    pub(crate) fn begin(harness: &'a mut Harness<'b, 'c>) -> Result<Self, CaseEnded> {
         let mut script = Self { harness, now: S, rtt: 50 * MS, delivered: 0, round: 0, round_bytes: 0 };
         script.window(Change::Established, 0, 0)?;
         Ok(script)
     }
 
-    /// The ACK of `bytes` by a flow that uses its window.
-    pub(crate) fn make(&mut self, bytes: u64) -> Ack {
+    /// The next ACK, of `bytes` bytes and with a full window.
+    pub(crate) fn next_ack(&mut self, bytes: u64) -> Ack {
         self.delivered += bytes;
         self.round_bytes += bytes;
         let window = self.harness.window().0.min(1 << 41);
@@ -62,26 +62,26 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
         }
     }
 
-    /// `count` ACKs of a segment each, spread over a round trip per window.
-    pub(crate) fn acks(&mut self, count: u64) -> Going {
+    /// Reports `count` ACKs of one segment each, one window per RTT.
+    pub(crate) fn acks(&mut self, count: u64) -> CaseResult {
         let mss = self.harness.mss().0;
         for _ in 0..count {
             let windows = (self.harness.window().0 / mss).clamp(1, 1 << 20);
             self.now += self.rtt / windows;
-            let ack = self.make(mss);
+            let ack = self.next_ack(mss);
             self.harness.ack(&ack)?;
         }
         Ok(())
     }
 
-    /// A congestion event of a window in flight.
-    pub(crate) fn congestion(&mut self, cause: Cause, restart: bool, repeated: bool) -> Going {
+    /// Reports a congestion event with a window in flight.
+    pub(crate) fn congestion(&mut self, cause: Cause, restart: bool, repeated: bool) -> CaseResult {
         let flight = self.harness.window().0.clamp(self.harness.mss().0, 1 << 41);
         self.congestion_at(cause, restart, repeated, flight)
     }
 
-    /// The same with `flight` bytes.
-    pub(crate) fn congestion_at(&mut self, cause: Cause, restart: bool, repeated: bool, flight: u64) -> Going {
+    /// Reports a congestion event with `flight` bytes in flight.
+    pub(crate) fn congestion_at(&mut self, cause: Cause, restart: bool, repeated: bool, flight: u64) -> CaseResult {
         let lost = match cause {
             Cause::Loss => self.harness.mss().0,
             Cause::Ecn => 0,
@@ -101,8 +101,8 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
         })
     }
 
-    /// The transport changed the window to `cwnd`.
-    pub(crate) fn window(&mut self, change: Change, cwnd: u64, idle: u64) -> Going {
+    /// Reports a change of the window to `cwnd` by the transport.
+    pub(crate) fn window(&mut self, change: Change, cwnd: u64, idle: u64) -> CaseResult {
         let established = change == Change::Established;
         self.harness.on_window(&Window {
             now: Time(self.now),
@@ -114,8 +114,8 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
         })
     }
 
-    /// The last reduction was spurious.
-    pub(crate) fn undo(&mut self) -> Going {
+    /// Reports that the last reduction was spurious.
+    pub(crate) fn undo(&mut self) -> CaseResult {
         let window = self.harness.window().0;
         self.window(Change::Undo, window, 0)
     }

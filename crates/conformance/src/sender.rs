@@ -1,27 +1,26 @@
-//! The sender of a path in small, part by part: what is in flight, loss recovery, RTT, delivery rate, rounds, application
-//! and reports.
+//! The parts of the modelled sender: send state, loss recovery, RTT, delivery rate, rounds, application and reports.
 
 use cwndlab_control::{Ack, DeliveryRate};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::path_model::{PathModel, MS, S};
 
-/// Least timeout, that of Linux.
+/// Minimum RTO of Linux.
 const MIN_RTO: Duration = Duration(200 * MS);
-/// Largest timeout, that of Linux.
+/// Maximum RTO of Linux.
 const MAX_RTO: Duration = Duration(120 * S);
 
-/// What has left, and what keeps the rest back.
+/// The sent data, and the limits on sending.
 #[derive(Clone, Debug)]
 pub(crate) struct SendState {
-    /// The number of the next byte: SND.NXT (RFC 9293, section 3.3.1).
+    /// Sequence number of the next byte: SND.NXT (RFC 9293, section 3.3.1).
     pub(crate) next_seq: u64,
     /// FlightSize (RFC 5681, section 2).
     pub(crate) in_flight: u64,
     pub(crate) last_sent: Time,
-    /// Pacing lets nothing leave before.
+    /// Earliest time of the next segment by pacing.
     pub(crate) next_send: Time,
-    /// The window keeps the next segment back.
+    /// The window prevents the next segment.
     pub(crate) window_limited: bool,
 }
 
@@ -30,7 +29,7 @@ impl SendState {
         Self { next_seq: 0, in_flight: 0, last_sent: now, next_send: Time::ZERO, window_limited: false }
     }
 
-    /// `size` bytes leave; gives the number of the first.
+    /// Records the sending of `size` bytes; returns the sequence number of the first.
     pub(crate) fn send(&mut self, size: u64, now: Time) -> u64 {
         let seq = self.next_seq;
         self.next_seq += size;
@@ -39,37 +38,37 @@ impl SendState {
         seq
     }
 
-    /// Nothing leaves until `size` bytes have left at this rate.
+    /// Delays the next segment by the time of `size` bytes at this rate.
     pub(crate) fn pace(&mut self, size: u64, rate: Rate, now: Time) {
         let gap = (u128::from(size) * 8_000_000_000 / u128::from(rate.0.max(1))).min(1 << 50) as u64;
         self.next_send = now + Duration(gap);
     }
 }
 
-/// Loss recovery (RFC 6675) and the backoff of its timer.
+/// Loss recovery (RFC 6675) and the backoff of the RTO timer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
-    /// `RecoveryPoint`: what is sent from here on was sent after the last reduction.
+    /// `RecoveryPoint`: data from this sequence number on were sent after the last reduction.
     point: u64,
-    /// A loss is being repaired.
+    /// A recovery is in progress.
     pub(crate) active: bool,
-    /// Timeouts since the last ACK.
+    /// Number of timeouts since the last ACK.
     pub(crate) timeouts: u32,
 }
 
 impl Recovery {
-    /// The window was reduced; `restart`: slow start begins again, and nothing is repaired.
+    /// Starts a recovery after a reduction; with `restart` slow start begins again without a recovery.
     pub(crate) fn begin(&mut self, next_seq: u64, restart: bool) {
         self.point = next_seq;
         self.active = !restart;
     }
 
-    /// Whether this was sent after the last reduction.
+    /// Whether `seq` was sent after the last reduction.
     pub(crate) fn is_past(&self, seq: u64) -> bool {
         seq >= self.point
     }
 
-    /// A unit arrived.
+    /// Processes the acknowledgement of the unit at `seq`.
     pub(crate) fn acknowledge(&mut self, seq: u64) {
         if self.is_past(seq) {
             self.active = false;
@@ -77,7 +76,7 @@ impl Recovery {
     }
 }
 
-/// Smoothed and least RTT (RFC 6298; RFC 9002, section 5); zero before the first sample.
+/// Smoothed and minimum RTT (RFC 6298; RFC 9002, section 5); zero before the first sample.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RttEstimator {
     pub(crate) srtt: Duration,
@@ -91,7 +90,7 @@ impl RttEstimator {
         self.min_rtt = if min_rtt == Duration::ZERO { rtt } else { min_rtt.min(rtt) };
     }
 
-    /// The timeout after so many in a row (RFC 6298, section 5.5).
+    /// The RTO after `timeouts` consecutive timeouts (RFC 6298, section 5.5).
     pub(crate) fn timeout(&self, timeouts: u32) -> Duration {
         let base = if self.srtt == Duration::ZERO { Duration(S) } else { self.idle_after() };
         Duration(base.0.saturating_mul(1 << timeouts.min(10))).min(MAX_RTO.max(base))
@@ -103,7 +102,7 @@ impl RttEstimator {
     }
 }
 
-/// What is noted when a segment leaves, as Linux does in `tcp_rate_skb_sent`.
+/// The delivery state at the sending of a segment, as in `tcp_rate_skb_sent` of Linux.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) sent: Time,
@@ -113,13 +112,13 @@ pub(crate) struct Departure {
     first_sent: Time,
 }
 
-/// Delivery-rate estimation, as Linux does it in `tcp_rate.c`.
+/// Delivery-rate estimation as in `tcp_rate.c` of Linux.
 #[derive(Clone, Debug)]
 pub(crate) struct DeliveryEstimator {
     pub(crate) delivered: u64,
     delivered_at: Time,
     first_sent: Time,
-    /// The flow is app-limited until so many bytes are delivered; zero: it is not.
+    /// Number of delivered bytes up to which the flow is application-limited; zero: not application-limited.
     app_limited_until: u64,
 }
 
@@ -128,12 +127,13 @@ impl DeliveryEstimator {
         Self { delivered: 0, delivered_at: now, first_sent: now, app_limited_until: 0 }
     }
 
-    /// A flight begins: nothing was out.
+    /// Starts a flight after no data were in flight.
     pub(crate) fn begin_flight(&mut self, now: Time) {
         (self.first_sent, self.delivered_at) = (now, now);
     }
 
-    /// Linux, `tcp_rate_check_app_limited`: until what is in flight now is delivered.
+    /// Marks the flow as application-limited until the data in flight are delivered (Linux,
+    /// `tcp_rate_check_app_limited`).
     pub(crate) fn limit_by_application(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
@@ -142,7 +142,7 @@ impl DeliveryEstimator {
         self.app_limited_until > 0
     }
 
-    /// Something leaves.
+    /// The delivery state for a segment sent at `now`.
     pub(crate) fn depart(&self, now: Time) -> Departure {
         Departure {
             sent: now,
@@ -153,7 +153,7 @@ impl DeliveryEstimator {
         }
     }
 
-    /// `size` bytes of what left so are acknowledged.
+    /// Processes the acknowledgement of `size` bytes sent in the state `departure`.
     pub(crate) fn deliver(&mut self, size: u64, departure: &Departure, now: Time) {
         self.delivered += size;
         self.delivered_at = now;
@@ -163,7 +163,7 @@ impl DeliveryEstimator {
         }
     }
 
-    /// The sample that an ACK gives now. Linux, `tcp_rate_gen`: an interval below the least RTT is no sample.
+    /// The rate sample of an ACK; `None` for an interval below the minimum RTT (Linux, `tcp_rate_gen`).
     pub(crate) fn sample(&self, departure: &Departure, min_rtt: Duration, now: Time) -> Option<DeliveryRate> {
         let delivered = Bytes(self.delivered - departure.delivered);
         let interval = (departure.sent - departure.first_sent).max(now - departure.delivered_at);
@@ -177,16 +177,17 @@ impl DeliveryEstimator {
     }
 }
 
-/// Round trips, counted by what is delivered.
+/// Packet-timed round trips.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     pub(crate) count: u64,
-    /// The round ends with what leaves after so many bytes were delivered.
+    /// The round ends with the acknowledgement of data sent after this number of bytes was delivered.
     end: u64,
 }
 
 impl Rounds {
-    /// What left after `at_departure` delivered bytes is acknowledged; now `delivered` are.
+    /// Processes the acknowledgement of data sent after `at_departure` delivered bytes; now `delivered` bytes are
+    /// delivered.
     pub(crate) fn advance(&mut self, at_departure: u64, delivered: u64) {
         if at_departure >= self.end {
             (self.count, self.end) = (self.count + 1, delivered);
@@ -194,12 +195,12 @@ impl Rounds {
     }
 }
 
-/// The application.
+/// The state of the application.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
-    /// Bytes that it wrote and that have not left; the largest number: always enough.
+    /// Bytes written and not yet sent; the largest integer stands for unlimited data.
     pub(crate) unsent: u64,
-    /// When it writes again.
+    /// Time of the next write.
     pub(crate) next_write: Time,
 }
 
@@ -212,13 +213,13 @@ impl Application {
         }
     }
 
-    /// It writes `size` bytes, and again after a while.
+    /// Writes `size` bytes and sets the time of the next write.
     pub(crate) fn write(&mut self, size: u64, next: Time) {
         self.next_write = next;
         self.unsent += size;
     }
 
-    /// `size` bytes leave.
+    /// Removes `size` sent bytes.
     pub(crate) fn send(&mut self, size: u64) {
         if self.unsent != u64::MAX {
             self.unsent -= size;
@@ -226,17 +227,17 @@ impl Application {
     }
 }
 
-/// ACKs, and the report in which some of them are joined.
+/// The ACKs, which may be combined in reports.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reports {
-    /// ACKs so far.
+    /// Number of ACKs so far.
     pub(crate) acks: u64,
     pending: Option<Ack>,
     last: Time,
 }
 
 impl Reports {
-    /// An ACK waits with those before it; gives how long ago the last report was.
+    /// Combines an ACK with the pending ones; returns the time since the last report.
     pub(crate) fn join(&mut self, ack: Ack) -> Duration {
         let now = ack.now;
         self.pending = Some(match self.pending.take() {
@@ -246,7 +247,7 @@ impl Reports {
         now - self.last
     }
 
-    /// What waits to be reported.
+    /// Removes and returns the pending report.
     pub(crate) fn take(&mut self, now: Time) -> Option<Ack> {
         let ack = self.pending.take()?;
         self.last = now;

@@ -6,33 +6,33 @@ use crate::faulty::Fault;
 use crate::rules::RULES;
 
 fn examine(fault: Fault) -> Report {
-    check_sized(&format!("{fault:?}"), Traits::default(), |path| faulty::with_fault(fault, path), &Size::SMALL)
+    check_sized(&format!("{fault:?}"), Traits::default(), |path| faulty::with_fault(fault, path), &BatterySize::SMALL)
 }
 
-/// RFC 5681, section 3.1, as `faulty::without_fault` has it: nothing of the battery forbids it.
+/// RFC 5681, section 3.1, as implemented by `faulty::without_fault`, violates no rule.
 #[test]
-fn a_right_reno_passes_everything() {
-    let report = check_sized("reno", Traits::default(), faulty::without_fault, &Size::SMALL);
+fn reno_without_a_fault_satisfies_all_rules() {
+    let report = check_sized("reno", Traits::default(), faulty::without_fault, &BatterySize::SMALL);
     assert!(report.holds(), "{report}");
     for finding in &report.findings {
-        assert!(finding.judged > 0 || ["pacing", "cost"].contains(&finding.rule), "{} was never judged", finding.rule);
+        assert!(finding.checks > 0 || ["pacing", "cost"].contains(&finding.rule), "{} was never checked", finding.rule);
     }
 }
 
-/// Each fault was put in by hand, and so were the rules that it is meant to break.
+/// Each fault declares the rules that it violates.
 #[test]
-fn a_fault_breaks_the_rules_that_are_meant_and_no_other() {
-    let mut not_found: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+fn a_fault_violates_exactly_its_declared_rules() {
+    let mut undetected: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     for &fault in Fault::ALL {
         let report = examine(fault);
         assert_eq!(report.broken(), fault.breaks(), "{report}");
-        not_found.retain(|rule| !fault.breaks().contains(rule));
+        undetected.retain(|rule| !fault.breaks().contains(rule));
     }
-    assert_eq!(not_found, ["cost"], "no fault shows that these rules find anything");
+    assert_eq!(undetected, ["cost"], "rules without a fault that violates them");
 }
 
 #[test]
-fn two_examinations_say_the_same_but_for_the_cost() {
+fn two_reports_are_equal_except_for_the_cost() {
     let mut reports = [(); 2].map(|()| examine(Fault::GrowsInRecovery));
     for report in &mut reports {
         report.ns_per_ack = None;
@@ -42,7 +42,7 @@ fn two_examinations_say_the_same_but_for_the_cost() {
 }
 
 #[test]
-fn a_violation_says_where_what_and_why() {
+fn a_violation_has_case_event_and_reason() {
     let report = examine(Fault::GrowsUnused);
     let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
     assert_eq!((row.algorithm.as_str(), row.rule), ("GrowsUnused", "unused-window"));
@@ -55,13 +55,13 @@ fn a_violation_says_where_what_and_why() {
 }
 
 #[test]
-fn a_panic_is_told_with_its_text_and_place() {
+fn a_panic_is_reported_with_its_text_and_location() {
     let report = examine(Fault::UnwrapsTheRtt);
     let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
     assert!(row.detail.contains("panics: every ACK has an RTT (crates/conformance/src/faulty.rs:"), "{}", row.detail);
 }
 
-/// An adapter to another language: its algorithm answers to the fifth ACK what is no window.
+/// An adapter to another language whose algorithm returns an invalid window after the fifth ACK.
 #[derive(Clone, Debug)]
 struct Adapter(Box<dyn CongestionControl>, u32, &'static str);
 
@@ -69,7 +69,7 @@ impl CongestionControl for Adapter {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.1 += 1;
         if self.1 == 5 {
-            Broken { rule: self.2, why: "cwnd() is nan".to_owned() }.unwind();
+            BrokenRule { rule: self.2, why: "cwnd() is nan".to_owned() }.unwind();
         }
         self.0.on_ack(ack)
     }
@@ -88,13 +88,13 @@ impl CongestionControl for Adapter {
 }
 
 #[test]
-fn what_ends_its_course_names_the_rule() {
-    for (named, meant) in [("one-segment", "one-segment"), ("no-panic", "no-panic"), ("no rule", "no-panic")] {
+fn an_algorithm_may_report_the_violated_rule() {
+    for (named, reported) in [("one-segment", "one-segment"), ("no-panic", "no-panic"), ("no rule", "no-panic")] {
         let make =
             |path: &Path| -> Box<dyn CongestionControl> { Box::new(Adapter(faulty::without_fault(path), 0, named)) };
-        let report = check_sized("adapter", Traits::default(), make, &Size::SMALL);
-        // No case lasts long enough for a window to come back or not.
-        assert_eq!(report.broken(), [meant], "{report}");
+        let report = check_sized("adapter", Traits::default(), make, &BatterySize::SMALL);
+        // No case is long enough to check the rule `comes-back`.
+        assert_eq!(report.broken(), [reported], "{report}");
         assert_eq!(report.ns_per_ack, None);
         let row = report.rows().into_iter().find(|row| !row.holds).unwrap();
         assert!(row.detail.starts_with("case 'bottleneck', event "), "{}", row.detail);
@@ -104,31 +104,31 @@ fn what_ends_its_course_names_the_rule() {
 
 #[test]
 fn rows_are_algorithm_rule_holds_detail() {
-    let row = Row { algorithm: "a".to_owned(), rule: "undo", holds: true, detail: "3 answers".to_owned() };
+    let row = Row { algorithm: "a".to_owned(), rule: "undo", holds: true, detail: "3 checks".to_owned() };
     let text = serde_json::to_string(&row).unwrap();
-    assert_eq!(text, r#"{"algorithm":"a","rule":"undo","holds":true,"detail":"3 answers"}"#);
+    assert_eq!(text, r#"{"algorithm":"a","rule":"undo","holds":true,"detail":"3 checks"}"#);
 }
 
 #[test]
-fn what_is_model_based_is_excepted_and_the_report_says_so() {
+fn model_based_algorithms_are_exempt_and_the_report_states_it() {
     let traits = Traits { model_based: true, ..Traits::default() };
-    let report = check_sized("model", traits, |path| faulty::with_fault(Fault::GrowsUnused, path), &Size::SMALL);
+    let report = check_sized("model", traits, |path| faulty::with_fault(Fault::GrowsUnused, path), &BatterySize::SMALL);
     assert!(report.holds(), "{report}");
-    let excepted: Vec<_> =
-        report.findings.iter().filter(|finding| finding.note.starts_with("excepted")).map(|one| one.rule).collect();
-    assert_eq!(excepted, ["unused-window", "recovery", "backs-off", "restart"]);
+    let exempt: Vec<_> =
+        report.findings.iter().filter(|finding| finding.note.starts_with("exempt")).map(|one| one.rule).collect();
+    assert_eq!(exempt, ["unused-window", "recovery", "backs-off", "restart"]);
 }
 
 #[test]
-fn a_wish_to_stop_is_obeyed() {
+fn the_battery_is_cancelled() {
     assert_eq!(
-        check_until("reno", Traits::default(), faulty::without_fault, &Size::FULL, &AtomicBool::new(true)),
+        check_until("reno", Traits::default(), faulty::without_fault, &BatterySize::FULL, &AtomicBool::new(true)),
         None
     );
 }
 
 #[test]
-fn the_constants_name_the_rules_they_mean() {
+fn the_rule_constants_are_the_indices_of_their_rules() {
     let names = [rules::COMES_BACK, rules::NO_PANIC, rules::COST].map(|at| RULES[at].name);
     assert_eq!(names, ["comes-back", "no-panic", "cost"]);
 }

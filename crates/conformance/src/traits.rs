@@ -1,13 +1,13 @@
-//! What an entry declares of its algorithm, as far as the battery uses it.
+//! The declared properties of an algorithm that the battery uses.
 
 use cwndlab_control::{Algorithm, Need, Spec};
 
-/// What an entry declares of its algorithm, as far as the battery uses it.
+/// The declared properties of an algorithm that the battery uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// [`Spec::model_based`]: it is excepted from the rules for windows that losses drive.
+    /// [`Spec::model_based`]: exempt from the rules for loss-based windows.
     pub model_based: bool,
-    /// [`Spec::needs`]: the paths pace, and their routers answer, where it needs them to.
+    /// [`Spec::needs`]: pacing and router feedback are available if required.
     pub needs: Vec<Need>,
 }
 
@@ -17,7 +17,7 @@ impl From<&Spec> for Traits {
     }
 }
 
-/// A growth with its slow start: what either of them declares.
+/// Congestion avoidance and slow start: the union of their properties.
 impl From<&Algorithm> for Traits {
     fn from(algorithm: &Algorithm) -> Self {
         let mut traits = Self::from(algorithm.growth.spec);

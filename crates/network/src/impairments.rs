@@ -49,7 +49,7 @@ impl Impairments {
         // Every process sees every packet, so that one list's count does not depend on another process.
         let mut lost = false;
         for one in &mut self.losses {
-            lost |= one.takes(payload);
+            lost |= one.loses(payload);
         }
         if let Some(changes) = &mut self.changes {
             let (now, taken) = changes.pass(departure);

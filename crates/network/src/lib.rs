@@ -1,9 +1,10 @@
-//! Links: a queue, a line that serialises, a wire that delays and may lose; and a medium that stations share ([`wifi`]).
+//! Links: a queue, a line that serialises, a wire that delays and loses packets; and the medium of a wireless LAN
+//! ([`wifi`]).
 //!
-//! In a FIFO whose losses are decided on arrival a packet's departure is known when it is enqueued. So a [`Link`]
-//! is no process: [`Link::offer`] answers what becomes of a packet and when it reaches the far end
-//! (`docs/decisions/0002`). Where the decision falls at departure ([`aqm`]), a line runs by event ([`aqm_link`]).
-//! The same code serves simulated and wall-clock time.
+//! In a FIFO whose losses are decided on arrival, a packet's departure is known when it is enqueued. Such a [`Link`]
+//! needs no events: [`Link::offer`] returns the outcome for a packet and its arrival time at the far end
+//! (`docs/decisions/0002`). If losses are decided at departure ([`aqm`]), the line is event-driven ([`aqm_link`]).
+//! Simulated and wall-clock time use the same code.
 
 pub mod aqm;
 pub mod router_assist;

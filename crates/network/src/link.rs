@@ -366,7 +366,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Steps;
+    use crate::line::RateSteps;
     use cwndlab_units::Rate;
     use proptest::prelude::*;
 
@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn a_dead_line_stays_dead_without_overflow() {
         for line in [
-            Line::Steps(Box::new(Steps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None))),
+            Line::Steps(Box::new(RateSteps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None))),
             Line::Fixed(Rate(1)),
         ] {
             let mut link = link(1, 0, Limit::Unlimited);

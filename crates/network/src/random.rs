@@ -1,15 +1,15 @@
-//! Random streams: one generator, a stream of its own for everything that draws.
+//! Random streams: one generator, with a separate stream for each consumer.
 
 use cwndlab_units::random;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of random numbers, the same everywhere for the same seed and purpose.
+/// A stream of random numbers, identical on every machine for the same seed, purpose and index.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The stream number `index` for `purpose` in a run with this seed.
+    /// The stream `index` of `purpose` in a run with this seed.
     #[must_use]
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(mix(mix(mix(seed) ^ purpose) ^ index)))
@@ -33,7 +33,7 @@ impl Stream {
     }
 }
 
-/// Neighbours in, strangers out.
+/// Maps close values to unrelated ones (SplitMix64).
 fn mix(mut value: u64) -> u64 {
     random::splitmix(&mut value)
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_repeat_and_differ() {
+    fn streams_are_reproducible_and_distinct() {
         let take = |seed, index| Stream::new(seed, 1, index).bits();
         assert_eq!(take(7, 0), take(7, 0));
         assert_ne!(take(7, 0), take(7, 1));

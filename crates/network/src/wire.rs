@@ -24,7 +24,7 @@ impl Changes {
 
     /// Delay of a packet that leaves the line at `now`, and whether the wire takes it.
     pub fn pass(&mut self, now: Time) -> (Duration, bool) {
-        let (delay, loss) = self.steps[self.table.look(now).0];
+        let (delay, loss) = self.steps[self.table.step_at(now).0];
         (delay, loss > 0.0 && self.stream.unit() < loss)
     }
 }

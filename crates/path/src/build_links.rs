@@ -1,7 +1,7 @@
 //! From the plan to links: lines, wires, agents.
 
-use cwndlab_network::aqm::{Discipline, Packet, Place};
-use cwndlab_network::line::{Line, Opportunities, Steps, TokenBucket};
+use cwndlab_network::aqm::{Discipline, Packet, QueueContext};
+use cwndlab_network::line::{Line, Opportunities, RateSteps, TokenBucket};
 use cwndlab_network::link::{Link, LinkConfig};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::Stream;
@@ -26,7 +26,7 @@ pub(crate) fn build_line(plan: &LinkPlan) -> Line {
         LinePlan::Rate if plan.schedule.changes_rate() => {
             let steps = plan.schedule.filled(Rate(0), plan.delay);
             let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.0, step.1)).collect();
-            Line::Steps(Box::new(Steps::new(&rates, plan.schedule.repeat)))
+            Line::Steps(Box::new(RateSteps::new(&rates, plan.schedule.repeat)))
         }
         LinePlan::Rate => plan.rate.map_or(Line::Instant, Line::Fixed),
     }
@@ -65,7 +65,7 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
 
 /// The queue of a link with this rate, where it runs by event.
 pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<P>>> {
-    plan.discipline.build(Place { limit: limit(plan.capacity), rate, stream })
+    plan.discipline.build(QueueContext { limit: limit(plan.capacity), rate, stream })
 }
 
 pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration) -> Link {

@@ -326,7 +326,7 @@ impl Network {
         let aux = self.original(packet).aux;
         for agent in &mut self.agents[link as usize] {
             let header = has_header.then(|| self.options.header_mut(aux));
-            agent.pass(arrival, header);
+            agent.on_packet(arrival, header);
         }
     }
 

@@ -1,20 +1,20 @@
-//! Where an algorithm answers: the backends, what it is told in one, and its windows there.
+//! The backends, and the events and windows of an algorithm in a backend.
 
 use crate::event_log::Reported;
 
-/// Where an algorithm answers.
+/// A backend in which an algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// Told the record itself once more.
+    /// Direct replay of the recorded events.
     Simulator,
-    /// Behind the kernel decider.
+    /// Replay through the decider of the kernel datapath.
     Kernel,
-    /// Behind the QUIC adapter.
+    /// Replay through the QUIC adapter.
     Quic,
 }
 
 impl Backend {
-    /// Its name.
+    /// Name of the backend.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,26 +25,26 @@ impl Backend {
     }
 }
 
-/// A window that a backend answered.
+/// The window of a backend after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The event in the log.
+pub struct ReplayedWindow {
+    /// Index of the event in the log.
     pub at: usize,
-    /// Whole segments.
+    /// Window, full segments.
     pub segments: u64,
-    /// The least that the backend allows.
-    pub least: u64,
+    /// Minimum window of the backend, segments.
+    pub min_segments: u64,
 }
 
-/// What happened in a backend.
+/// The result of a replay in a backend.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// What the algorithm was told, and by which event of the log.
-    pub told: Vec<(usize, Reported)>,
-    /// What it answered.
-    pub answers: Vec<Answer>,
-    /// Events that were told together with the next ACK.
+    /// Events that the algorithm received, each with the index of its cause in the log.
+    pub events: Vec<(usize, Reported)>,
+    /// Windows of the algorithm.
+    pub windows: Vec<ReplayedWindow>,
+    /// Indices of events that are reported together with the next ACK.
     pub joined: Vec<usize>,
-    /// The algorithm answers otherwise where it is not told of each segment that leaves.
+    /// The windows of the algorithm change without reports of sent segments.
     pub depends_on_sends: bool,
 }

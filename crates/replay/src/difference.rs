@@ -1,78 +1,79 @@
-//! How a backend differs from the record: one difference, and the known kinds with their reasons.
+//! Differences between a backend and the record, and the known differences with their reasons.
 
 use std::fmt;
 
 use crate::event_log::EventLog;
 
-/// What a backend cannot know of what the simulator's transport reports, and why.
+/// Information of the simulator's transport that a backend does not have.
 ///
-/// In the order of what they do to a window: of several that came before it the last is named.
+/// The order is that of the effect on a window: a differing window is attributed to the last one of the differences
+/// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KnownDifference {
-    /// The kernel's datapath.
-    Sends,
-    /// QUIC: packets of their own number.
-    Numbers,
-    /// `quinn` counts no marks.
-    Marks,
+    /// Kernel: sent segments are reported with the next report.
+    SentSegments,
+    /// QUIC: each packet, including a retransmission, has a new packet number.
+    PacketNumbers,
+    /// `quinn`: no number of CE marks.
+    MarkCount,
     /// QUIC: no cumulative acknowledgement.
-    Cumulative,
-    /// QUIC: RFC 9002's recovery period.
-    Period,
-    /// `quinn` knows one kind of limit.
-    Limit,
-    /// `quinn` tells no pauses.
-    Idle,
-    /// QUIC has no undo.
+    CumulativeAck,
+    /// QUIC: the recovery period of RFC 9002.
+    RecoveryPeriod,
+    /// `quinn`: only the application-limited state is reported.
+    WindowLimit,
+    /// `quinn`: no report of idle periods.
+    IdlePeriod,
+    /// QUIC: no undo.
     Undo,
-    /// `quinn` tells no timeouts.
-    Timer,
+    /// `quinn`: no report of timeouts.
+    Timeout,
 }
 
 impl KnownDifference {
-    /// The reason, in a sentence.
+    /// The reason, one sentence.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Sends => "the datapath sums up what left and tells it with the next report",
-            Self::Numbers => "QUIC numbers what it sends again anew: RTT and rate of it are samples, which TCP does not take",
-            Self::Cumulative => "QUIC acknowledges packets one by one: those above a hole count at once, and end rounds",
-            Self::Period => {
-                "QUIC's recovery ends with the first packet that left in it (RFC 9002, 7.3.2), TCP's when all that was out is acknowledged"
+            Self::SentSegments => "the datapath reports the number of sent segments with the next report",
+            Self::PacketNumbers => "a retransmission over QUIC has a new packet number, so that it gives RTT and rate samples, unlike TCP",
+            Self::CumulativeAck => "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds",
+            Self::RecoveryPeriod => {
+                "recovery over QUIC ends with the acknowledgement of a packet sent in it (RFC 9002, 7.3.2), over TCP with that of all data outstanding at its start"
             }
-            Self::Marks => "quinn tells that an ACK reported marks, not how many",
-            Self::Limit => "quinn tells that the sender is short of data, not whether the window was full",
-            Self::Idle => "quinn tells nothing of a pause: the window does not restart after it",
-            Self::Undo => "QUIC takes no reduction back",
-            Self::Timer => "quinn tells of no timeout, but of persistent congestion once an ACK shows it (RFC 9002, 7.6)",
+            Self::MarkCount => "quinn reports that an ACK has CE marks, not their number",
+            Self::WindowLimit => "quinn reports only the application-limited state, not whether the window was full",
+            Self::IdlePeriod => "quinn does not report idle periods, so that the window does not restart",
+            Self::Undo => "QUIC has no undo of reductions",
+            Self::Timeout => "quinn reports no timeouts, only persistent congestion after an ACK (RFC 9002, 7.6)",
         }
     }
 }
 
-/// The first of a kind of difference.
+/// The first difference of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Number of the event in the log, from 1.
     pub event: usize,
-    /// When, nanoseconds.
+    /// Time of the event, ns.
     pub now_ns: u64,
-    /// The event in words.
-    pub told: String,
-    /// What differs: a field of the event, or the window.
+    /// Description of the event.
+    pub event_text: String,
+    /// The differing field of the event, or the window.
     pub field: &'static str,
-    /// In the record.
+    /// Value in the record.
     pub recorded: String,
-    /// In the backend.
+    /// Value in the backend.
     pub replayed: String,
-    /// Why it must be so; `None`: there is no reason.
+    /// The known difference that explains it; `None`: unexpected.
     pub known: Option<KnownDifference>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { event, now_ns, told, field, recorded, replayed, .. } = self;
+        let Self { event, now_ns, event_text, field, recorded, replayed, .. } = self;
         let seconds = *now_ns as f64 / 1e9;
-        write!(f, "event {event} at {seconds:.6} s, {told}: {field} is {recorded} in the record and {replayed} here")
+        write!(f, "event {event} at {seconds:.6} s, {event_text}: {field} is {recorded} in the record and {replayed} in the backend")
     }
 }
 
@@ -85,6 +86,6 @@ pub(crate) fn difference(
     replayed: String,
     known: Option<KnownDifference>,
 ) -> Difference {
-    let told = &log.entries[at].told;
-    Difference { event: at + 1, now_ns: told.now().0, told: told.words(), field, recorded, replayed, known }
+    let event = &log.entries[at].event;
+    Difference { event: at + 1, now_ns: event.now().0, event_text: event.describe(), field, recorded, replayed, known }
 }

@@ -1,4 +1,4 @@
-//! What an algorithm is told and what it answers, kept in order.
+//! Log of the events that an algorithm receives and of its windows and pacing rates.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,21 +7,21 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Rate, Time};
 
-/// An event as it was told.
+/// An event that is reported to an algorithm.
 #[derive(Clone, Debug)]
 pub enum Reported {
-    /// Data was acknowledged.
+    /// `on_ack`.
     Ack(Ack),
-    /// Congestion was seen.
+    /// `on_congestion`.
     Congestion(Congestion),
-    /// A segment left.
+    /// `on_sent`.
     Sent(Sent),
-    /// The transport changed the window.
+    /// `on_window`.
     Window(Window),
 }
 
 impl Reported {
-    /// When.
+    /// Time of the event.
     #[must_use]
     pub fn now(&self) -> Time {
         match self {
@@ -32,19 +32,19 @@ impl Reported {
         }
     }
 
-    /// In a few words.
+    /// A short description.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Ack(ack) => format!("an ACK of {} B", ack.acked.0),
             Self::Congestion(event) => format!("congestion ({:?})", event.cause).to_lowercase(),
-            Self::Sent(sent) => format!("{} B leave", sent.size.0),
+            Self::Sent(sent) => format!("{} B sent", sent.size.0),
             Self::Window(window) => format!("the window ({:?})", window.change).to_lowercase(),
         }
     }
 
-    /// Reports it to an algorithm.
-    fn tell(&self, control: &mut dyn CongestionControl) -> Option<Event> {
+    /// Reports the event to an algorithm.
+    fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),
@@ -55,7 +55,7 @@ impl Reported {
     }
 }
 
-/// An algorithm to which a record is replayed, with what its transport keeps for an undo.
+/// An algorithm for the replay of a record, with the state that a transport keeps for an undo.
 #[derive(Debug)]
 pub struct Replayer {
     /// The algorithm.
@@ -64,53 +64,53 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// A new flow of `control`.
+    /// A replay to `control`, an algorithm of a new flow.
     #[must_use]
     pub fn new(control: Box<dyn CongestionControl>) -> Self {
         Self { control, before: BeforeReduction::default() }
     }
 
     /// Reports the next event.
-    pub fn report(&mut self, told: &Reported) {
-        match told {
+    pub fn report(&mut self, event: &Reported) {
+        match event {
             Reported::Congestion(event) => self.before.save(&*self.control, event),
             Reported::Window(window) if window.change == Change::Undo => self.before.restore(&mut self.control),
             _ => {}
         }
-        let _ = told.tell(&mut *self.control);
+        let _ = event.report_to(&mut *self.control);
     }
 }
 
-/// An event and the answers to it.
+/// An event, and the outputs of the algorithm after it.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What was told.
-    pub told: Reported,
-    /// The window afterwards.
+    /// The event.
+    pub event: Reported,
+    /// Window after the event.
     pub cwnd: Bytes,
-    /// The pacing rate afterwards.
+    /// Pacing rate after the event.
     pub pacing: Option<Rate>,
 }
 
-/// What one flow's algorithm was told from its start on.
+/// The events of a flow's algorithm from the start of the flow.
 #[derive(Clone, Debug)]
 pub struct EventLog {
-    /// The path with which it was made.
+    /// The path with which the algorithm was created.
     pub path: Path,
     /// The events.
     pub entries: Vec<Entry>,
 }
 
-/// Where a [`Recorder`] writes.
+/// The shared log of a [`Recorder`].
 pub type SharedEntries = Arc<Mutex<Vec<Entry>>>;
 
-/// The entries so far; the shared log is empty afterwards.
+/// Removes and returns all entries of a shared log.
 #[must_use]
 pub fn take_entries(entries: &SharedEntries) -> Vec<Entry> {
     std::mem::take(&mut *entries.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// An algorithm whose events and answers are written down.
+/// A wrapper that records the events and outputs of an algorithm.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     inner: Box<dyn CongestionControl>,
@@ -118,15 +118,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Writes down what `inner` is told.
+    /// Records `inner` in `entries`.
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>, entries: SharedEntries) -> Self {
         Self { inner, entries }
     }
 
-    fn write(&mut self, told: Reported) -> Option<Event> {
-        let event = told.tell(&mut *self.inner);
-        let entry = Entry { told, cwnd: self.inner.cwnd(), pacing: self.inner.pacing_rate() };
+    fn record(&mut self, reported: Reported) -> Option<Event> {
+        let event = reported.report_to(&mut *self.inner);
+        let entry = Entry { event: reported, cwnd: self.inner.cwnd(), pacing: self.inner.pacing_rate() };
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         event
     }
@@ -134,11 +134,11 @@ impl Recorder {
 
 impl CongestionControl for Recorder {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.write(Reported::Ack(ack.clone()))
+        self.record(Reported::Ack(ack.clone()))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let _ = self.write(Reported::Congestion(event.clone()));
+        let _ = self.record(Reported::Congestion(event.clone()));
     }
 
     fn cwnd(&self) -> Bytes {
@@ -146,11 +146,11 @@ impl CongestionControl for Recorder {
     }
 
     fn on_sent(&mut self, sent: &Sent) {
-        let _ = self.write(Reported::Sent(*sent));
+        let _ = self.record(Reported::Sent(*sent));
     }
 
     fn on_window(&mut self, window: &Window) {
-        let _ = self.write(Reported::Window(*window));
+        let _ = self.record(Reported::Window(*window));
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

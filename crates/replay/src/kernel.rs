@@ -1,4 +1,4 @@
-//! The stream as the kernel's datapath would report it, and the decider's answers.
+//! Replay through the kernel decider: the events as reports of the kernel's datapath, and the decider's windows.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionContr
 use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt, State};
 use cwndlab_units::Duration;
 
-use crate::backend::{Answer, Replayed};
+use crate::backend::{Replayed, ReplayedWindow};
 use crate::event_log::{take_entries, EventLog, Recorder, Replayer, Reported, SharedEntries};
 
-/// The kernel's side of a connection, as far as it can be told from what the algorithm was told.
+/// The kernel's state of a connection, reconstructed from the recorded events.
 struct Datapath {
     mss: u64,
     state: State,
@@ -18,14 +18,14 @@ struct Datapath {
     round: u64,
     round_end: u64,
     delivered: u64,
-    /// Segments that left since the last report.
+    /// Segments sent since the last report.
     sent: u32,
-    /// Smoothed and least; the sample is each report's own.
+    /// Smoothed and minimum RTT; each report has its own sample.
     rtt: Rtt,
     in_flight: u64,
 }
 
-/// Replays the log through a decider of its own.
+/// Replays the log through a new decider.
 #[must_use]
 pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Replayed {
     let mut replayed = replay_on(log, algorithm.growth.spec.model_based, algorithm.build(&log.path), |report| report);
@@ -33,17 +33,17 @@ pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Replayed {
     replayed
 }
 
-/// Whether the answers change where nothing is told of segments that leave.
+/// Whether the windows change without reports of sent segments.
 fn depends_on_sends(log: &EventLog, control: Box<dyn CongestionControl>) -> bool {
     let mut replayer = Replayer::new(control);
-    let replayed = log.entries.iter().filter(|entry| !matches!(entry.told, Reported::Sent(_)));
+    let replayed = log.entries.iter().filter(|entry| !matches!(entry.event, Reported::Sent(_)));
     replayed.into_iter().any(|entry| {
-        replayer.report(&entry.told);
+        replayer.report(&entry.event);
         replayer.control.cwnd() != entry.cwnd
     })
 }
 
-/// The same with a control made elsewhere, and every report changed by `spoil`.
+/// Replays the log to `control` through a new decider; `spoil` modifies each report.
 #[must_use]
 pub fn replay_on(
     log: &EventLog,
@@ -66,7 +66,7 @@ pub fn replay_on(
     };
     let mut replayed = Replayed::default();
     for (at, entry) in log.entries.iter().enumerate() {
-        let reports = match &entry.told {
+        let reports = match &entry.event {
             Reported::Sent(sent) => {
                 datapath.sent += 1;
                 datapath.nxt += if sent.retransmission { 0 } else { sent.size.0 };
@@ -80,11 +80,12 @@ pub fn replay_on(
         for report in reports {
             decider.on_report(&spoil(report));
         }
-        replayed.told.extend(take_entries(&entries).into_iter().map(|one| (at, one.told)));
-        // While a reduction is under way the kernel leads the window itself (PRR), as the simulator's transport does.
-        let leads = matches!(datapath.state, State::Cwr | State::Recovery) && !model_based;
-        if !leads {
-            replayed.answers.push(Answer { at, segments: u64::from(decider.decision().cwnd), least: 1 });
+        replayed.events.extend(take_entries(&entries).into_iter().map(|one| (at, one.event)));
+        // In a reduction the kernel controls the window by PRR, as the simulator's transport does.
+        let in_reduction = matches!(datapath.state, State::Cwr | State::Recovery) && !model_based;
+        if !in_reduction {
+            let segments = u64::from(decider.decision().cwnd);
+            replayed.windows.push(ReplayedWindow { at, segments, min_segments: 1 });
         }
     }
     replayed
@@ -114,7 +115,7 @@ impl Datapath {
     fn ack(&mut self, ack: &Ack) -> Vec<Report> {
         let mut reports = Vec::new();
         if matches!(self.state, State::Cwr | State::Recovery) && !ack.recovering {
-            // Everything that was out when the reduction began is acknowledged.
+            // All data outstanding at the start of the reduction are acknowledged.
             self.state = State::Open;
             reports.push(self.report(ack.now, Kind::State { congestion: false, ece: false }));
         }
@@ -122,8 +123,8 @@ impl Datapath {
         self.delivered = ack.delivered.0;
         self.in_flight = ack.in_flight.0;
         let mut report = self.report(ack.now, Kind::Acks);
-        let falls = matches!(self.state, State::Cwr | State::Recovery);
-        report.advanced = falls || !ack.recovering;
+        let in_reduction = matches!(self.state, State::Cwr | State::Recovery);
+        report.advanced = in_reduction || !ack.recovering;
         self.advance(ack.round, &mut report);
         report.lost_out = u32::from(!report.advanced);
         report.acked = Acked {
@@ -146,7 +147,7 @@ impl Datapath {
         reports
     }
 
-    /// What was sent after the last round began is acknowledged.
+    /// Starts a round: data sent after the start of the last round are acknowledged.
     fn advance(&mut self, round: u64, report: &mut Report) {
         if round > self.round {
             report.advanced = true;

@@ -1,16 +1,17 @@
-//! Replays one stream of events to an algorithm in the simulator, the kernel decider and the QUIC adapter, and compares its
-//! answers.
+//! Replays one event sequence to an algorithm in the simulator, the kernel decider and the QUIC adapter, and compares
+//! the windows.
 //!
-//! [`event_log`] keeps what the simulator's transport reported to an algorithm and what it answered; [`courses`] are the short runs in
-//! which that is recorded. [`kernel`] and [`quic`] translate the stream into what the kernel's datapath reports and what `quinn` calls, and let
-//! the decider and the adapter make events of it again. [`verdict`] holds what arrives at the algorithm, and its windows, against the record.
+//! [`event_log`] records the events that the simulator's transport reports to an algorithm, and the algorithm's
+//! windows; [`cases`] are the short runs that are recorded. [`kernel`] and [`quic`] translate the events into reports
+//! of the kernel's datapath and calls of `quinn`, from which the decider and the adapter derive events again.
+//! [`verdict`] compares the events that reach the algorithm, and its windows, with the record.
 //!
-//! What an adapter cannot know, since its stack does not tell, is a *known difference*: it has a name and a reason
-//! ([`verdict::KnownDifference`]), and windows may part after it. A difference without one is a fault of the adapter.
+//! Information that a stack does not give to its adapter is a *known difference* with a name and a reason
+//! ([`verdict::KnownDifference`]), after which windows may differ. Any other difference is a fault of the adapter.
 
 mod backend;
+pub mod cases;
 mod compare;
-pub mod courses;
 mod difference;
 pub mod event_log;
 pub mod kernel;
@@ -19,29 +20,29 @@ pub mod verdict;
 
 use cwndlab_control::Algorithm;
 
-pub use courses::{Course, COURSES};
+pub use cases::{Case, CASES};
 pub use verdict::{Backend, Finding};
 
-/// Replays every course in every backend.
+/// Replays all cases in all backends.
 #[must_use]
 pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
-    COURSES.iter().flat_map(|course| on_course(algorithm, course)).collect()
+    CASES.iter().flat_map(|case| run_case(algorithm, case)).collect()
 }
 
-/// Replays one course in every backend.
+/// Replays one case in all backends.
 #[must_use]
-pub fn on_course(algorithm: &Algorithm, course: &Course) -> Vec<Finding> {
-    let log = course.record(algorithm);
-    let mut found = vec![verdict::simulator(course, &log, algorithm.build(&log.path))];
-    found.push(if algorithm.router_assistance().is_some() {
-        let why = format!("'{algorithm}' asks the routers of the path, and the kernel's packets carry no such header");
-        Finding::absent(course, Backend::Kernel, why)
+pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
+    let log = case.record(algorithm);
+    let mut findings = vec![verdict::simulator(case, &log, algorithm.build(&log.path))];
+    findings.push(if algorithm.router_assistance().is_some() {
+        let why = format!("'{algorithm}' requires router assistance, and the kernel's packets have no such header");
+        Finding::absent(case, Backend::Kernel, why)
     } else {
-        verdict::judge(course, Backend::Kernel, &log, &kernel::replay(algorithm, &log))
+        verdict::judge(case, Backend::Kernel, &log, &kernel::replay(algorithm, &log))
     });
-    found.push(match quic::replay(algorithm, &log) {
-        Ok(replayed) => verdict::judge(course, Backend::Quic, &log, &replayed),
-        Err(refused) => Finding::absent(course, Backend::Quic, refused.to_string()),
+    findings.push(match quic::replay(algorithm, &log) {
+        Ok(replayed) => verdict::judge(case, Backend::Quic, &log, &replayed),
+        Err(refused) => Finding::absent(case, Backend::Quic, refused.to_string()),
     });
-    found
+    findings
 }

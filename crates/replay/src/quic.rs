@@ -1,4 +1,4 @@
-//! The stream as `quinn` would call its controller, and the adapter's answers.
+//! Replay through the QUIC adapter: the events as calls of `quinn`'s controller, and the adapter's windows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,88 +8,96 @@ use cwndlab_quic::{Adapter, Factory, UnsupportedAlgorithm};
 use cwndlab_units::Time;
 use quinn_proto::congestion::Controller;
 
-use crate::backend::{Answer, Replayed};
+use crate::backend::{Replayed, ReplayedWindow};
 use crate::event_log::{take_entries, EventLog, Recorder, Reported, SharedEntries};
 
-/// Bytes of a handshake, whose acknowledgement gives the first RTT.
+/// Size of the handshake packet in bytes; its acknowledgement gives the first RTT sample.
 const HANDSHAKE: u64 = 1200;
 
-/// A packet that is out.
+/// An outstanding packet.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     at: Time,
     size: u64,
-    again: bool,
+    retransmission: bool,
     number: u64,
 }
 
-/// The stack: which packets are out, and what is lost.
+/// The state of the QUIC stack.
 struct Stack {
     adapter: Adapter,
     base: Instant,
-    out: Vec<Packet>,
+    outstanding: Vec<Packet>,
     sent: u64,
-    /// Bytes called lost that no report has told yet.
-    called: u64,
-    /// The window before the event at hand.
+    /// Bytes declared lost by the timer that no recorded ACK has reported yet.
+    declared_lost: u64,
+    /// Window before the current event.
     cwnd: u64,
     mss: u64,
-    /// The record's smoothed RTT.
+    /// SRTT of the record, ns.
     srtt: u64,
 }
 
-/// What a replay changes of `quinn`'s calls, to prove that it is found.
+/// A fault injected into the calls of `quinn`, which the comparison must detect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spoil {
-    /// Nothing.
+pub enum InjectedFault {
+    /// No fault.
     #[default]
-    Nothing,
-    /// Every tenth packet is acknowledged half.
+    None,
+    /// Only half of every tenth packet is acknowledged.
     HalfAcks,
-    /// Packets seem to have left a millisecond sooner.
-    Sooner,
-    /// Losses are not told.
+    /// Sending times are a millisecond too early.
+    EarlySendTimes,
+    /// Losses are not reported.
     NoLosses,
 }
 
-/// Replays the log through an adapter of its own.
+/// Replays the log through a new adapter.
 ///
 /// # Errors
 ///
-/// The algorithm does not run over QUIC.
+/// The algorithm is not available over QUIC.
 pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, UnsupportedAlgorithm> {
     Factory::new(algorithm)?;
     let (one, path) = (algorithm.clone(), log.path.clone());
     let make = move || one.build(&path);
-    Ok(replay_on(log, algorithm.growth.spec.model_based, Arc::new(make), Spoil::Nothing))
+    Ok(replay_on(log, algorithm.growth.spec.model_based, Arc::new(make), InjectedFault::None))
 }
 
-/// The same with a control made elsewhere, and calls spoiled.
+/// Replays the log to an algorithm of `make` through a new adapter, with an injected fault.
 #[must_use]
 pub fn replay_on(
     log: &EventLog,
     model_based: bool,
     make: Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>,
-    spoil: Spoil,
+    fault: InjectedFault,
 ) -> Replayed {
     let entries = SharedEntries::default();
-    let kept = Arc::clone(&entries);
-    // The path of the record, that all backends begin alike; what the adapter makes of its own is tested where it stands.
-    let maker = move |_: &_| Box::new(Recorder::new(make(), Arc::clone(&kept))) as Box<dyn CongestionControl>;
+    let shared = Arc::clone(&entries);
+    // The recorded path gives all backends the same initial state. The adapter's own path is tested in its crate.
+    let maker = move |_: &_| Box::new(Recorder::new(make(), Arc::clone(&shared))) as Box<dyn CongestionControl>;
     let mss = log.path.mss.0;
     let factory = Factory::from_constructor("replayed", model_based, Arc::new(maker))
         .with_initial_window_packets(log.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
-    let mut stack =
-        Stack { adapter, base, out: Vec::new(), sent: 0, called: 0, cwnd: log.path.initial_cwnd.0, mss, srtt: 0 };
+    let mut stack = Stack {
+        adapter,
+        base,
+        outstanding: Vec::new(),
+        sent: 0,
+        declared_lost: 0,
+        cwnd: log.path.initial_cwnd.0,
+        mss,
+        srtt: 0,
+    };
     let mut replayed = Replayed::default();
     let mut held = None;
     for (at, entry) in log.entries.iter().enumerate() {
-        match &entry.told {
+        match &entry.event {
             Reported::Sent(sent) => stack.sent(sent),
-            Reported::Ack(ack) => stack.ack(ack, held.take(), spoil),
-            // The stack acknowledges first and looks for losses then.
+            Reported::Ack(ack) => stack.ack(ack, held.take(), fault),
+            // The stack processes acknowledgements before losses.
             Reported::Congestion(event) if ack_follows(log, at) => {
                 held = Some(event);
                 replayed.joined.push(at);
@@ -100,25 +108,25 @@ pub fn replay_on(
         }
         let window = stack.adapter.window() - 1;
         stack.cwnd = entry.cwnd.0;
-        replayed.told.extend(take_entries(&entries).into_iter().map(|one| (at, one.told)));
-        if held.is_none() && !matches!(entry.told, Reported::Sent(_)) {
-            replayed.answers.push(Answer { at, segments: window / mss, least: 2 });
+        replayed.events.extend(take_entries(&entries).into_iter().map(|one| (at, one.event)));
+        if held.is_none() && !matches!(entry.event, Reported::Sent(_)) {
+            replayed.windows.push(ReplayedWindow { at, segments: window / mss, min_segments: 2 });
         }
     }
     replayed
 }
 
-/// Where time begins: only differences count.
-#[allow(clippy::disallowed_methods, reason = "an Instant can be had nowhere else; no answer depends on it")]
+/// The origin of time; only differences matter.
+#[allow(clippy::disallowed_methods, reason = "the only way to create an Instant; no result depends on it")]
 fn origin() -> Instant {
     Instant::now()
 }
 
-/// The ACK that brought the congestion comes next.
+/// Whether the ACK that caused the congestion event is the next event at the same time.
 fn ack_follows(log: &EventLog, at: usize) -> bool {
-    let now = log.entries[at].told.now();
-    let mut rest = log.entries[at + 1..].iter().take_while(|one| one.told.now() == now);
-    matches!(rest.find(|one| !matches!(one.told, Reported::Window(_))), Some(one) if matches!(one.told, Reported::Ack(_)))
+    let now = log.entries[at].event.now();
+    let mut rest = log.entries[at + 1..].iter().take_while(|one| one.event.now() == now);
+    matches!(rest.find(|one| !matches!(one.event, Reported::Window(_))), Some(one) if matches!(one.event, Reported::Ack(_)))
 }
 
 impl Stack {
@@ -129,46 +137,46 @@ impl Stack {
     fn sent(&mut self, sent: &Sent) {
         let (now, size) = (sent.now, sent.size.0);
         self.adapter.on_sent(self.instant(now), size, self.sent);
-        self.out.push(Packet { at: now, size, again: sent.retransmission, number: self.sent });
+        self.outstanding.push(Packet { at: now, size, retransmission: sent.retransmission, number: self.sent });
         self.sent += 1;
     }
 
-    /// The packets that an ACK newly acknowledges: the one that gave the RTT sample, and those before it; without a sample
-    /// what was sent again.
-    fn pick(&mut self, ack: &Ack) -> Vec<Packet> {
+    /// Removes the packets that an ACK newly acknowledges: the packet of the RTT sample and earlier ones; without a
+    /// sample a retransmission.
+    fn newly_acked(&mut self, ack: &Ack) -> Vec<Packet> {
         let left_at = ack.rtt.map(|rtt| ack.now - rtt);
         let newest = match left_at {
-            Some(at) => self.out.iter().rposition(|one| one.at == at && !one.again),
-            None => self.out.iter().position(|one| one.again),
+            Some(at) => self.outstanding.iter().rposition(|one| one.at == at && !one.retransmission),
+            None => self.outstanding.iter().position(|one| one.retransmission),
         };
-        let Some(newest) = newest.or(self.out.len().checked_sub(1)) else { return Vec::new() };
+        let Some(newest) = newest.or(self.outstanding.len().checked_sub(1)) else { return Vec::new() };
         if let Some(packets) = self.in_order(ack, left_at) {
             return packets;
         }
         let mut picked = Vec::new();
         let mut bytes = 0;
         let before = (0..=newest).rev();
-        let after = newest + 1..self.out.len();
+        let after = newest + 1..self.outstanding.len();
         for index in before.chain(after) {
             if bytes >= ack.acked.0 {
                 break;
             }
-            bytes += self.out[index].size;
+            bytes += self.outstanding[index].size;
             picked.push(index);
         }
-        self.reach_back(ack, &mut picked);
+        self.match_srtt(ack, &mut picked);
         picked.sort_unstable();
-        let packets = picked.iter().map(|index| self.out[*index]).collect();
+        let packets = picked.iter().map(|index| self.outstanding[*index]).collect();
         for index in picked.iter().rev() {
-            self.out.remove(*index);
+            self.outstanding.remove(*index);
         }
         packets
     }
 
-    /// An ACK with a hole below its newest packet: the oldest that it acknowledges is the one that the smoothed RTT tells of.
-    fn reach_back(&self, ack: &Ack, picked: &mut [usize]) {
+    /// Corrects the oldest packet of an ACK with a hole below its newest packet: the recorded SRTT determines it.
+    fn match_srtt(&self, ack: &Ack, picked: &mut [usize]) {
         let smoothed = |index: usize| {
-            let sample = (ack.now - self.out[index].at).0;
+            let sample = (ack.now - self.outstanding[index].at).0;
             if self.srtt == 0 {
                 sample.max(1)
             } else {
@@ -181,45 +189,46 @@ impl Stack {
         }
     }
 
-    /// The oldest packets, where the sample is of the last of them: of those that left at one time it may be any.
+    /// Removes the oldest packets if the RTT sample is that of the last of them. Packets sent at the same time are
+    /// equivalent.
     fn in_order(&mut self, ack: &Ack, left_at: Option<Time>) -> Option<Vec<Packet>> {
         let mut bytes = 0;
-        let count = 1 + self.out.iter().position(|one| {
+        let count = 1 + self.outstanding.iter().position(|one| {
             bytes += one.size;
             bytes >= ack.acked.0
         })?;
-        let fits = left_at.is_some() && self.out.get(count - 1).map(|one| one.at) == left_at;
-        fits.then(|| self.out.drain(..count).collect())
+        let fits = left_at.is_some() && self.outstanding.get(count - 1).map(|one| one.at) == left_at;
+        fits.then(|| self.outstanding.drain(..count).collect())
     }
 
-    /// Takes so many bytes of packets that are lost, and gives when the newest of them left.
+    /// Removes lost packets with a total of `bytes`; returns the sending time of the newest.
     fn lose(&mut self, bytes: u64) -> Time {
         let mut lost = 0;
         let mut newest = Time::ZERO;
-        while lost < bytes && !self.out.is_empty() {
-            let one = self.out.remove(0);
+        while lost < bytes && !self.outstanding.is_empty() {
+            let one = self.outstanding.remove(0);
             lost += one.size;
             newest = one.at;
         }
         newest
     }
 
-    fn ack(&mut self, ack: &Ack, held: Option<&Congestion>, spoil: Spoil) {
+    fn ack(&mut self, ack: &Ack, held: Option<&Congestion>, fault: InjectedFault) {
         let now = self.instant(ack.now);
-        let packets = self.pick(ack);
-        // Short of data, and room in the window when the sender stopped.
+        let packets = self.newly_acked(ack);
+        // Application-limited, with room for a segment in the window.
         let idle = ack.app_limited && ack.prior_in_flight.0 + self.mss <= self.cwnd;
         for packet in &packets {
-            let half = spoil == Spoil::HalfAcks && packet.number % 10 == 0;
-            let sooner = if spoil == Spoil::Sooner { 1_000_000 } else { 0 };
-            let sent = self.instant(Time(packet.at.0.saturating_sub(sooner)));
+            let half = fault == InjectedFault::HalfAcks && packet.number % 10 == 0;
+            let early = if fault == InjectedFault::EarlySendTimes { 1_000_000 } else { 0 };
+            let sent = self.instant(Time(packet.at.0.saturating_sub(early)));
             self.adapter.on_packet_acked(sent, if half { packet.size / 2 } else { packet.size }, idle);
         }
         self.srtt = ack.srtt.0;
-        let lost = ack.lost.0.saturating_sub(std::mem::take(&mut self.called));
+        let lost = ack.lost.0.saturating_sub(std::mem::take(&mut self.declared_lost));
         let largest = packets.last().map(|one| one.number);
         self.adapter.on_end_acks(now, ack.in_flight.0 + lost, idle, largest);
-        if lost > 0 && spoil != Spoil::NoLosses {
+        if lost > 0 && fault != InjectedFault::NoLosses {
             let newest = self.lose(lost);
             self.adapter.on_congestion_event(now, self.instant(newest), false, lost);
         }
@@ -229,18 +238,18 @@ impl Stack {
         }
     }
 
-    /// A timer found losses, or nothing came back for long.
+    /// A loss detected by a timer, or persistent congestion.
     fn timer(&mut self, event: &Congestion) {
         let now = self.instant(event.now);
         let persistent = event.cause == Cause::Timeout;
         let lost = if persistent { event.in_flight } else { event.lost }.0.max(self.mss);
         let newest = self.lose(lost);
-        self.called += lost;
+        self.declared_lost += lost;
         self.adapter.on_congestion_event(now, self.instant(newest), persistent, lost);
     }
 
     fn window(&mut self, window: &Window) {
-        // Of the others quinn tells nothing.
+        // quinn does not report the other changes.
         if window.change != Change::Established {
             return;
         }

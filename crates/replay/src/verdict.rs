@@ -1,95 +1,95 @@
-//! The verdict on a backend: the events that reached the algorithm and its windows, compared with the record.
+//! Verdict of a backend: the events that the algorithm received and its windows, compared with the record.
 
 use cwndlab_control::CongestionControl;
 
+use crate::cases::Case;
 use crate::compare::differences;
-use crate::courses::Course;
 use crate::difference::difference;
 use crate::event_log::{EventLog, Replayer};
 
-pub use crate::backend::{Answer, Backend, Replayed};
+pub use crate::backend::{Backend, Replayed, ReplayedWindow};
 pub use crate::difference::{Difference, KnownDifference};
 
-/// What became of a course in a backend.
+/// The verdict of a case in a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// All windows are the same.
+    /// All windows are equal.
     Same,
-    /// Windows part after a known difference.
-    ByNature,
-    /// They part, or the algorithm is told something else, for no reason.
+    /// Windows differ after a known difference.
+    ExpectedDifference,
+    /// Windows or events differ without a known difference.
     Differs,
-    /// The algorithm does not run there.
+    /// The algorithm is not available in the backend.
     Absent,
 }
 
 impl Verdict {
-    /// Its name.
+    /// Name of the verdict in the output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
-            Self::ByNature => "by nature",
+            Self::ExpectedDifference => "by nature",
             Self::Differs => "differs",
             Self::Absent => "absent",
         }
     }
 }
 
-/// What was found on one course in one backend.
+/// The result of one case in one backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The course.
-    pub course: &'static str,
+    /// Name of the case.
+    pub case: &'static str,
     /// The backend.
     pub backend: Backend,
     /// The verdict.
     pub verdict: Verdict,
-    /// Windows that were compared, and how many of them differ, and by how many segments at most.
+    /// Number of compared windows.
     pub windows: u64,
-    /// See `windows`.
+    /// Number of differing windows.
     pub differing: u64,
-    /// See `windows`.
-    pub most_segments: u64,
-    /// The first window that differs.
+    /// Maximum difference of a window, segments.
+    pub max_segments: u64,
+    /// The first differing window.
     pub window: Option<Difference>,
-    /// The first difference of the events of each known kind.
-    pub told: Vec<Difference>,
-    /// Why it is absent.
+    /// The first difference of events of each kind.
+    pub events: Vec<Difference>,
+    /// Reason of [`Verdict::Absent`]; otherwise empty.
     pub absent: String,
 }
 
 impl Finding {
-    /// The algorithm does not run there.
+    /// A finding for an algorithm that is not available in the backend.
     #[must_use]
-    pub fn absent(course: &Course, backend: Backend, why: String) -> Self {
+    pub fn absent(case: &Case, backend: Backend, why: String) -> Self {
         Self {
-            course: course.name,
+            case: case.name,
             backend,
             verdict: Verdict::Absent,
             windows: 0,
             differing: 0,
-            most_segments: 0,
+            max_segments: 0,
             window: None,
-            told: Vec::new(),
+            events: Vec::new(),
             absent: why,
         }
     }
 
-    /// The difference that counts: one without a reason, else the first window.
+    /// The most relevant difference: an unexpected one, or else that of the first differing window.
     #[must_use]
     pub fn first(&self) -> Option<&Difference> {
-        self.told.iter().find(|one| one.known.is_none()).or(self.window.as_ref())
+        self.events.iter().find(|one| one.known.is_none()).or(self.window.as_ref())
     }
 }
 
-/// The record told once more, to the byte.
+/// Replays the record directly and compares all outputs exactly.
 #[must_use]
-pub fn simulator(course: &Course, log: &EventLog, control: Box<dyn CongestionControl>) -> Finding {
-    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, Backend::Simulator, String::new()) };
+pub fn simulator(case: &Case, log: &EventLog, control: Box<dyn CongestionControl>) -> Finding {
+    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(case, Backend::Simulator, String::new()) };
     let mut replayer = Replayer::new(control);
     for (at, entry) in log.entries.iter().enumerate() {
-        replayer.report(&entry.told);
+        replayer.report(&entry.event);
         finding.windows += 1;
         let (cwnd, pacing) = (replayer.control.cwnd(), replayer.control.pacing_rate());
         if cwnd == entry.cwnd && pacing == entry.pacing {
@@ -97,7 +97,7 @@ pub fn simulator(course: &Course, log: &EventLog, control: Box<dyn CongestionCon
         }
         finding.differing += 1;
         finding.verdict = Verdict::Differs;
-        finding.most_segments = finding.most_segments.max(cwnd.0.abs_diff(entry.cwnd.0) / log.path.mss.0);
+        finding.max_segments = finding.max_segments.max(cwnd.0.abs_diff(entry.cwnd.0) / log.path.mss.0);
         finding.window.get_or_insert_with(|| {
             difference(log, at, "the window", format!("{} B", entry.cwnd.0), format!("{} B", cwnd.0), None)
         });
@@ -107,29 +107,30 @@ pub fn simulator(course: &Course, log: &EventLog, control: Box<dyn CongestionCon
 
 /// Compares a backend with the record.
 #[must_use]
-pub fn judge(course: &Course, backend: Backend, log: &EventLog, replayed: &Replayed) -> Finding {
-    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(course, backend, String::new()) };
-    finding.told = differences(backend, log, replayed);
+pub fn judge(case: &Case, backend: Backend, log: &EventLog, replayed: &Replayed) -> Finding {
+    let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(case, backend, String::new()) };
+    finding.events = differences(backend, log, replayed);
     let mss = log.path.mss.0;
-    for answer in &replayed.answers {
-        let recorded = (log.entries[answer.at].cwnd.0 / mss).max(answer.least);
+    for replayed in &replayed.windows {
+        let recorded = (log.entries[replayed.at].cwnd.0 / mss).max(replayed.min_segments);
         finding.windows += 1;
-        if answer.segments == recorded {
+        if replayed.segments == recorded {
             continue;
         }
         finding.differing += 1;
-        finding.most_segments = finding.most_segments.max(answer.segments.abs_diff(recorded));
+        finding.max_segments = finding.max_segments.max(replayed.segments.abs_diff(recorded));
         if finding.window.is_none() {
-            let known = finding.told.iter().filter(|one| one.event <= answer.at + 1).filter_map(|one| one.known).max();
+            let known =
+                finding.events.iter().filter(|one| one.event <= replayed.at + 1).filter_map(|one| one.known).max();
             let text = |segments: u64| format!("{segments} segments");
             finding.window =
-                Some(difference(log, answer.at, "the window", text(recorded), text(answer.segments), known));
+                Some(difference(log, replayed.at, "the window", text(recorded), text(replayed.segments), known));
         }
     }
     finding.verdict = match &finding.window {
-        _ if finding.told.iter().any(|one| one.known.is_none()) => Verdict::Differs,
+        _ if finding.events.iter().any(|one| one.known.is_none()) => Verdict::Differs,
         None => Verdict::Same,
-        Some(one) if one.known.is_some() => Verdict::ByNature,
+        Some(one) if one.known.is_some() => Verdict::ExpectedDifference,
         Some(_) => Verdict::Differs,
     };
     finding

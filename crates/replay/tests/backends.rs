@@ -1,49 +1,49 @@
-//! Every algorithm of the library, in every backend; and what is wrong on purpose is found.
+//! All algorithms of the catalogue in all backends, and the detection of injected faults.
 
 use std::sync::Arc;
 
-use cwndlab_conformance::texts;
+use cwndlab_conformance::algorithm_texts;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event};
 use cwndlab_kernel::{Acked, Report, Rtt};
-use cwndlab_replay::quic::Spoil;
+use cwndlab_replay::quic::InjectedFault;
 use cwndlab_replay::verdict::{judge, simulator, Finding, KnownDifference, Replayed, Verdict};
-use cwndlab_replay::{conform, kernel, quic, Backend, Course, COURSES};
+use cwndlab_replay::{conform, kernel, quic, Backend, Case, CASES};
 use cwndlab_simulator::catalogue;
 use cwndlab_units::{Bytes, Duration};
 
 fn of(text: &str) -> Algorithm {
-    catalogue().parse(text).expect("it is in the catalogue")
+    catalogue().parse(text).expect("a known algorithm")
 }
 
-fn course(name: &str) -> &'static Course {
-    COURSES.iter().find(|one| one.name == name).expect("it is one of them")
+fn case(name: &str) -> &'static Case {
+    CASES.iter().find(|one| one.name == name).expect("a known case")
 }
 
-/// The same events, the same windows. Where nothing is lost, marked or paused, nothing is told differently either: but that
-/// a sender whose pacer holds it back counts as limited, and that the kernel sums up what leaves.
+/// Equal events give equal windows. Without loss, marks and pauses the events are equal as well, except for the limit
+/// of a paced sender over QUIC and the kernel's summary reports of sent segments.
 #[test]
-fn every_algorithm_answers_alike_in_every_place() {
+fn every_algorithm_has_the_same_windows_in_every_backend() {
     let catalogue = catalogue();
-    let texts = texts(&catalogue);
+    let texts = algorithm_texts(&catalogue);
     assert!(texts.len() > 60);
     for text in texts {
         let algorithm = of(&text);
-        for found in conform(&algorithm) {
-            let Finding { course, backend, verdict, windows, .. } = &found;
-            let told = format!("{text} on {course} in {}: {:?}", backend.name(), found.first());
-            assert_ne!(*verdict, Verdict::Differs, "{told}");
+        for finding in conform(&algorithm) {
+            let Finding { case, backend, verdict, windows, .. } = &finding;
+            let message = format!("{text}, {case}, {}: {:?}", backend.name(), finding.first());
+            assert_ne!(*verdict, Verdict::Differs, "{message}");
             if *verdict == Verdict::Absent {
-                assert!(algorithm.router_assistance().is_some(), "{told}");
+                assert!(algorithm.router_assistance().is_some(), "{message}");
                 continue;
             }
-            assert!(*windows > 100, "{told}: {windows} windows");
-            let natures: Vec<_> = found.told.iter().filter_map(|one| one.known).collect();
+            assert!(*windows > 100, "{message}: {windows} windows");
+            let known: Vec<_> = finding.events.iter().filter_map(|one| one.known).collect();
             match backend {
-                Backend::Simulator => assert_eq!(*verdict, Verdict::Same, "{told}"),
-                Backend::Kernel => assert!(natures.iter().all(|one| *one == KnownDifference::Sends), "{told}"),
-                Backend::Quic if *course == "clean" => {
-                    assert_eq!(*verdict, Verdict::Same, "{told}");
-                    assert!(natures.iter().all(|one| *one == KnownDifference::Limit), "{told}");
+                Backend::Simulator => assert_eq!(*verdict, Verdict::Same, "{message}"),
+                Backend::Kernel => assert!(known.iter().all(|one| *one == KnownDifference::SentSegments), "{message}"),
+                Backend::Quic if *case == "clean" => {
+                    assert_eq!(*verdict, Verdict::Same, "{message}");
+                    assert!(known.iter().all(|one| *one == KnownDifference::WindowLimit), "{message}");
                 }
                 Backend::Quic => {}
             }
@@ -51,46 +51,49 @@ fn every_algorithm_answers_alike_in_every_place() {
     }
 }
 
-fn over_quic(text: &str, course: &Course, spoil: Spoil) -> Finding {
+fn over_quic(text: &str, case: &Case, fault: InjectedFault) -> Finding {
     let algorithm = of(text);
-    let log = course.record(&algorithm);
+    let log = case.record(&algorithm);
     let (one, path) = (algorithm.clone(), log.path.clone());
-    let replayed = quic::replay_on(&log, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), spoil);
-    judge(course, Backend::Quic, &log, &replayed)
+    let replayed = quic::replay_on(&log, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), fault);
+    judge(case, Backend::Quic, &log, &replayed)
 }
 
-/// An adapter that loses bytes, dates packets wrongly or keeps losses to itself is found, and the field is named.
+/// An adapter that omits bytes, has wrong sending times or does not report losses is detected, with the affected field.
 #[test]
-fn a_broken_adapter_is_found_and_what_it_breaks_is_named() {
-    assert_eq!(over_quic("cubic", course("clean"), Spoil::Nothing).verdict, Verdict::Same);
-    for (spoil, on, field) in
-        [(Spoil::HalfAcks, "clean", "acked"), (Spoil::Sooner, "clean", "rtt"), (Spoil::NoLosses, "loss", "in_flight")]
-    {
-        let found = over_quic("cubic", course(on), spoil);
-        let first = found.first().expect("something differs");
-        assert_eq!((found.verdict, first.field), (Verdict::Differs, field), "{spoil:?}: {first}");
+fn a_fault_of_the_adapter_is_detected_with_its_field() {
+    assert_eq!(over_quic("cubic", case("clean"), InjectedFault::None).verdict, Verdict::Same);
+    for (fault, name, field) in [
+        (InjectedFault::HalfAcks, "clean", "acked"),
+        (InjectedFault::EarlySendTimes, "clean", "rtt"),
+        (InjectedFault::NoLosses, "loss", "in_flight"),
+    ] {
+        let finding = over_quic("cubic", case(name), fault);
+        let first = finding.first().expect("a difference");
+        assert_eq!((finding.verdict, first.field), (Verdict::Differs, field), "{fault:?}: {first}");
     }
-    // By hand: the handshake, ten segments, then an ACK for each, which releases two: that of the tenth is event 12 + 9 · 3.
-    let found = over_quic("cubic", course("clean"), Spoil::HalfAcks);
-    let text = found.first().expect("something differs").to_string();
-    assert_eq!(text, "event 39 at 0.092125 s, an ACK of 1448 B: acked is 1448 in the record and 724 here");
+    // By hand: the handshake, ten segments, then one ACK per segment, each of which releases two: the tenth ACK is
+    // event 12 + 9 · 3.
+    let finding = over_quic("cubic", case("clean"), InjectedFault::HalfAcks);
+    let text = finding.first().expect("a difference").to_string();
+    assert_eq!(text, "event 39 at 0.092125 s, an ACK of 1448 B: acked is 1448 in the record and 724 in the backend");
 }
 
 fn in_the_kernel(text: &str, spoil: impl Fn(Report) -> Report) -> Finding {
     let algorithm = of(text);
-    let course = course("clean");
-    let log = course.record(&algorithm);
+    let case = case("clean");
+    let log = case.record(&algorithm);
     let replayed: Replayed =
         kernel::replay_on(&log, algorithm.growth.spec.model_based, algorithm.build(&log.path), spoil);
-    judge(course, Backend::Kernel, &log, &replayed)
+    judge(case, Backend::Kernel, &log, &replayed)
 }
 
 #[test]
-fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
+fn a_fault_in_reports_of_the_kernel_is_detected_with_its_field() {
     let field = |spoil: fn(Report) -> Report| {
-        let found = in_the_kernel("cubic", spoil);
-        assert_eq!(found.verdict, Verdict::Differs);
-        found.first().expect("something differs").field
+        let finding = in_the_kernel("cubic", spoil);
+        assert_eq!(finding.verdict, Verdict::Differs);
+        finding.first().expect("a difference").field
     };
     let twice = |report: Report| {
         let acked = Acked { segments: report.acked.segments * 2, ..report.acked };
@@ -106,11 +109,11 @@ fn a_broken_report_of_the_kernel_is_found_and_what_it_breaks_is_named() {
     assert_eq!(in_the_kernel("cubic", |report| report).verdict, Verdict::Same);
 }
 
-/// Its window depends on what is not among the events: how often it was made.
+/// An algorithm with hidden state: its window depends on a number that is not among the events.
 #[derive(Clone, Debug)]
-struct Moody(u64);
+struct HiddenState(u64);
 
-impl CongestionControl for Moody {
+impl CongestionControl for HiddenState {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.0 += ack.acked.0;
         None
@@ -124,13 +127,13 @@ impl CongestionControl for Moody {
 }
 
 #[test]
-fn an_algorithm_that_answers_by_something_else_than_its_events_is_found() {
-    let course = course("clean");
-    let log = course.record(&of("reno"));
-    let found = simulator(course, &log, Box::new(Moody(log.path.initial_cwnd.0 + 1)));
-    let first = found.first().expect("something differs").to_string();
+fn an_algorithm_with_hidden_state_is_detected() {
+    let case = case("clean");
+    let log = case.record(&of("reno"));
+    let finding = simulator(case, &log, Box::new(HiddenState(log.path.initial_cwnd.0 + 1)));
+    let first = finding.first().expect("a difference").to_string();
     assert_eq!(
         first,
-        "event 1 at 0.040083 s, the window (established): the window is 14480 B in the record and 14481 B here"
+        "event 1 at 0.040083 s, the window (established): the window is 14480 B in the record and 14481 B in the backend"
     );
 }

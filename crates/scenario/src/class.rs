@@ -1,5 +1,5 @@
-//! Algorithms that whoever runs the scenario hands over, such as classes of another language: described well enough to
-//! read the scenario, and its records, without them.
+//! User-defined algorithms, such as Python classes, as a scenario describes them. The description suffices to read the
+//! scenario and its records without the class.
 
 use std::fmt;
 
@@ -9,32 +9,32 @@ use serde_json::{Map, Value};
 
 use crate::schema::tables::CLASS;
 
-/// Such a class, as the document describes it.
+/// The description of a user-defined algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// The name by which flows call it.
+    /// Name of the algorithm in the scenario.
     pub name: String,
-    /// The name that its own language gives it.
+    /// Name of the class in its language.
     pub class: String,
-    /// A growth, or a whole algorithm.
+    /// Congestion avoidance, or a whole algorithm.
     pub kind: Kind,
-    /// Where it was read from.
+    /// Path of the source file.
     pub file: String,
-    /// SHA-256 of its source, in hex.
+    /// SHA-256 of the source, in hex.
     pub sha256: String,
-    /// Names and defaults of its parameters: numbers, or true and false.
+    /// Names and defaults of the parameters: numbers or Booleans.
     pub parameters: Map<String, Value>,
 }
 
 impl Class {
-    /// `text` begins with its name.
+    /// Whether the algorithm text `text` starts with the name of this class.
     #[must_use]
     pub fn is_named_by(&self, text: &str) -> bool {
         text.split(['+', '/', '(']).next().is_some_and(|name| name.trim() == self.name)
     }
 }
 
-/// A note for the records: the same wherever the file lies.
+/// A note for the records, independent of the folder of the file.
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -43,13 +43,13 @@ impl fmt::Display for Class {
     }
 }
 
-/// Reads the table `algorithms`.
+/// Reads the table `algorithms`; errors are added to `faults`.
 pub fn read(value: Option<&Value>, faults: &mut Faults) -> Vec<Class> {
     let entries = match value {
         None => return Vec::new(),
         Some(Value::Object(entries)) => entries,
         Some(_) => {
-            faults.add("algorithms", "a table is wanted", "write '[algorithms.mine]'");
+            faults.add("algorithms", "expected a table", "write '[algorithms.mine]'");
             return Vec::new();
         }
     };
@@ -75,12 +75,12 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
             for (key, default) in given {
                 if !default.is_number() && !default.is_boolean() {
                     let path = format!("{}.{key}", table.at("parameters"));
-                    faults.add(path, "a number, true or false is wanted", "");
+                    faults.add(path, "expected a number, true or false", "");
                 }
             }
             parameters.clone_from(given);
         }
-        Some(_) => faults.add(table.at("parameters"), "a table is wanted", "write 'parameters = { a = 1.0 }'"),
+        Some(_) => faults.add(table.at("parameters"), "expected a table", "write 'parameters = { a = 1.0 }'"),
     }
     Some(Class {
         name: name.to_owned(),
@@ -102,7 +102,7 @@ mod tests {
     fn a_class_is_named_by_the_first_part_of_a_text() {
         let mut faults = Faults::default();
         let table = json!({ "mine": { "class": "Mine", "file": "a/b/mine.py", "sha256": "0123456789abcdef", "parameters": { "a": 1.5 } } });
-        let [mine] = &read(Some(&table), &mut faults)[..] else { panic!("one was written") };
+        let [mine] = &read(Some(&table), &mut faults)[..] else { panic!("one class is expected") };
         assert_eq!(faults.0, []);
         assert!(mine.is_named_by("mine") && mine.is_named_by("mine(a=2)/sack") && mine.is_named_by(" mine /rack"));
         assert!(!mine.is_named_by("mine2") && !mine.is_named_by("reno+mine"));
@@ -110,27 +110,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_class_is_told() {
+    fn faults_of_a_class_are_reported() {
         let mut faults = Faults::default();
         read(Some(&json!({ "My Own": { "class": "Mine" }, "a": { "parameters": { "b": "c" } } })), &mut faults);
         read(Some(&json!(3)), &mut faults);
-        let told: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            messages,
             [
                 "algorithms.My Own: 'My Own' cannot be the name of an algorithm\n  hint: a name has lower-case letters, digits and '-', and begins with a letter",
                 "algorithms.a.class: is missing\n  hint: write 'class = \"Mine\"'",
-                "algorithms.a.parameters.b: a number, true or false is wanted",
-                "algorithms: a table is wanted\n  hint: write '[algorithms.mine]'",
+                "algorithms.a.parameters.b: expected a number, true or false",
+                "algorithms: expected a table\n  hint: write '[algorithms.mine]'",
             ]
         );
     }
 
-    /// A table with a kind and a file is a list of losses elsewhere.
+    /// Elsewhere a table with a kind and a file is a list of losses.
     #[test]
     fn the_file_of_a_class_is_not_read() {
         let text = "algorithms = { mine = { class = \"Mine\", kind = \"growth\", file = \"nowhere.rs\" } }";
-        let scenario = crate::Scenario::from_toml(text, None).expect("nothing is read");
+        let scenario = crate::Scenario::from_toml(text, None).expect("no file is read");
         assert_eq!(scenario.classes()[0].file, "nowhere.rs");
     }
 }

@@ -1,4 +1,4 @@
-//! The scenario as written: TOML or JSON; changing a field; the canonical form and its hash.
+//! A scenario document in TOML or JSON: reading, changing a field, canonical form and hash.
 
 mod field_path;
 mod files;
@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::{network, schema};
 use files::read_files;
 
-/// A scenario: the document, its files read in.
+/// A scenario document that contains the contents of all files that it named.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     document: Value,
@@ -25,7 +25,10 @@ fn one(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>
 }
 
 impl Scenario {
-    /// Reads TOML; files that it names are looked for in `folder`.
+    /// Reads TOML; relative file names in it refer to `folder`.
+    ///
+    /// # Errors
+    /// A syntax error, or unreadable files.
     pub fn from_toml(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let document: Value = toml::from_str(text).map_err(|error| {
             let span = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -34,17 +37,21 @@ impl Scenario {
                 (before.matches('\n').count() + 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1);
             one(
                 format!("line {line}, column {column}"),
-                format!("this is no TOML: {}", error.message().trim().replace('\n', "; ")),
+                format!("this is not TOML: {}", error.message().trim().replace('\n', "; ")),
                 "",
             )
         })?;
         Self::from_document(document, folder)
     }
 
-    /// Reads the same schema as JSON.
+    /// Reads JSON; otherwise as [`from_toml`](Self::from_toml).
+    ///
+    /// # Errors
+    /// A syntax error, or unreadable files.
     pub fn from_json(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
-        let document = serde_json::from_str(text)
-            .map_err(|error| one(format!("line {}, column {}", error.line(), error.column()), "this is no JSON", ""))?;
+        let document = serde_json::from_str(text).map_err(|error| {
+            one(format!("line {}, column {}", error.line(), error.column()), "this is not JSON", "")
+        })?;
         Self::from_document(document, folder)
     }
 
@@ -70,18 +77,21 @@ impl Scenario {
         self.document.to_string()
     }
 
-    /// Checks everything but the algorithms' names; the canonical form with units and defaults filled in.
+    /// Returns the canonical form, with all defaults and in base units.
+    ///
+    /// # Errors
+    /// All faults of the document except unknown names of algorithms.
     pub fn canonical(&self) -> Result<Value, Vec<Fault>> {
         schema::read(&self.document).map(|scenario| scenario.canonical(&self.document))
     }
 
-    /// The algorithms that whoever runs it hands over, as the document describes them; none where that has faults.
+    /// The user-defined algorithms of the document; empty if their description has faults.
     #[must_use]
     pub fn classes(&self) -> Vec<Class> {
         class::read(self.document.get("algorithms"), &mut Faults::default())
     }
 
-    /// Describes the algorithm `name` anew; `entry` is JSON.
+    /// Sets the description of the user-defined algorithm `name`; `entry` is JSON.
     pub fn set_class(&mut self, name: &str, entry: Value) {
         let Value::Object(document) = &mut self.document else { return };
         let classes = document.entry("algorithms").or_insert_with(|| Value::Object(Map::new()));
@@ -91,11 +101,17 @@ impl Scenario {
     }
 
     /// SHA-256 of the canonical form, in hex.
+    ///
+    /// # Errors
+    /// As [`canonical`](Self::canonical).
     pub fn hash(&self) -> Result<String, Vec<Fault>> {
         schema::read(&self.document).map(|scenario| scenario.hash(&self.document))
     }
 
-    /// The plan, and notes on what was derived (floors).
+    /// The plan, and notes on derived values such as minimum queue capacities.
+    ///
+    /// # Errors
+    /// All faults of the document.
     pub fn plan(&self, catalogue: &Catalogue) -> Result<(Plan, Vec<String>), Vec<Fault>> {
         let scenario = schema::read(&self.document);
         let scenario = match scenario {
@@ -109,13 +125,16 @@ impl Scenario {
         network::plan(&scenario, catalogue, hash)
     }
 
-    /// Changes one field, named as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is TOML where it parses as such,
-    /// else text. `flow[+].algorithm` changes a new flow, a copy of the last one without its name.
+    /// Changes one field, such as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is parsed as TOML if possible,
+    /// otherwise it is text. `flow[+].algorithm` changes a new flow, a copy of the last one without its name.
+    ///
+    /// # Errors
+    /// An unknown field or list item, or an unreadable file.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), Vec<Fault>> {
         let parsed = toml::from_str::<Value>(&format!("v = {value}")).ok().and_then(|table| table.get("v").cloned());
         let field = field_path::find(&mut self.document, path).map_err(|fault| vec![fault])?;
         *field = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
-        // A file that is named here is looked for where the program runs.
+        // A relative file name in a changed field refers to the working directory.
         let mut faults = Faults::default();
         read_files(&mut self.document, "", None, &mut faults);
         if faults.0.is_empty() {

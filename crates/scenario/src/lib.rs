@@ -1,12 +1,12 @@
-//! The question: a scenario as people write it, checked, and the plan that engines run.
+//! Scenarios: reading and checking of documents, and the plan that engines execute.
 //!
-//! - [`document`]: TOML or JSON as written; `--set`; canonical form and hash;
-//! - [`schema`]: the declared fields, the typed scenario;
-//! - [`class`]: algorithms that whoever runs the scenario hands over;
+//! - [`document`]: TOML or JSON documents; `--set`; canonical form and hash;
+//! - [`schema`]: the declared fields and the typed scenario;
+//! - [`class`]: user-defined algorithms;
 //! - [`profile`]: stack profiles;
 //! - [`network`]: nodes, links and routes of each kind of topology;
-//! - [`trace`]: delivery opportunities, from files and made;
-//! - [`plan`]: what an engine runs;
+//! - [`trace`]: traces of delivery opportunities, from files or synthetic;
+//! - [`plan`]: the input of an engine;
 //! - [`name`]: names of nodes and flows.
 
 pub mod class;

@@ -1,9 +1,9 @@
-//! Names of nodes and flows: many of them differ only in a number.
+//! Names of nodes and flows, which share a text and differ in a number.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A name: a text, and behind it a number for one of several.
+/// A name: a text with an optional number as suffix.
 #[derive(Clone, Debug)]
 pub struct Name {
     text: Arc<str>,
@@ -11,7 +11,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The text and then the number.
+    /// A name of a text followed by a number.
     #[must_use]
     pub fn numbered(text: Arc<str>, number: u32) -> Self {
         Self { text, number: Some(number) }

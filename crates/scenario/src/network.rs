@@ -1,18 +1,18 @@
-//! From a scenario to the plan: nodes, links and routes of each kind of topology.
+//! Conversion of a scenario to a plan: nodes, links and routes of each kind of topology.
 
 mod access;
-mod air;
 mod builder;
-mod cost;
 mod dumbbell;
 mod flow_plan;
 mod graph;
+mod interner;
 mod parking_lot;
-mod placed;
 mod queue_sizes;
+mod radio_links;
+mod routed_flows;
 mod routes;
-mod shared;
-mod shortest;
+mod row_limits;
+mod shortest_paths;
 mod wlan;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,16 +29,16 @@ use dumbbell::dumbbell;
 use flow_plan::FlowPlans;
 use graph::graph;
 use parking_lot::parking_lot;
-use placed::Placed;
 use queue_sizes::size_queues;
+use routed_flows::RoutedFlow;
 use wlan::wlan;
 
-/// The most flows of a scenario.
-const MOST_FLOWS: u64 = 1_000_000;
-/// The most links of a route: as many as the hops that an IP packet may make (RFC 791, 3.1: the time to live has 8 bits).
-const MOST_HOPS: usize = 255;
+/// Maximum number of flows of a scenario.
+const MAX_FLOWS: u64 = 1_000_000;
+/// Maximum number of links of a route: the maximum hops of an IP packet (RFC 791, 3.1: the time to live has 8 bits).
+const MAX_HOPS: usize = 255;
 
-/// Faults of the algorithms alone, for documents whose other faults forbid a plan.
+/// The faults of algorithm texts, for documents without a plan because of other faults.
 #[must_use]
 pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
     let flows = document.get("flow").and_then(Value::as_array).into_iter().flatten();
@@ -51,33 +51,36 @@ pub fn algorithm_faults(document: &Value, catalogue: &Catalogue) -> Vec<Fault> {
         .collect()
 }
 
-/// Makes the plan.
+/// Creates the plan, and notes on derived values.
+///
+/// # Errors
+/// All faults of the scenario.
 pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Result<(Plan, Vec<String>), Vec<Fault>> {
     let mut faults = Faults::default();
     let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms = algorithms(schema, catalogue, &mut faults);
     let flows = schema.flows.iter().map(|flow| flow.timing.count).sum::<u64>();
-    if flows > MOST_FLOWS {
-        faults.add("flow", format!("there are {flows} flows; {MOST_FLOWS} are the most"), "a smaller 'count'");
+    if flows > MAX_FLOWS {
+        faults.add("flow", format!("there are {flows} flows; the maximum is {MAX_FLOWS}"), "a smaller 'count'");
         return Err(faults.0);
     }
-    let (placed, media) = place(schema, &mut network, &mut faults);
-    refuse_equal_names(&placed, &mut faults);
-    refuse_long_routes(&placed, &mut faults);
+    let (routed, media) = build_topology(schema, &mut network, &mut faults);
+    reject_equal_names(&routed, &mut faults);
+    reject_long_routes(&routed, &mut faults);
     if faults.0.is_empty() {
-        size_queues(&mut network, &placed, &mut notes, &mut faults);
-        air::join_queues(&mut network.links);
+        size_queues(&mut network, &routed, &mut notes, &mut faults);
+        radio_links::join_queues(&mut network.links);
     }
     if faults.0.is_empty() {
-        refuse_loads_of_no_line(&placed, &network, &mut faults);
+        reject_loads_without_line(&routed, &network, &mut faults);
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
-    let paths: Vec<&str> = placed.iter().map(|one| one.single.flow.path.as_str()).collect();
+    let paths: Vec<&str> = routed.iter().map(|one| one.single.flow.path.as_str()).collect();
     let mut plans = FlowPlans::new(schema, &network, algorithms);
-    let flows = placed.into_iter().map(|one| plans.plan(one)).collect();
+    let flows = routed.into_iter().map(|one| plans.plan(one)).collect();
     let plan = Plan {
         scenario_hash,
         duration: schema.duration,
@@ -89,7 +92,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         media,
         flows,
     };
-    let faults = cost::check(&plan, &paths);
+    let faults = row_limits::check(&plan, &paths);
     if faults.is_empty() {
         Ok((plan, notes))
     } else {
@@ -97,7 +100,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     }
 }
 
-/// The algorithm of each `[[flow]]`, read once for equal texts; one over UDP has none.
+/// The algorithm of each `[[flow]]`, parsed once for equal texts; `None` over UDP.
 fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults) -> Vec<Option<Arc<Algorithm>>> {
     let mut known: BTreeMap<&str, Arc<Algorithm>> = BTreeMap::new();
     let mut parse = |flow: &'a Flow| {
@@ -112,25 +115,29 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
     schema.flows.iter().map(&mut parse).collect()
 }
 
-/// Makes the network of the scenario's kind; the flows with their routes, and the media.
-fn place<'a>(schema: &'a Schema, network: &mut Network, faults: &mut Faults) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
+/// Builds the network of the scenario's topology; returns the flows with their routes, and the media.
+fn build_topology<'a>(
+    schema: &'a Schema,
+    network: &mut Network,
+    faults: &mut Faults,
+) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
     match &schema.topology {
         Topology::Dumbbell(forward, reverse, access) => {
             (dumbbell(schema, forward, reverse, access, network, faults), Vec::new())
         }
         Topology::ParkingLot(hops, access) => (parking_lot(schema, hops, access, network, faults), Vec::new()),
         Topology::Graph(nodes, links) => {
-            let placed = graph(schema, nodes, links, network, faults);
-            (placed, air::media(schema, network, faults))
+            let routed = graph(schema, nodes, links, network, faults);
+            (routed, radio_links::media(schema, network, faults))
         }
         Topology::Wlan(lan) => wlan(schema, lan, network, faults),
     }
 }
 
-/// Records tell flows apart by their names.
-fn refuse_equal_names(placed: &[Placed<'_>], faults: &mut Faults) {
+/// Rejects equal names of flows, which identify flows in the records.
+fn reject_equal_names(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
     let mut names = BTreeSet::new();
-    for Placed { single, .. } in placed {
+    for RoutedFlow { single, .. } in routed {
         if !names.insert(single.name.to_string()) {
             faults.add(
                 format!("{}.name", single.flow.path),
@@ -141,14 +148,18 @@ fn refuse_equal_names(placed: &[Placed<'_>], faults: &mut Faults) {
     }
 }
 
-/// Routes that no packet could travel are faults.
-fn refuse_long_routes(placed: &[Placed<'_>], faults: &mut Faults) {
-    for Placed { single, forward, reverse } in placed {
-        for (way, route) in [("forward", forward), ("reverse", reverse)] {
-            if route.len() > MOST_HOPS {
+/// Rejects routes with more links than an IP packet may cross.
+fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
+    for RoutedFlow { single, forward, reverse } in routed {
+        for (direction, route) in [("forward", forward), ("reverse", reverse)] {
+            if route.len() > MAX_HOPS {
                 faults.add(
                     &single.flow.path,
-                    format!("the {way} route of '{}' has {} links; {MOST_HOPS} are the most", single.name, route.len()),
+                    format!(
+                        "the {direction} route of '{}' has {} links; the maximum is {MAX_HOPS}",
+                        single.name,
+                        route.len()
+                    ),
                     "shorten the path",
                 );
             }
@@ -156,14 +167,14 @@ fn refuse_long_routes(placed: &[Placed<'_>], faults: &mut Faults) {
     }
 }
 
-/// A load is a share of a line's rate: the route has such a line.
-fn refuse_loads_of_no_line(placed: &[Placed<'_>], network: &Network, faults: &mut Faults) {
-    for Placed { single, forward, .. } in placed.iter().filter(|placed| placed.single.number == 0) {
+/// Rejects a load on a route without a line that has a rate.
+fn reject_loads_without_line(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) {
+    for RoutedFlow { single, forward, .. } in routed.iter().filter(|routed| routed.single.number == 0) {
         if network.slowest(forward).is_none() && single.flow.workload.needs_line() {
             faults.add(
                 format!("{}.workload.load", single.flow.path),
-                "no line of the flow's route has a rate of which it could be a share",
-                "write 'per_second'",
+                "no line of the flow's route has a rate",
+                "use 'per_second'",
             );
         }
     }

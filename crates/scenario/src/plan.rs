@@ -1,6 +1,6 @@
-//! The plan: a scenario with every default filled in, every unit converted, every route found.
+//! The plan: a scenario with explicit defaults, base units and computed routes.
 //!
-//! Engines read nothing else. Links and flows refer to each other by index.
+//! The plan is the only input of an engine. Links and flows refer to each other by index.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,79 +17,80 @@ pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
 
 pub use crate::name::Name;
 
-/// What an engine runs.
+/// The input of an engine.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// SHA-256 of the scenario's canonical form, in hex.
     pub scenario_hash: String,
-    /// How long to run.
+    /// Duration of the run.
     pub duration: Duration,
-    /// Metrics leave out what was before.
+    /// Start of the metrics; earlier samples are the warm-up.
     pub measure_from: Duration,
-    /// Interval of the samples; zero takes none.
+    /// Sampling interval; zero disables samples.
     pub sample_interval: Duration,
     /// Record every packet.
     pub packets: bool,
-    /// Names of the nodes.
+    /// Names of nodes.
     pub nodes: Vec<Name>,
     /// The links, each in one direction.
     pub links: Vec<LinkPlan>,
-    /// Media of 802.11 that links share.
+    /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
 }
 
 impl Plan {
-    /// The name of a link: its own, or else `FROM-TO` after its nodes.
+    /// The name of a link; the default is `FROM-TO` after its nodes.
     #[must_use]
     pub fn link_name(&self, link: u32) -> String {
         self.links[link as usize].name(&self.nodes)
     }
 }
 
-/// A link in one direction: a queue, a line that serialises, a wire that delays and may lose. Its fields are those by which
-/// links of one declaration differ; it gives access to the others.
+/// A link in one direction: a queue, a line that serialises, a wire that delays and loses packets. Links of one
+/// declaration differ in these fields and share the others by [`LinkKind`].
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// Its name, if not `FROM-TO`.
+    /// Name, if not `FROM-TO`.
     pub own_name: Option<Box<str>>,
-    /// Index of the node it leaves.
+    /// Index of the source node.
     pub from: u32,
-    /// Index of the node it reaches.
+    /// Index of the destination node.
     pub to: u32,
     /// Propagation delay.
     pub delay: Duration,
-    /// How much may wait for the line.
+    /// Capacity of the queue.
     pub capacity: Capacity,
-    /// The rest.
+    /// Shared properties.
     pub kind: Arc<LinkKind>,
 }
 
-/// What equal links share.
+/// The properties that links of one declaration share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkKind {
-    /// Rate of the line, its mean where that changes; `None` serialises in no time (and then nothing ever queues).
+    /// Rate of the line, the mean if it varies; `None`: zero serialisation time, so that no packet queues.
     pub rate: Option<Rate>,
-    /// What the line is.
+    /// Model of the line.
     pub line: LinePlan,
-    /// What changes with time.
+    /// Changes with time.
     pub schedule: SchedulePlan,
     /// Retransmissions of a radio link.
     pub harq: Option<HarqPlan>,
-    /// Who may wait for the line and who goes next.
+    /// Queue discipline.
     pub discipline: aqm::Config,
-    /// What the wire loses, in this order, after the queue.
+    /// Loss models of the wire, in order of application.
     pub losses: Vec<loss::Config>,
     /// Delay variation of the wire.
     pub jitter: Option<JitterPlan>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
-    /// What its router does for schemes that ask it.
+    /// Router agents of the link.
     pub agents: Vec<router_assist::Config>,
-    /// Its samples are recorded (`link_samples`).
+    /// Samples of the link are recorded (`link_samples`).
     pub sampled: bool,
-    /// It is on a medium, in place of a line of its own; its queue is that of all links that leave its node there.
+    /// Radio parameters of a link on a medium, which replaces the line. All links that leave a node on a medium share
+    /// one queue.
     pub radio: Option<RadioPlan>,
 }
 
@@ -103,25 +104,25 @@ impl Deref for LinkPlan {
 /// A medium of 802.11.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumPlan {
-    /// Its name, unique.
+    /// Unique name.
     pub name: String,
-    /// Which part of 802.11.
+    /// Part of 802.11.
     pub standard: StandardPlan,
-    /// Slot.
+    /// Slot time.
     pub slot: Duration,
-    /// Smallest and largest contention window.
+    /// Minimum and maximum contention window, slots.
     pub windows: (u32, u32),
-    /// Attempts at a frame without and behind an RTS.
+    /// Maximum number of attempts of a frame without and with RTS.
     pub attempts: (u32, u32),
-    /// Frames of more bytes go behind an RTS.
+    /// Size above which a frame uses RTS and CTS.
     pub rts_above: Option<Bytes>,
-    /// Bystanders of a collision wait an EIFS in place of DIFS.
+    /// Stations that receive a collision wait for EIFS instead of DIFS.
     pub eifs: bool,
     /// A-MPDU with BlockAck.
     pub aggregation: bool,
-    /// A frame for an idle medium keeps its turn without a backoff when the medium turns busy.
+    /// A frame that arrived while the medium was idle is sent without a backoff, also if the medium becomes busy.
     pub keeps_turn: bool,
-    /// Beacons, and the index of the node that sends them.
+    /// Index of the node that sends beacons, and their parameters.
     pub beacon: Option<(u32, BeaconPlan)>,
 }
 
@@ -134,21 +135,21 @@ pub enum StandardPlan {
     Ht,
 }
 
-/// Beacons.
+/// Parameters of beacons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeaconPlan {
-    /// Distance.
+    /// Time between beacons.
     pub interval: Duration,
-    /// Bytes of the frame, sent at 1 Mbit/s.
+    /// Size of the frame in bytes; sent at 1 Mbit/s.
     pub bytes: u32,
 }
 
-/// How a link is on its medium.
+/// The radio parameters of a link on a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RadioPlan {
     /// Index of the medium.
     pub medium: u32,
-    /// How its frames are sent.
+    /// Modulation and coding.
     pub mode: ModePlan,
     /// Probability that noise destroys a frame.
     pub frame_error: f64,
@@ -164,9 +165,9 @@ pub enum ModePlan {
     },
     /// High throughput.
     Ht {
-        /// 0 to 7.
+        /// Modulation and coding scheme, 0 to 7.
         mcs: u8,
-        /// 1 to 4.
+        /// Spatial streams, 1 to 4.
         streams: u8,
         /// Guard interval of 400 ns.
         short_guard: bool,
@@ -174,13 +175,13 @@ pub enum ModePlan {
 }
 
 impl ModePlan {
-    /// It belongs to this standard.
+    /// Whether the mode belongs to this standard.
     #[must_use]
     pub fn is_of(self, standard: StandardPlan) -> bool {
         matches!(self, Self::Ofdm { .. }) == (standard == StandardPlan::ErpOfdm)
     }
 
-    /// The rate of its symbols (IEEE 802.11-2016, tables 17-4 and 19-27 on).
+    /// The data rate (IEEE 802.11-2016, tables 17-4 and 19-27 on).
     #[must_use]
     pub fn rate(self) -> Rate {
         match self {
@@ -193,19 +194,19 @@ impl ModePlan {
     }
 }
 
-/// What a line is.
+/// The model of a line.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum LinePlan {
-    /// It has the link's rate, unless that changes by the schedule.
+    /// The link's rate, or the rates of its schedule.
     #[default]
     Rate,
-    /// It follows a trace.
+    /// A trace of delivery opportunities.
     Trace {
-        /// Moments of opportunities, ms, non-decreasing; the last one is the period.
+        /// Times of the opportunities, ms, non-decreasing; the last one is the period.
         stamps: Arc<[u32]>,
-        /// Bytes of an opportunity.
+        /// Bytes per opportunity.
         bytes: u32,
-        /// Where in the trace the run begins.
+        /// Time of the trace at which the run begins.
         offset: Duration,
     },
     /// A token bucket.
@@ -214,24 +215,24 @@ pub enum LinePlan {
         rate: Rate,
         /// Size of the bucket.
         burst: Bytes,
-        /// Rate at which a burst leaves; nothing takes no time.
+        /// Peak rate of a burst; `None`: zero serialisation time.
         peak: Option<Rate>,
     },
 }
 
-/// What changes with time; what a step does not name stays as it is.
+/// Changes with time. A step changes only the values that it states.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct SchedulePlan {
     /// Steps, ascending.
     pub steps: Vec<StepPlan>,
-    /// All begins anew after this time.
+    /// Period of the schedule; `None`: no repetition.
     pub repeat: Option<Duration>,
 }
 
 /// A step of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct StepPlan {
-    /// When.
+    /// Time of the step.
     pub at: Duration,
     /// Rate from then on; 0 is an outage.
     pub rate: Option<Rate>,
@@ -242,7 +243,7 @@ pub struct StepPlan {
 }
 
 impl LinkPlan {
-    /// Its name: its own, or else `FROM-TO` after its nodes, which are among `nodes`.
+    /// The name; the default is `FROM-TO` after the link's nodes in `nodes`.
     #[must_use]
     pub fn name(&self, nodes: &[Name]) -> String {
         match &self.own_name {
@@ -253,7 +254,7 @@ impl LinkPlan {
 }
 
 impl LinkKind {
-    /// The line's capacity is no constant: it follows a trace, a token bucket or a schedule.
+    /// Whether the line's rate varies: a trace, a token bucket or a schedule of rates.
     #[must_use]
     pub fn varies(&self) -> bool {
         self.line != LinePlan::Rate || self.schedule.changes_rate()
@@ -261,19 +262,19 @@ impl LinkKind {
 }
 
 impl SchedulePlan {
-    /// The rate changes.
+    /// Whether the rate changes.
     #[must_use]
     pub fn changes_rate(&self) -> bool {
         self.steps.iter().any(|step| step.rate.is_some())
     }
 
-    /// The delay or the loss changes.
+    /// Whether the delay or the loss probability changes.
     #[must_use]
     pub fn changes_wire(&self) -> bool {
         self.steps.iter().any(|step| step.delay.is_some() || step.loss.is_some())
     }
 
-    /// From 0 on every step with all its values; `rate` and `delay` are those before the first one.
+    /// All steps from time 0 on with explicit values; `rate` and `delay` apply before the first step.
     #[must_use]
     pub fn filled(&self, rate: Rate, delay: Duration) -> Vec<(Duration, Rate, Duration, f64)> {
         let mut all = vec![(Duration::ZERO, rate, delay, 0.0)];
@@ -293,80 +294,81 @@ impl SchedulePlan {
 /// Retransmissions of a radio link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HarqPlan {
-    /// An attempt fails with this probability.
+    /// Probability that an attempt fails.
     pub probability: f64,
     /// Time until the next attempt.
     pub round: Duration,
-    /// The most retransmissions.
+    /// Maximum number of retransmissions.
     pub most: u32,
 }
 
-/// How much may wait in a queue.
+/// The capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// Any number.
+    /// No limit.
     Unlimited,
-    /// Packets of any size.
+    /// A number of packets.
     Packets(u32),
-    /// Bytes.
+    /// A number of bytes.
     Bytes(Bytes),
 }
 
-/// Delay variation: each packet is late by a uniform draw from [0, `spread`).
+/// Delay variation: a uniform random delay from [0, `spread`) of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterPlan {
-    /// Upper end.
+    /// Upper bound of the delay.
     pub spread: Duration,
-    /// Packets may overtake each other; otherwise none arrives before its predecessor.
+    /// Packets may be reordered; otherwise the order of packets is kept.
     pub reorder: bool,
 }
 
-/// A flow. Its fields are those by which flows of one `count` differ; it gives access to the others.
+/// A flow. Flows of one `count` differ in these fields and share the others by [`FlowKind`].
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Its label in the records, unique.
+    /// Unique name in the records.
     pub name: Name,
     /// Links from sender to receiver.
     pub forward: Box<[u32]>,
     /// Links from receiver to sender.
     pub reverse: Box<[u32]>,
-    /// Propagation delay both ways, no serialisation.
+    /// Propagation delay of both directions, without serialisation.
     pub base_rtt: Duration,
-    /// When it starts.
+    /// Start time.
     pub start: Duration,
-    /// The start is later by a uniform draw from [0, this).
+    /// Upper bound of the uniform random delay of the start.
     pub start_jitter: Duration,
-    /// Which of the flows of a `count`, from 0.
+    /// Index among the flows of a `count`, from 0.
     pub number: u64,
-    /// The rest.
+    /// Shared properties.
     pub kind: Arc<FlowKind>,
 }
 
-/// What equal flows share.
+/// The properties that equal flows share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowKind {
-    /// Its algorithm; `None` sends datagrams (UDP).
+    /// Algorithm; `None`: UDP.
     pub algorithm: Option<Arc<Algorithm>>,
-    /// Its recovery: the algorithm's, or else the profile's.
+    /// Loss recovery of the algorithm, or else of the profile.
     pub recovery: RecoveryKind,
     /// Canonical text of the algorithm, recovery included.
     pub algorithm_text: Arc<str>,
     /// Name of the stack profile.
     pub profile: Arc<str>,
-    /// From the start of the one before it to its own.
+    /// Distribution of the time between the starts of consecutive flows.
     pub start_gap: Option<Distribution>,
-    /// When its application stops producing data.
+    /// Time at which the application stops.
     pub stop: Option<Duration>,
-    /// What it sends.
+    /// Workload.
     pub workload: Workload,
-    /// The stack's values.
+    /// Stack parameters.
     pub stack: Arc<Stack>,
     /// Capacity of the smallest queue on the forward route, for `oracle` options.
     pub oracle_buffer: Option<Bytes>,
-    /// Routers that must answer the algorithm's requests: links with a rate after the first one of the forward route.
+    /// Number of routers that must process the algorithm's requests: links with a rate after the first one of the
+    /// forward route.
     pub routers: u8,
-    /// The algorithm decides elsewhere, as with the kernel path.
-    pub remote: Option<Remote>,
+    /// Delay between transport and algorithm, as with the kernel datapath.
+    pub control_delay: Option<ControlDelay>,
 }
 
 impl Deref for FlowPlan {
@@ -377,30 +379,30 @@ impl Deref for FlowPlan {
 }
 
 impl FlowPlan {
-    /// What its application is told of it: its number, the seed of the run, and when it stops.
+    /// The context of the flow's application: index of the flow, seed of the run, stop time.
     #[must_use]
     pub fn context(&self, flow: u32, seed: u64, stop: Time) -> FlowContext {
         FlowContext { flow, seed, stop, header: self.stack.header }
     }
 
-    /// Its algorithm uses no router assistance.
+    /// Whether the algorithm works without router agents.
     #[must_use]
-    pub fn has_no_agent(&self) -> bool {
+    pub fn needs_no_agent(&self) -> bool {
         self.algorithm.as_ref().is_none_or(|algorithm| algorithm.router_assistance().is_none())
     }
 
-    /// The links that its data crosses, as the records have them: indices joined by spaces.
+    /// The forward route in the format of the records: indices of links separated by spaces.
     #[must_use]
     pub fn route_text(&self) -> String {
         self.forward.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The algorithm is asked from afar: what the kernel datapath does.
+/// The delay between transport and algorithm, as in the kernel datapath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Remote {
-    /// From event to applied window.
+pub struct ControlDelay {
+    /// Time from an event to the application of the new window.
     pub delay: Duration,
-    /// ACKs are reported together at most this often; zero reports each.
+    /// Minimum time between reports of ACKs; zero: a report per ACK.
     pub interval: Duration,
 }

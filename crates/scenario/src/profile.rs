@@ -1,4 +1,4 @@
-//! Stack profiles: what the stacks that people compare do by default, value by value.
+//! Stack profiles: the default parameters of common TCP stacks.
 
 use cwndlab_config::describe::accepts;
 use cwndlab_config::{Faults, Reader};
@@ -9,12 +9,12 @@ use serde_json::{json, Value};
 use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
 use crate::schema::tables::STACK;
 
-pub(crate) mod words;
+pub(crate) mod choices;
 
-pub use words::NAMES;
-use words::{ACK_COUNTING, ECN, IDLE_RESTART, PACING, PRR, RAMPDOWN, RTO_ARITHMETIC, RTO_RESTART};
+pub use choices::NAMES;
+use choices::{ACK_COUNTING, ECN, IDLE_RESTART, PACING, PRR, RAMPDOWN, RTO_ARITHMETIC, RTO_RESTART};
 
-/// The profiles' names alone.
+/// The names of the profiles.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, _)| *name)
 }
@@ -25,7 +25,7 @@ fn linux() -> Stack {
         mss: Bytes(1448),
         header: Bytes(52), // 20 IP + 20 TCP + 12 timestamps
         ack: Bytes(52),
-        sack_block: Bytes(8), // RFC 2018; the option's 4 bytes of head are not counted
+        sack_block: Bytes(8), // RFC 2018; without the option's 4 bytes of header
         ack_counting: AckCounting::Bytes,
         initial_window: 10, // RFC 6928
         initial_ssthresh: None,
@@ -43,7 +43,7 @@ fn linux() -> Stack {
         sack_blocks: 3, // with timestamps
         dsack: true,
         timestamps: true,
-        ecn: Ecn::Off,             // tcp_ecn = 2: only when the peer asks
+        ecn: Ecn::Off,             // tcp_ecn = 2: only on request of the peer
         pacing: Pacing::Algorithm, // no fq
         pacing_quantum: 2,         // tcp_min_tso_segs
         tso_burst: true,
@@ -64,7 +64,7 @@ fn linux() -> Stack {
     }
 }
 
-/// The RFCs' own defaults.
+/// The defaults of the RFCs.
 fn rfc() -> Stack {
     Stack {
         mss: Bytes(1460),
@@ -81,7 +81,7 @@ fn rfc() -> Stack {
         sack_blocks: 4,
         tso_burst: false,
         rules: Rules::Rfc,
-        receive_window: Bytes(1 << 30), // the largest that RFC 7323 can announce
+        receive_window: Bytes(1 << 30), // maximum of RFC 7323
         auto_tuning: false,
         idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1
         syn_retries: 5,
@@ -89,16 +89,18 @@ fn rfc() -> Stack {
     }
 }
 
-/// ns-2.35 as its references were run: TCP/Linux or the native agents, one ACK per segment.
+/// ns-2.35 as configured for the references: TCP/Linux or the native agents, one ACK per segment.
 fn ns2() -> Stack {
     Stack {
-        // opencwnd() and tcp_slow_start() run once per ACK; what counts bytes after slow start takes "acks-in-slow-start".
+        // opencwnd() and tcp_slow_start() run once per ACK; modules that count bytes after slow start use
+        // "acks-in-slow-start".
         ack_counting: AckCounting::Acks,
         initial_window: 2,
         min_rto: Duration::from_millis(200),
         max_rto: Duration::from_secs(120),
         initial_rto: Duration::from_secs(3),
-        // Of Agent/TCP/Linux, whose tick is 1 ms; the native agents take "ticks" of 10 ms (tcpTick_) and "retransmission".
+        // As Agent/TCP/Linux with a tick of 1 ms; the native agents use "ticks" of 10 ms (tcpTick_) and
+        // "retransmission".
         rto_arithmetic: RtoArithmetic::TicksLinux,
         rto_restart: RtoRestart::EveryAck,
         ack_every: 1,
@@ -110,7 +112,7 @@ fn ns2() -> Stack {
         idle_restart: IdleRestart::InitialWindow, // slow_start_restart_
         undo: false,
         tail_loss_probe: false,
-        rampdown: Rampdown::InFlight, // without a min_cwnd of their own modules go to ssthresh at once
+        rampdown: Rampdown::InFlight, // modules without min_cwnd reduce the window to ssthresh immediately
         exit_burst: 3,                // tcp_moderate_cwnd: in flight + 3
         ..rfc()
     }
@@ -132,7 +134,7 @@ fn windows() -> Stack {
     }
 }
 
-/// The profile of this name and its recovery.
+/// The stack and the loss recovery of the profile `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
     Some(match name {
@@ -144,7 +146,7 @@ pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
     })
 }
 
-/// Applies the overrides of `table`.
+/// Applies the overrides of `table`; errors are added to `faults`.
 pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults) {
     macro_rules! take {
         ($read:ident: $($field:ident),*) => { $(if let Some(value) = table.$read(stringify!($field), faults) { stack.$field = value; })* };
@@ -154,11 +156,11 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     take!(flag: rto_floor_on_variance, sack, dsack, timestamps, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
     macro_rules! count {
         ($($field:ident),*) => {
-            $(if let Some(value) = table.whole(stringify!($field), faults) { stack.$field = value as u32; })*
+            $(if let Some(value) = table.integer(stringify!($field), faults) { stack.$field = value as u32; })*
         };
     }
     count!(initial_window, ack_every, quick_acks, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
-    if let Some(value) = table.whole("initial_ssthresh", faults) {
+    if let Some(value) = table.integer("initial_ssthresh", faults) {
         stack.initial_ssthresh = Some(value as u32);
     }
     if let Some(rate) = table.rate("read_rate", faults) {
@@ -186,7 +188,7 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     }
 }
 
-/// The canonical form of a stack: every value, whether a profile or an override set it.
+/// The canonical form of a stack: all values, independent of profile and overrides.
 #[must_use]
 pub fn canonical(stack: &Stack) -> Value {
     let word = |words: &[(&'static str, bool)]| words.iter().find(|(_, is)| *is).map_or("", |(word, _)| *word);
@@ -214,22 +216,22 @@ pub fn canonical(stack: &Stack) -> Value {
     })
 }
 
-/// A field that `stack = { … }` may override, for people.
+/// The description of a field of a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Its name.
+pub struct StackField {
+    /// Name of the field.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning, a phrase.
     pub meaning: String,
-    /// What it may be.
+    /// Accepted values.
     pub accepts: String,
-    /// Its value in each of the profiles [`NAMES`].
+    /// Values in the profiles, in the order of [`NAMES`].
     pub values: Vec<String>,
 }
 
-/// Every field that may be overridden, from the declarations that the engine uses.
+/// All fields of a stack, from their declarations.
 #[must_use]
-pub fn described() -> Vec<Described> {
+pub fn stack_fields() -> Vec<StackField> {
     let stacks: Vec<Stack> = names().filter_map(find).map(|(stack, _)| stack).collect();
     let columns: Vec<_> = stacks.iter().map(Stack::described).collect();
     let row = |field: &cwndlab_config::Field| {
@@ -237,16 +239,16 @@ pub fn described() -> Vec<Described> {
         let at = columns[0].iter().position(|(field, ..)| *field == name).expect("every field is one of the stack");
         let meaning = columns[0][at].1.split_whitespace().collect::<Vec<_>>().join(" ");
         let values = columns.iter().map(|column| written(&format!("{:?}", column[at].2))).collect();
-        Described { name, meaning, accepts: accepts(&field.kind), values }
+        StackField { name, meaning, accepts: accepts(&field.kind), values }
     };
     STACK.fields().map(row).collect()
 }
 
-/// A value as a scenario has it, from its debug form: `Bytes(1448)` is `1448 B`, `TicksLinux` is `ticks-linux`.
+/// Formats a value as in a scenario, from its debug form: `Bytes(1448)` becomes `1448 B`, `TicksLinux` `ticks-linux`.
 fn written(debug: &str) -> String {
     let inside = |head: &str| debug.strip_prefix(head)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(count) = inside("Bytes").and_then(|text| text.parse().ok()) {
-        // Packets are counted in bytes.
+        // Small sizes are printed in bytes.
         return if count < 10_000 { format!("{count} B") } else { Bytes(count).to_string() };
     }
     if let Some(time) = inside("Duration").and_then(|text| text.parse().ok()) {
@@ -275,7 +277,7 @@ mod tests {
     /// Linux 6.x: `TCP_RTO_MIN` is HZ / 5, the initial window 10 segments (RFC 6928); RFC 6298 (2.4) has 1 s.
     #[test]
     fn every_field_is_described_with_its_values() {
-        let fields = described();
+        let fields = stack_fields();
         assert_eq!(fields.len(), STACK.fields().count());
         for one in &fields {
             assert!(!one.meaning.is_empty() && !one.accepts.is_empty(), "{}", one.name);
@@ -291,18 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_what_it_accepts() {
-        let fields = described();
+    fn accepted_values_are_described() {
+        let fields = stack_fields();
         let accepted = |name| fields.iter().find(|one| one.name == name).unwrap().accepts.clone();
         assert_eq!(accepted("ecn"), "\"off\", \"classic\", \"accurate\", \"dctcp\"");
-        assert_eq!(accepted("sack_blocks"), "a whole number from 1 to 4");
+        assert_eq!(accepted("sack_blocks"), "an integer from 1 to 4");
         assert_eq!(accepted("undo"), "true or false");
         assert_eq!(accepted("min_rto"), "a time: \"50 ms\"");
     }
 
-    /// Every field of the struct but the number of the first segment, which results do not depend on.
+    /// All fields of the struct except the sequence number of the first segment, which does not affect results.
     #[test]
-    fn the_canonical_form_has_every_value() {
+    fn the_canonical_form_has_all_values() {
         let (stack, _) = find("linux").unwrap();
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.described().len() - 1);

@@ -1,4 +1,4 @@
-//! The schema of scenarios: the declared fields, and the typed scenario that is read by them.
+//! The schema of scenarios: the declared fields, and the typed scenario.
 
 use cwndlab_config::{Fault, Faults, Reader};
 use cwndlab_units::Duration;
@@ -28,13 +28,16 @@ pub fn json_schema() -> Value {
     cwndlab_config::schema::document("cwndlab scenario", &TOP)
 }
 
-/// Every declared table, for documentation and for other languages.
+/// All declared tables, for the documentation and for other languages.
 #[must_use]
 pub fn declarations() -> Value {
     cwndlab_config::describe::all(&TOP)
 }
 
-/// Reads the document, or answers every fault in it.
+/// Reads a document.
+///
+/// # Errors
+/// All faults of the document.
 pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
     let mut faults = Faults::default();
     let schema = read_top(document, &mut faults);
@@ -51,8 +54,8 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         Some(version) if version.as_u64() == Some(SCHEMA_VERSION) => {}
         Some(other) => faults.add(
             "schema_version",
-            format!("{other} is another version than this program's {SCHEMA_VERSION}"),
-            "use the release that wrote it",
+            format!("version {other} is not supported; this program reads version {SCHEMA_VERSION}"),
+            "use the release that wrote the scenario",
         ),
     }
     let duration = table.duration("duration", faults);
@@ -65,7 +68,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         .map(|(path, item)| read_flow(item, path, directions, faults))
         .collect();
     if flows.is_empty() && table.gives("flow") {
-        faults.add("flow", "there is none", "write a '[[flow]]' with an algorithm");
+        faults.add("flow", "is empty", "write a '[[flow]]' with an algorithm");
     }
     let schema = Schema {
         title: table.string("title", faults).unwrap_or_default(),
@@ -80,7 +83,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         flows: flows.into_iter().collect::<Option<_>>()?,
     };
     if schema.measure_from >= schema.duration && duration.is_some() {
-        faults.add("measure_from", "leaves nothing to measure", "a time before the scenario's duration");
+        faults.add("measure_from", "is not before the end of the run", "a time below 'duration'");
     }
     Some(schema)
 }

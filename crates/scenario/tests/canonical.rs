@@ -1,4 +1,4 @@
-//! The canonical form of a scenario, and what derives from the declared fields. Expected forms are written by hand from
+//! The canonical form of a scenario, and the declarations of fields. Expected forms are written by hand from
 //! `docs/canonical-form.md`.
 
 use cwndlab_scenario::Scenario;
@@ -22,7 +22,7 @@ algorithm = "reno"
 rtt = "40 ms"
 "#;
 
-/// The same with other units, another order of keys, and defaults written out.
+/// The same scenario with other units, another order of keys, and explicit defaults.
 const LONG: &str = r#"
 duration = "10000 ms"
 schema_version = 1
@@ -42,13 +42,13 @@ reverse = { rate = "10 Mbit/s" }
 "#;
 
 #[test]
-fn scenarios_that_mean_the_same_have_the_same_form() {
+fn equivalent_scenarios_have_equal_canonical_forms() {
     assert_eq!(canonical(SHORT), canonical(LONG));
     assert_eq!(hash(SHORT), hash(LONG));
 }
 
 #[test]
-fn the_form_is_the_documented_one() {
+fn the_canonical_form_matches_the_documentation() {
     let form = canonical(SHORT);
     assert_eq!((&form["canonical_version"], &form["schema_version"]), (&json!(1), &json!(1)));
     assert_eq!(form["duration_ns"], json!(10_000_000_000_u64));
@@ -67,14 +67,14 @@ fn the_form_is_the_documented_one() {
     assert!(form.get("algorithms").is_none() && form.get("title") == Some(&json!("")));
 }
 
-/// A known answer of ours: it changes only with `canonical_version`, or with a declaration of the fields that it has.
+/// A regression value: it changes only with `canonical_version`, or with the declarations of the scenario's fields.
 #[test]
-fn the_hash_is_known() {
+fn the_hash_is_stable() {
     assert_eq!(hash(SHORT), "c1ce78e8dd835d29c6b3de29357ef5ddde35ed1ad26789d8b8efd392972330b6");
 }
 
 #[test]
-fn a_queue_has_its_kind_and_its_defaults() {
+fn the_form_of_a_queue_has_its_kind_and_defaults() {
     let text = SHORT.replace("delay = \"10 ms\"", "delay = \"10 ms\", queue = { kind = \"codel\", target = \"7 ms\" }");
     let expected = json!({
         "kind": "codel", "capacity": { "packets": 1000 }, "target_ns": 7_000_000, "interval_ns": 100_000_000, "ecn": false,
@@ -86,7 +86,7 @@ fn a_queue_has_its_kind_and_its_defaults() {
 }
 
 #[test]
-fn a_word_stands_for_an_agent_with_its_defaults() {
+fn the_name_of_an_agent_selects_its_defaults() {
     let text = |agents: &str| SHORT.replace("delay = \"10 ms\"", &format!("delay = \"10 ms\", agents = {agents}"));
     let form = canonical(&text("[\"rcp\"]"));
     let expected = json!([{ "scheme": "rcp", "alpha": 0.4, "beta": 0.4 }]);
@@ -95,7 +95,7 @@ fn a_word_stands_for_an_agent_with_its_defaults() {
 }
 
 #[test]
-fn a_class_counts_where_a_flow_names_it_and_wherever_its_file_lies() {
+fn only_used_classes_affect_the_hash_and_file_paths_do_not() {
     let class = |file: &str, algorithm: &str| {
         let class = format!("[algorithms.mine]\nclass = \"Mine\"\nfile = \"{file}\"\nsha256 = \"00\"\n[[flow]]");
         SHORT.replace("[[flow]]", &class).replace("\"reno\"", &format!("\"{algorithm}\""))
@@ -105,7 +105,7 @@ fn a_class_counts_where_a_flow_names_it_and_wherever_its_file_lies() {
     assert_ne!(hash(&class("a.py", "mine")), hash(SHORT));
 }
 
-/// Every table and choice is described, and every field says what it means.
+/// All tables, choices and fields are described.
 #[test]
 fn every_field_is_documented() {
     let declared = cwndlab_scenario::schema::declarations();
@@ -123,9 +123,9 @@ fn every_field_is_documented() {
     assert!(fields > 200, "{fields}");
 }
 
-/// The hash is that of the form's text, made at once.
+/// The hash, which is computed in parts, equals the hash of the complete text of the form.
 #[test]
-fn the_hash_is_that_of_the_form() {
+fn the_hash_covers_the_complete_form() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut texts = vec![SHORT.to_owned(), format!("{SHORT}[[flow]]\nalgorithm = \"cubic\"\nrtt = \"1 s\"\n")];
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

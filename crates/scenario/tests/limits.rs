@@ -1,4 +1,4 @@
-//! What is too long, too large or too much is refused with a message, and no field is passed over.
+//! Values beyond the limits and unknown fields are rejected with a message.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn plan(document: &Value) -> Plan {
     scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0])).0
 }
 
-fn said(document: &Value) -> String {
+fn messages(document: &Value) -> String {
     faults(document).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -37,18 +37,18 @@ fn cubic() -> Value {
     json!({ "algorithm": "cubic", "rtt": "50 ms" })
 }
 
-/// Routes have at most 255 links, as an IP packet has at most 255 hops (RFC 791, 3.1): a parking lot of 253 hops and two
-/// access links, or a chain of 255 links. One more is refused, however the route was found.
+/// Routes have at most 255 links, as an IP packet has at most 255 hops (RFC 791, 3.1): a parking lot of 253 hops and
+/// two access links, or a chain of 255 links. One more is rejected, for explicit and for computed routes.
 #[test]
-fn a_route_of_more_than_255_links_is_refused() {
+fn a_route_of_more_than_255_links_is_rejected() {
     let lot = |hops: usize| {
         let hop = json!({ "rate": "10 Mbps" });
         json!({ "schema_version": 1, "duration": "1 s", "parking_lot": { "hops": vec![hop; hops] }, "flow": [cubic()] })
     };
     assert_eq!(plan(&lot(253)).flows[0].forward.len(), 255);
-    let message = "flow[0]: the forward route of 'flow0' has 256 links; 255 are the most\n  hint: shorten the path\n\
-                   flow[0]: the reverse route of 'flow0' has 256 links; 255 are the most\n  hint: shorten the path";
-    assert_eq!(said(&lot(254)), message);
+    let message = "flow[0]: the forward route of 'flow0' has 256 links; the maximum is 255\n  hint: shorten the path\n\
+                   flow[0]: the reverse route of 'flow0' has 256 links; the maximum is 255\n  hint: shorten the path";
+    assert_eq!(messages(&lot(254)), message);
     let chain = |links: usize, explicit: bool| {
         let link = |n: usize| json!({ "name": format!("l{n}"), "from": format!("n{n}"), "to": format!("n{}", n + 1), "rate": "10 Mbps", "delay": "1 ms" });
         let mut flow = json!({ "algorithm": "cubic", "from": "n0", "to": format!("n{links}") });
@@ -59,11 +59,12 @@ fn a_route_of_more_than_255_links_is_refused() {
     };
     for explicit in [false, true] {
         assert_eq!(plan(&chain(255, explicit)).flows[0].forward.len(), 255);
-        assert_eq!(said(&chain(256, explicit)), message);
+        assert_eq!(messages(&chain(256, explicit)), message);
     }
 }
 
-/// By hand, delays of a-b-d 1 + 1 ms, of a-c-d 1 + 1 ms, of a-d 3 ms: the first two tie, and the links' order decides.
+/// By hand: delays of a-b-d 1 + 1 ms, of a-c-d 1 + 1 ms, of a-d 3 ms. The first two are equal, and the order of the
+/// links decides.
 #[test]
 fn routes_are_shortest_by_delay_then_hops_then_order() {
     let link = |from: &str, to: &str, delay: &str| json!({ "from": from, "to": to, "delay": delay, "rate": "1 Mbps" });
@@ -79,7 +80,7 @@ fn routes_are_shortest_by_delay_then_hops_then_order() {
     assert_eq!(route(json!([ab, bd, ac, cd, link("a", "d", "2 ms")])), "a-d");
 }
 
-/// Puts an unknown field into each table of a document, one after another: each is a fault at its own place.
+/// An unknown field in any table of a document is a fault with the path of that table.
 #[test]
 fn an_unknown_field_is_a_fault_in_every_table() {
     fn tables(value: &Value, path: &str, found: &mut Vec<String>) {
@@ -129,7 +130,7 @@ fn an_unknown_field_is_a_fault_in_every_table() {
     ];
     let mut checked = 0;
     for document in documents {
-        assert_eq!(said(&document), "", "{document}");
+        assert_eq!(messages(&document), "", "{document}");
         let mut found = Vec::new();
         tables(&document, "", &mut found);
         for pointer in found {
@@ -143,7 +144,7 @@ fn an_unknown_field_is_a_fault_in_every_table() {
     assert!(checked > 40, "{checked}");
 }
 
-/// Turns the dumbbell into two nodes and their link.
+/// Replaces the dumbbell by two nodes and their link.
 fn graph(one: &mut Value) {
     one.as_object_mut().expect("a table").remove("dumbbell");
     one["link"] = json!([{ "from": "a", "to": "b", "rate": "10 Mbps", "delay": "5 ms" }]);
@@ -152,12 +153,12 @@ fn graph(one: &mut Value) {
 }
 
 #[test]
-fn fields_of_another_kind_are_faults() {
+fn fields_of_other_topologies_and_kinds_are_faults() {
     let mut cases = Vec::new();
     let mut case = |change: fn(&mut Value), place: &str| {
         let mut document = dumbbell(cubic());
         change(&mut document);
-        cases.push((said(&document), place.to_owned()));
+        cases.push((messages(&document), place.to_owned()));
     };
     case(
         |one| one["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.1, "r": 0.5 }),
@@ -177,7 +178,7 @@ fn fields_of_another_kind_are_faults() {
     );
     case(|one| one["flow"][0]["enter"] = json!(1), "flow[0].enter: belongs to a network of '[parking_lot]'");
     case(|one| one["flow"][0]["route"] = json!(["l"]), "flow[0].route: belongs to a network of '[[link]]'s");
-    case(graph, "flow[0].rtt: belongs to a network without '[[link]]'s, whose links and routes say it");
+    case(graph, "flow[0].rtt: belongs to a network without '[[link]]'s, which defines them by links and routes");
     let reversed: fn(&mut Value) = |one| {
         graph(one);
         one["flow"][0].as_object_mut().expect("a table").remove("rtt");
@@ -187,64 +188,68 @@ fn fields_of_another_kind_are_faults() {
     case(|one| one["node"] = json!([{ "name": "a" }]), "node: belongs to a network of '[[link]]'s");
     case(
         |one| one["flow"] = one["flow"][0].clone(),
-        "flow: a list of tables is wanted, this is one table\n  hint: write '[[flow]]'",
+        "flow: expected a list of tables, got one table\n  hint: write '[[flow]]'",
     );
-    for (said, place) in cases {
-        assert!(said.starts_with(&place), "{said:?} instead of {place:?}");
+    for (message, expected) in cases {
+        assert!(message.starts_with(&expected), "{message:?} instead of {expected:?}");
     }
 }
 
 #[test]
-fn what_no_counter_holds_is_refused() {
+fn values_beyond_the_range_of_counters_are_rejected() {
     let queue = |capacity: &str| {
         let mut document = dumbbell(cubic());
         document["dumbbell"]["bottleneck"]["queue"] = json!({ "capacity": capacity });
-        said(&document)
+        messages(&document)
     };
     assert_eq!(queue("4294967295 packets"), "");
     assert!(queue("99999999999999999999 packets").contains("is more than 4294967295 packets"));
     assert!(queue("1e9 bdp").contains("1000000000 bdp are more than 4294967295 packets"), "{}", queue("1e9 bdp"));
     let mut long = dumbbell(cubic());
     long["duration"] = json!("9000 h");
-    assert!(said(&long).starts_with("duration: "), "{}", said(&long));
+    assert!(messages(&long).starts_with("duration: "), "{}", messages(&long));
     let mut many = dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 1_000_000 }));
     many["flow"].as_array_mut().unwrap().push(cubic());
-    assert!(said(&many).contains("there are 1000001 flows; 1000000 are the most"));
+    assert!(messages(&many).contains("there are 1000001 flows; the maximum is 1000000"));
 }
 
-/// By hand: 10 s at 1 ns are 10¹⁰ samples of three counters; 3·10¹⁰ rows are 600 times what is kept.
+/// By hand: 10 s at 1 ns are 10¹⁰ samples of three counters; 3·10¹⁰ rows are 600 times the limit.
 #[test]
-fn more_rows_than_memory_holds_are_refused_before_the_run() {
+fn too_many_rows_are_rejected_before_the_run() {
     let mut often = dumbbell(cubic());
     often["sample_interval"] = json!("1 ns");
     assert_eq!(
-        said(&often),
+        messages(&often),
         "sample_interval: 10000000000 samples of 1 flows and 2 links are more than 50000000 rows\n  \
-         hint: an interval of 1 ms or more; \"0 s\" takes none"
+         hint: an interval of 1 ms or more; \"0 s\" disables samples"
     );
     let mut small = dumbbell(cubic());
     small["dumbbell"]["bottleneck"]["rate"] = json!("1 Tbps");
     small["flow"][0]["workload"] = json!({ "kind": "arrivals", "load": 0.5, "size": "1 B" });
     assert!(
-        said(&small).starts_with("flow[0].workload: ") && said(&small).contains("transfers are expected"),
+        messages(&small).starts_with("flow[0].workload: ") && messages(&small).contains("transfers are expected"),
         "{}",
-        said(&small)
+        messages(&small)
     );
     let udp = json!({ "transport": "udp", "rtt": "50 ms", "workload": { "kind": "cbr", "rate": "1 Tbps", "packet": "29 B" } });
     let mut twice = dumbbell(udp);
-    assert_eq!(said(&twice), "");
+    assert_eq!(messages(&twice), "");
     twice["dumbbell"]["bottleneck"]["duplicate"] = json!(0.01);
-    assert!(said(&twice).contains("datagrams are expected; duplicates are told among 4294967295"), "{}", said(&twice));
+    assert!(
+        messages(&twice).contains("datagrams are expected; duplicates are detected among 4294967295"),
+        "{}",
+        messages(&twice)
+    );
     let mut every = dumbbell(cubic());
     every["packets"] = json!(true);
     every["dumbbell"]["bottleneck"]["rate"] = json!("100 Gbps");
-    assert!(said(&every).starts_with("packets: about "), "{}", said(&every));
+    assert!(messages(&every).starts_with("packets: about "), "{}", messages(&every));
 }
 
-/// Per transfer of 1 byte, its header and its SYN cross the line: with profile linux 1 + 52 and 60 bytes or so, not a full
-/// segment. The rate of arrivals follows from the plan's own sizes.
+/// A transfer of 1 byte consists of its data packet and its SYN: with profile linux 1 + 52 and about 60 bytes, not a
+/// full segment. The expected arrival rate is computed from the packet sizes of the plan.
 #[test]
-fn a_load_of_small_transfers_counts_their_own_packets() {
+fn a_load_of_small_transfers_is_computed_from_their_packets() {
     let plan = plan(&dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms",
         "workload": { "kind": "arrivals", "load": 0.5, "size": "1 B" } })));
     let stack = &plan.flows[0].stack;
@@ -255,25 +260,26 @@ fn a_load_of_small_transfers_counts_their_own_packets() {
 }
 
 #[test]
-fn control_characters_are_refused_in_names_and_escaped_in_messages() {
+fn control_characters_are_rejected_in_names_and_escaped_in_messages() {
     let mut document = dumbbell(cubic());
     document["flow"][0]["name"] = json!("\u{1b}[31mred");
     assert_eq!(
-        said(&document),
+        messages(&document),
         "flow[0].name: '\\u{1b}[31mred' has a control character\n  hint: names are printed on terminals"
     );
     let mut document = dumbbell(cubic());
     document["flow"][0]["\u{1b}]0;title\u{7}"] = json!(1);
-    let said = said(&document);
-    assert!(said.starts_with("flow[0].\\u{1b}]0;title\\u{7}: no such field"), "{said:?}");
+    let message = messages(&document);
+    assert!(message.starts_with("flow[0].\\u{1b}]0;title\\u{7}: no such field"), "{message:?}");
     let text = "schema_version = 1\nx = \"\u{1b}[2J\"\n";
     let fault = &Scenario::from_toml(text, None).unwrap_err()[0];
     assert!(!fault.to_string().contains('\u{1b}'), "{fault}");
 }
 
-/// Planning takes time in proportion to the flows; when nodes were looked up one by one, 100,000 flows took minutes.
+/// The time for planning is proportional to the number of flows; with a linear search for nodes 100,000 flows took
+/// minutes.
 #[test]
-fn hundred_thousand_flows_are_planned() {
+fn a_plan_may_have_100_000_flows() {
     let planned = plan(&dumbbell(
         json!({ "algorithm": "cubic", "rtt": "50 ms", "count": 100_000, "workload": { "kind": "bulk" } }),
     ));
@@ -283,10 +289,10 @@ fn hundred_thousand_flows_are_planned() {
     assert_eq!(names, "flow0-100000 d99999");
 }
 
-/// By hand: 400 Gbit/s for a day are 4.32 · 10¹⁵ bytes, 2.88 · 10¹² packets of 1500 bytes, whose numbers wrap on the wire.
-/// A queue of 1 bdp of 100 ms holds 5 GB, 3,333,333 packets. That full all day is 5 · 10⁹ B · 8.64 · 10¹³ ns = 4.3 · 10²³
-/// byte-nanoseconds, for which 64 bits are too few; the queues' integrals have 128. A schedule that falls from 400 to
-/// 200 Gbit/s at noon has a mean of 300 over 3.456 · 10²⁵ bit/s·ns, which need 128 bits too.
+/// By hand: 400 Gbit/s for a day are 4.32 · 10¹⁵ bytes, 2.88 · 10¹² packets of 1500 bytes, so that sequence numbers
+/// wrap around. A queue of 1 bdp of 100 ms holds 5 GB, 3,333,333 packets. Full for a day it has an integral of 5 · 10⁹
+/// B · 8.64 · 10¹³ ns = 4.3 · 10²³ byte-nanoseconds, which exceeds 64 bits; the integrals have 128 bits. A schedule
+/// that falls from 400 to 200 Gbit/s at noon has a mean of 300 over 3.456 · 10²⁵ bit/s·ns, which also needs 128 bits.
 #[test]
 fn a_day_at_400_gigabit_is_planned() {
     let tcp = json!({ "algorithm": "cubic", "rtt": "100 ms", "count": 1000, "start_step": "80 s" });
@@ -306,10 +312,10 @@ fn a_day_at_400_gigabit_is_planned() {
     assert_eq!(plan(&falls).links[0].rate, Some(Rate::from_mbps(300_000)));
 }
 
-/// What equal flows and links have in common is there once: of 1,000 flows of one table, and of 1,000 tables that differ in
-/// their RTT and start alone.
+/// Equal flows and links share their common properties: 1,000 flows of one table, and 1,000 tables that differ only in
+/// RTT and start.
 #[test]
-fn equal_flows_and_links_share_what_they_have_in_common() {
+fn equal_flows_and_links_share_their_common_properties() {
     let head = dumbbell(cubic());
     let mut counted = head.clone();
     counted["flow"][0]["count"] = json!(1000);

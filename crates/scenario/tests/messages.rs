@@ -1,4 +1,4 @@
-//! What a scenario means, and every message in full.
+//! The plans of scenarios, and their error messages.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const FLOW: &str = "[[flow]]\nalgorithm = \"cubic\"\nrtt = \"40 ms\"\n";
 
 /// Half of 100 Mbit/s × 50 ms in 1500-byte packets is 208; both flows cross the bottleneck in one direction.
 #[test]
-fn the_example_plans_as_written() {
+fn the_plan_of_the_example_matches_its_document() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
     let plan = plan(&text).unwrap();
@@ -41,7 +41,7 @@ fn the_example_plans_as_written() {
 }
 
 #[test]
-fn every_bundled_scenario_plans() {
+fn every_bundled_scenario_has_a_plan() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut n = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -56,7 +56,7 @@ fn every_bundled_scenario_plans() {
 }
 
 #[test]
-fn all_faults_come_at_once() {
+fn all_faults_are_reported_together() {
     let text = format!(
         "schema_version = 1\nduration = \"10\"\n[dumbbell]\nbottleneck = {{ rate = \"0 Mbps\", delay = \"-5 ms\", queu = 1 }}\n{}{}",
         "[[flow]]\nalgorithm = \"cubik\"\nrtt = 40\n", ""
@@ -65,7 +65,7 @@ fn all_faults_come_at_once() {
         plan(&text).unwrap_err(),
         "duration: '10' has no unit\n  hint: write '50 ms' or '10 s'\n\
          dumbbell.bottleneck.queu: no such field\n  hint: did you mean 'queue'?\n\
-         dumbbell.bottleneck.rate: the rate is zero\n  hint: a link without rate carries nothing; write \"none\" for one that serialises in no time\n\
+         dumbbell.bottleneck.rate: the rate is zero\n  hint: a link with rate zero carries no packets; write \"none\" for one that serialises in no time\n\
          dumbbell.bottleneck.delay: '-5 ms' is negative\n  hint: write '50 ms' or '10 s'\n\
          flow[0].rtt: '40' has no unit\n  hint: write '50 ms' or '10 s'\n\
          flow[0].algorithm: no algorithm is called 'cubik'\n  hint: did you mean 'cubic'? `cwndlab list` shows them all"
@@ -77,12 +77,12 @@ fn each_fault_has_its_message() {
     let graph =
         "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
-        (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: 7 is another version than this program's 1\n  hint: use the release that wrote it"),
+        (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: version 7 is not supported; this program reads version 1\n  hint: use the release that wrote it"),
         (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
         (format!("{HEAD}{NET}"), "flow: is missing\n  hint: write a '[[flow]]' with an algorithm"),
         (
             format!("{HEAD}{NET}{}", FLOW.replace("40 ms", "15 ms")),
-            "flow[0].rtt: 15 ms is shorter than the 20 ms that the links between the routers take both ways\n  hint: a longer rtt, or a shorter delay of the links",
+            "flow[0].rtt: 15 ms is shorter than 20 ms, the round-trip delay of the links between the routers\n  hint: increase rtt, or reduce the delay of the links",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { capacity = \"0.5 packets\" }, delay")),
@@ -90,7 +90,7 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codl\" }, delay")),
-            "dumbbell.bottleneck.queue.kind: 'codl' is not known here\n  hint: did you mean 'codel'?",
+            "dumbbell.bottleneck.queue.kind: 'codl' is not a valid value\n  hint: did you mean 'codel'?",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codel\", max_p = 0.1 }, delay")),
@@ -98,7 +98,7 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"red\", min_th = 20, max_th = 15 }, delay")),
-            "dumbbell.bottleneck.queue.max_th: 15 packets are not more than min_th's 20\n  hint: three times min_th is usual",
+            "dumbbell.bottleneck.queue.max_th: 15 packets are not above min_th, 20 packets\n  hint: three times min_th is usual",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"pie\", update = \"0 s\" }, delay")),
@@ -110,21 +110,21 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{graph}[[flow]]\nalgorithm = \"reno\"\nfrom = \"a\"\nto = \"c\"\n"),
-            "flow[0].reverse_route: no way leads from 'c' to 'a'\n  hint: add a link",
+            "flow[0].reverse_route: there is no path from 'c' to 'a'\n  hint: add a link",
         ),
         (
             format!("{HEAD}{graph}[[flow]]\nalgorithm = \"reno\"\nfrom = \"a\"\nto = \"b\"\nroute = [\"a-b\", \"b-a\", \"a-b\"]\n"),
-            "flow[0].route: the route comes to 'a' twice\n  hint: a route has no cycle",
+            "flow[0].route: the route visits 'a' twice\n  hint: a route has no cycle",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "loss = { kind = \"bernoulli\", p = 2 }, delay")),
-            "dumbbell.bottleneck.loss.p: a probability from 0 to 1 is wanted, this is 2",
+            "dumbbell.bottleneck.loss.p: expected a probability from 0 to 1, got 2",
         ),
         (
             format!("{HEAD}{NET}{FLOW}profile = \"linus\"\n"),
             "flow[0].profile: no profile is called 'linus'\n  hint: did you mean 'linux'?",
         ),
-        (format!("{HEAD}[dumbbell\n"), "line 3, column 10: this is no TOML: unclosed table, expected `]`"),
+        (format!("{HEAD}[dumbbell\n"), "line 3, column 10: this is not TOML: unclosed table, expected `]`"),
     ];
     for (text, message) in cases {
         assert_eq!(plan(&text).unwrap_err(), message, "{text}");
@@ -132,7 +132,7 @@ fn each_fault_has_its_message() {
 }
 
 #[test]
-fn set_changes_a_field_and_names_the_one_it_does_not_find() {
+fn set_changes_a_field_and_reports_unknown_fields() {
     let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
     scenario.set("dumbbell.bottleneck.rate", "20 Mbps").unwrap();
     scenario.set("flow[0].stack.initial_window", "2").unwrap();
@@ -142,11 +142,11 @@ fn set_changes_a_field_and_names_the_one_it_does_not_find() {
     assert_eq!(message(&mut scenario, "flow[0].rt"), "flow[0].rt: no such field\n  hint: did you mean 'rtt'?");
     assert_eq!(
         message(&mut scenario, "flow[3].rtt"),
-        "flow[3]: there are 1 of them\n  hint: they count from 0; 'flow[+]' adds one"
+        "flow[3]: the list has 1 items\n  hint: indices start at 0; 'flow[+]' adds one"
     );
 }
 
-/// A new flow is like the last one, but for its name, which must be its own.
+/// A new flow is a copy of the last one without its name, since names are unique.
 #[test]
 fn set_adds_a_flow() {
     let named = FLOW.replace("[[flow]]", "[[flow]]\nname = \"first\"\nstart = \"2 s\"");
@@ -168,14 +168,14 @@ fn set_adds_a_flow() {
         ]
     );
     let fault = scenario.set("flow[*].rtt", "1 s").unwrap_err()[0].to_string();
-    assert_eq!(fault, "flow[*].rtt: is no field\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
+    assert_eq!(fault, "flow[*].rtt: is not a field\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
     let fault = scenario.set("dumbbell[+].rate", "1 Mbps").unwrap_err()[0].to_string();
-    assert_eq!(fault, "dumbbell: is no list\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
+    assert_eq!(fault, "dumbbell: is not a list\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
 }
 
-/// The same scenario in other words has the same hash; another one has not.
+/// Equivalent documents have equal hashes, different scenarios have different hashes.
 #[test]
-fn the_hash_is_of_the_meaning() {
+fn equivalent_scenarios_have_equal_hashes() {
     let hash = |text: &str| Scenario::from_toml(text, None).unwrap().hash().unwrap();
     let one = hash(&format!("{HEAD}{NET}{FLOW}"));
     assert_eq!(one, hash(&format!("duration = \"10000 ms\"\nschema_version = 1\n{NET}[[flow]]\nrtt = \"0.04 s\"\nalgorithm = \"cubic\"\nprofile = \"linux\"\n")));
@@ -183,15 +183,15 @@ fn the_hash_is_of_the_meaning() {
 }
 
 proptest! {
-    /// Whatever is written, it is answered, not panicked at.
+    /// Reading a document never panics.
     #[test]
-    fn garbage_is_answered(text in "\\PC{0,200}") {
+    fn arbitrary_text_does_not_panic(text in "\\PC{0,200}") {
         let _ = plan(&text);
         let _ = plan(&format!("{HEAD}{NET}{FLOW}{text}"));
     }
 
     #[test]
-    fn any_value_in_any_field_is_answered(
+    fn any_value_in_any_field_does_not_panic(
         path in prop::sample::select(vec!["duration", "flow[0].rtt", "flow[0].algorithm", "dumbbell.bottleneck.rate",
             "dumbbell.bottleneck.queue", "flow[0].stack", "flow[0].workload", "dumbbell.access", "flow", "dumbbell"]),
         value in prop::sample::select(vec!["1", "-1", "\"\"", "\"1 ms\"", "\"5 Mbps\"", "[]", "{}", "true", "{ kind = \"bulk\" }", "\"0.1 bdp\"", "1e300"]),
@@ -203,9 +203,9 @@ proptest! {
     }
 }
 
-/// The mechanisms of the catalogue name fields of a stack, with the values that the profile `linux` has.
+/// The mechanisms of the catalogue refer to fields of a stack, with the values of profile `linux`.
 #[test]
-fn mechanisms_name_fields_of_the_stack_and_linux_defaults() {
+fn mechanisms_have_stack_fields_with_linux_defaults() {
     let stack = |set: &str| {
         let flow = format!("{FLOW}stack = {{ {set} }}\n");
         let plan = plan(&format!("{HEAD}{NET}{flow}")).unwrap_or_else(|faults| panic!("{set}: {faults}"));

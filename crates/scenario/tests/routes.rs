@@ -1,4 +1,4 @@
-//! Shortest routes, by the enumeration of all ways.
+//! Shortest routes, validated by the enumeration of all paths.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use serde_json::{json, Value};
 /// From, to and delay in ms of each link, in the plan's order.
 type Links = Vec<(usize, usize, u64)>;
 
-/// The best of all ways from one node to another by delay, number of links, and the links' order.
+/// The best of all paths between two nodes by delay, number of links, and the order of the links.
 fn best(links: &Links, from: usize, to: usize) -> Option<Vec<u32>> {
     fn extend(
         links: &Links,
         to: usize,
         nodes: &mut Vec<usize>,
-        way: &mut Vec<u32>,
-        found: &mut Vec<(u64, usize, Vec<u32>)>,
+        path: &mut Vec<u32>,
+        routes: &mut Vec<(u64, usize, Vec<u32>)>,
     ) {
         let node = nodes[nodes.len() - 1];
         if node == to {
-            let delay = way.iter().map(|&link| links[link as usize].2).sum();
-            found.push((delay, way.len(), way.clone()));
+            let delay = path.iter().map(|&link| links[link as usize].2).sum();
+            routes.push((delay, path.len(), path.clone()));
             return;
         }
         for (index, link) in (0u32..).zip(links) {
             if link.0 == node && !nodes.contains(&link.1) {
                 nodes.push(link.1);
-                way.push(index);
-                extend(links, to, nodes, way, found);
+                path.push(index);
+                extend(links, to, nodes, path, routes);
                 nodes.pop();
-                way.pop();
+                path.pop();
             }
         }
     }
-    let mut found = Vec::new();
-    extend(links, to, &mut vec![from], &mut Vec::new(), &mut found);
-    found.into_iter().min().map(|(_, _, way)| way)
+    let mut routes = Vec::new();
+    extend(links, to, &mut vec![from], &mut Vec::new(), &mut routes);
+    routes.into_iter().min().map(|(_, _, path)| path)
 }
 
 fn document(nodes: usize, links: &Links, flows: &[(usize, usize)]) -> Value {
@@ -55,10 +55,10 @@ fn document(nodes: usize, links: &Links, flows: &[(usize, usize)]) -> Value {
     })
 }
 
-/// Each flow with its routes there and back; `None` where there is none.
+/// Routes by pairs of nodes; `None` if there is no path.
 type Routes = BTreeMap<(usize, usize), Option<Vec<u32>>>;
 
-/// The routes between all pairs of nodes that are connected both ways, by one plan.
+/// The planned and the expected routes between all pairs of nodes that are connected in both directions.
 fn planned(nodes: usize, links: &Links) -> (Routes, Routes) {
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let expected: Routes = pairs.map(|(from, to)| ((from, to), best(links, from, to))).collect();
@@ -69,15 +69,15 @@ fn planned(nodes: usize, links: &Links) -> (Routes, Routes) {
     }
     let scenario = Scenario::from_json(&document(nodes, links, &flows).to_string(), None).unwrap();
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    let found = flows.iter().zip(&plan.flows).map(|(&pair, flow)| (pair, Some(flow.forward.to_vec())));
-    let found: Routes = found.collect();
+    let routes = flows.iter().zip(&plan.flows).map(|(&pair, flow)| (pair, Some(flow.forward.to_vec())));
+    let routes: Routes = routes.collect();
     for (&(from, to), flow) in flows.iter().zip(&plan.flows) {
-        assert_eq!(Some(flow.reverse.to_vec()), found[&(to, from)]);
+        assert_eq!(Some(flow.reverse.to_vec()), routes[&(to, from)]);
     }
-    (found, expected.into_iter().filter(|(pair, _)| flows.contains(pair)).collect())
+    (routes, expected.into_iter().filter(|(pair, _)| flows.contains(pair)).collect())
 }
 
-/// Any few links, and with them hosts that hang from the first nodes by one or by two links.
+/// Random links, and hosts that are connected to the first nodes by one or two links.
 fn networks() -> impl Strategy<Value = (usize, Links)> {
     let middle = prop::collection::vec((0..5usize, 0..5usize, 0..3u64), 1..14);
     let hosts = prop::collection::vec((0..8usize, 0..3u64, any::<bool>()), 0..5);
@@ -97,18 +97,18 @@ fn networks() -> impl Strategy<Value = (usize, Links)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Small networks have few ways: the shortest is the least of all of them.
+    /// The number of paths of a small network is small, so that all of them can be compared.
     #[test]
-    fn routes_are_the_least_of_all_ways((nodes, links) in networks()) {
-        let (found, expected) = planned(nodes, &links);
-        prop_assert_eq!(found, expected);
+    fn routes_are_minimal_over_all_paths((nodes, links) in networks()) {
+        let (routes, expected) = planned(nodes, &links);
+        prop_assert_eq!(routes, expected);
     }
 }
 
-/// Hosts at two routers: 10,000 flows, each between hosts of its own with links of their own, 40,002 links in all.
-/// By hand: flow 7 goes by the links of its hosts, number 2 + 4 · 7 and the two after the next, and by number 0 between.
+/// Hosts at two routers: 10,000 flows, each with its own hosts and access links, 40,002 links in total. By hand: flow 7
+/// uses the links 2 + 4 · 7 = 30 and 32 of its hosts, and link 0 between the routers.
 #[test]
-fn ten_thousand_flows_with_their_own_links_are_planned() {
+fn a_plan_may_have_10_000_flows_with_their_own_links() {
     let duplex = |from: &str, to: &str| json!({ "from": from, "to": to, "delay": "1 ms", "duplex": true });
     let hosts = (0..10_000).flat_map(|n| [duplex(&format!("s{n}"), "r1"), duplex("r2", &format!("d{n}"))]);
     let links: Vec<Value> = std::iter::once(duplex("r1", "r2")).chain(hosts).collect();

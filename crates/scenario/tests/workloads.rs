@@ -1,4 +1,4 @@
-//! Workloads as written: what they mean, and every message in full.
+//! Workloads in scenarios: their configurations, and their error messages.
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_scenario::plan::{Distribution, Plan, Workload};
@@ -37,9 +37,9 @@ fn datagrams_have_neither_algorithm_nor_stack() {
     assert_eq!(cbr.rate, Rate::from_mbps(2));
 }
 
-/// A frame's mean is the rate's share: 4 Mbit/s at 25 a second are 20,000 bytes.
+/// By hand: the mean size of a frame at 4 Mbit/s and 25 frames per second is 20,000 bytes.
 #[test]
-fn video_has_the_rates_mean() {
+fn the_mean_frame_size_is_rate_over_frame_rate() {
     for sizes in ["log-normal", "gamma"] {
         let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
         let Workload::Vbr(video) = found else { panic!("{found:?}") };
@@ -48,8 +48,8 @@ fn video_has_the_rates_mean() {
     }
 }
 
-/// By hand: half of 10 Mbit/s in transfers of 14,480 bytes, ten segments of 1448 with 52 of headers each behind a SYN of
-/// 52, are 5·10⁶ / 120,416 a second.
+/// By hand: half of 10 Mbit/s in transfers of 14,480 bytes, ten segments of 1448 with headers of 52 bytes, and a SYN of
+/// 52, are 5·10⁶ / 120,416 per second.
 #[test]
 fn a_load_becomes_arrivals_per_second() {
     let found = tcp("kind = \"arrivals\", load = 0.5, size = \"14480 B\"").unwrap();
@@ -60,26 +60,26 @@ fn a_load_becomes_arrivals_per_second() {
 }
 
 #[test]
-fn fixed_periods_stay_what_they_were() {
+fn constant_periods_are_constant_distributions() {
     let found = tcp("kind = \"on-off\", on = \"5 s\", off = \"2 s\"").unwrap();
     let Workload::OnOff(periods) = found else { panic!("{found:?}") };
     assert_eq!((periods.on, periods.off), (Distribution::Fixed(5e9), Distribution::Fixed(2e9)));
 }
 
 #[test]
-fn every_message_in_full() {
+fn faults_have_their_messages() {
     let cases = [
         (
             udp("kind = \"bulk\""),
-            "flow[0].workload.kind: 'bulk' is sent by TCP, and the flow's transport is UDP\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'",
+            "flow[0].workload.kind: 'bulk' is a TCP workload, but the flow's transport is UDP\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'",
         ),
         (
             tcp("kind = \"cbr\", rate = \"2 Mbps\""),
-            "flow[0].workload.kind: 'cbr' is sent by UDP, and the flow's transport is TCP\n  hint: write 'transport = \"udp\"' and no algorithm",
+            "flow[0].workload.kind: 'cbr' is a UDP workload, but the flow's transport is TCP\n  hint: write 'transport = \"udp\"' and no algorithm",
         ),
         (
             udp("kind = \"cbr\", rate = \"2 Mbps\", packet = \"28 B\""),
-            "flow[0].workload.packet: a packet has 28 bytes of headers, some payload, and 65535 bytes at most\n  hint: write \"1500 B\"",
+            "flow[0].workload.packet: a packet has 28 bytes of headers, at least one byte of payload, and at most 65535 bytes\n  hint: write \"1500 B\"",
         ),
         (
             tcp("kind = \"bulk\", per_second = 3"),
@@ -87,7 +87,7 @@ fn every_message_in_full() {
         ),
         (
             tcp("kind = \"on-off\", off = \"2 s\", on = { kind = \"pareto\", shape = 0.9, mean = \"1 s\" }"),
-            "flow[0].workload.on.shape: a Pareto tail of index 1 or less has no mean\n  hint: give 'min', or a shape above 1",
+            "flow[0].workload.on.shape: a Pareto tail of index 1 or less has no mean\n  hint: set 'min', or a shape above 1",
         ),
         (
             tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"pareto\", shape = 1.2, min = \"2 kB\", max = \"1 kB\" }"),
@@ -99,11 +99,11 @@ fn every_message_in_full() {
         ),
         (
             tcp("kind = \"arrivals\", size = \"2 kB\", per_second = 0"),
-            "flow[0].workload.per_second: a number above 0 and up to 1000000000 is wanted, this is 0",
+            "flow[0].workload.per_second: expected a number above 0 and up to 1000000000, got 0",
         ),
         (
             tcp("kind = \"arrivals\", load = 0.5, size = { kind = \"pareto\", shape = 0.8, min = \"1 kB\" }"),
-            "flow[0].workload.load: sizes without a mean make no load\n  hint: bound them by 'max', or give 'per_second'",
+            "flow[0].workload.load: a load requires sizes with a finite mean\n  hint: set 'max', or use 'per_second'",
         ),
         (
             tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"cdf\", points = [[\"1 kB\", 0.5], [\"2 kB\", 0.9]] }"),
@@ -111,11 +111,11 @@ fn every_message_in_full() {
         ),
         (
             tcp("kind = \"arrivals\", per_second = 3, size = { kind = \"cdf\", points = [[\"2 kB\", 0.5], [\"1 kB\", 1.0]] }"),
-            "flow[0].workload.size.points[1]: 1000 is not above the 2000 before it\n  hint: values ascend",
+            "flow[0].workload.size.points[1]: 1000 is not above the previous value, 2000\n  hint: values ascend",
         ),
         (
             tcp("kind = \"mqtt\", period = \"1 s\", qos = 2"),
-            "flow[0].workload.qos: a whole number from 0 to 1 is wanted, this is 2",
+            "flow[0].workload.qos: expected an integer from 0 to 1, got 2",
         ),
         (
             tcp("kind = \"mqtt\", period = \"1 s\", jitter = \"2 s\""),
@@ -130,22 +130,22 @@ fn every_message_in_full() {
             "flow[0].workload.request.cv: is missing\n  hint: write 'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'",
         ),
     ];
-    for (found, wanted) in cases {
-        assert_eq!(found.expect_err("it is wrong"), wanted);
+    for (workload, expected) in cases {
+        assert_eq!(workload.expect_err("a fault"), expected);
     }
     let both = read("transport = \"udp\"\nalgorithm = \"cubic\"\nstack = { min_rto = \"1 s\" }\nworkload = { kind = \"cbr\", rate = \"1 Mbps\" }");
     assert_eq!(
-        both.expect_err("it is wrong"),
-        "flow[0].algorithm: a flow over UDP has none: nothing controls its rate\n  hint: leave it out, or write 'transport = \"tcp\"'\n\
-         flow[0].stack: a flow over UDP has none: nothing controls its rate\n  hint: leave it out, or write 'transport = \"tcp\"'"
+        both.expect_err("a fault"),
+        "flow[0].algorithm: a flow over UDP has no congestion control\n  hint: remove it, or write 'transport = \"tcp\"'\n\
+         flow[0].stack: a flow over UDP has no congestion control\n  hint: remove it, or write 'transport = \"tcp\"'"
     );
-    let nothing = read("transport = \"udp\"").expect_err("it sends nothing");
+    let nothing = read("transport = \"udp\"").expect_err("a fault");
     assert!(nothing.starts_with("flow[0].workload: is missing"), "{nothing}");
 }
 
-/// A file of two columns becomes points; a bad line is named.
+/// A file with two columns is replaced by points; a message contains the number of a malformed line.
 #[test]
-fn a_distribution_comes_from_a_file() {
+fn a_distribution_is_read_from_a_file() {
     let folder = std::env::temp_dir();
     let name = format!("cwndlab-cdf-{}.csv", std::process::id());
     let path = folder.join(&name);
@@ -157,22 +157,22 @@ fn a_distribution_comes_from_a_file() {
     let Workload::Arrivals(arrivals) = found else { panic!("{found:?}") };
     let Distribution::Table(points) = arrivals.size else { panic!("{arrivals:?}") };
     assert_eq!(points[..], [(1000.0, 0.25), (5000.0, 0.5), (20_000.0, 1.0)]);
-    let line = |text: &str| from(text).expect_err("it is wrong").replace(&path.display().to_string(), "FILE");
+    let line = |text: &str| from(text).expect_err("a fault").replace(&path.display().to_string(), "FILE");
     assert_eq!(
         line("1000,0.5\n900,1\n"),
-        "flow[0].workload.size.file: FILE:2: 900 is not above the 1000 before it\n  hint: values ascend"
+        "flow[0].workload.size.file: FILE:2: 900 is not above the previous value, 1000\n  hint: values ascend"
     );
     assert_eq!(
         line("size,p\n1000,0.5\n2000,0.4\n"),
-        "flow[0].workload.size.file: FILE:3: the probability falls from 0.5 to 0.4\n  hint: it is cumulative: P(X ≤ value)"
+        "flow[0].workload.size.file: FILE:3: the probability falls from 0.5 to 0.4\n  hint: probabilities are cumulative: P(X ≤ value)"
     );
     assert_eq!(
         line("1000,0.5\n2000,many\n"),
-        "flow[0].workload.size.file: FILE:2: two numbers are wanted\n  hint: two columns: size in bytes, probability"
+        "flow[0].workload.size.file: FILE:2: expected two numbers\n  hint: two columns: size in bytes, probability"
     );
     assert_eq!(
         line(""),
-        "flow[0].workload.size.file: FILE:1: there is no point\n  hint: two columns: value, probability"
+        "flow[0].workload.size.file: FILE:1: there are no points\n  hint: two columns: value, probability"
     );
     std::fs::remove_file(&path).unwrap();
 }
@@ -180,9 +180,9 @@ fn a_distribution_comes_from_a_file() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands in the file of a distribution, reading it ends in points or in a message with its line.
+    /// Reading any file of a distribution gives points or a message with a line number.
     #[test]
-    fn any_file_is_read_or_refused(text in "[0-9a-z.,# \n-]{0,80}") {
+    fn any_file_is_read_or_rejected(text in "[0-9a-z.,# \n-]{0,80}") {
         let path = std::env::temp_dir().join(format!("cwndlab-any-{}.csv", std::process::id()));
         std::fs::write(&path, &text).unwrap();
         let found = tcp(&format!("kind = \"arrivals\", per_second = 3, size = {{ kind = \"cdf\", file = {:?} }}", path.display().to_string()));

@@ -21,7 +21,7 @@ impl Simulation<'_> {
             let start = self.connections.start(index).unwrap_or_default();
             let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
             match plan.workload.application(&plan.context(index as u32, self.seed, stop)) {
-                Application::ByteSource(source) if source.is_bulk() && plan.has_no_agent() => bulk.push(index),
+                Application::ByteSource(source) if source.is_bulk() && plan.needs_no_agent() => bulk.push(index),
                 Application::ByteSource(_) => {}
                 Application::Arrivals(process) => self.prepare_arrivals(index, process),
                 Application::Dialogue(dialogue) => self.prepare_dialogue(index, dialogue),

@@ -94,8 +94,8 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
         oracle_buffer: plan.oracle_buffer,
     });
-    match plan.remote {
-        Some(remote) => Box::new(DelayedControl::new(control, remote.delay, remote.interval)),
+    match plan.control_delay {
+        Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.interval)),
         None => control,
     }
 }

@@ -1,4 +1,4 @@
-//! What an engine drives: the application of a flow at its beginning.
+//! The application of a flow, which an engine runs.
 
 use cwndlab_units::Bytes;
 
@@ -7,36 +7,36 @@ use crate::byte_source::ByteSource;
 use crate::datagrams::Datagrams;
 use crate::dialogue::Dialogue;
 
-/// The application of a flow.
+/// The application of a flow, in its initial state.
 #[derive(Debug)]
 pub enum Application {
-    /// It only writes, over one connection after another.
+    /// An application that only writes, over consecutive connections.
     ByteSource(ByteSource),
-    /// Transfers that arrive, each over a connection of its own.
+    /// An arrival process of transfers, each with its own connection.
     Arrivals(ArrivalProcess),
-    /// Both ends send messages.
+    /// An exchange of messages between both ends.
     Dialogue(Box<dyn Dialogue>),
-    /// Packets without a connection.
+    /// Datagrams without a connection.
     Datagrams(Datagrams),
 }
 
-/// What a workload offers to the network, where that is known before the run.
+/// The load that a workload offers to the network, as far as it is known before the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Offered {
-    /// As much as the network carries, or so many bytes of it.
+pub enum OfferedLoad {
+    /// A number of bytes; `None`: as many as the network carries.
     Bytes(Option<Bytes>),
-    /// So many transfers per second, up to this number of them.
+    /// An arrival process of transfers.
     Transfers {
         /// Arrivals per second.
         per_second: f64,
-        /// How many; `None` is without end.
+        /// Total number of transfers; `None`: unlimited.
         count: Option<u64>,
     },
-    /// So many packets per second.
+    /// A stream of packets.
     Packets {
-        /// While it sends.
+        /// Packets per second in active periods.
         per_second: f64,
     },
-    /// It depends on the run.
+    /// Known only in the run.
     Unknown,
 }

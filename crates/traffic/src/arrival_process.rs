@@ -1,4 +1,4 @@
-//! Transfers that arrive as a Poisson process, however many are under way (open loop).
+//! A Poisson process of transfers, independent of the number of active transfers (open loop).
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
@@ -8,10 +8,10 @@ use crate::flow_context::FlowContext;
 use crate::sampling::{sample, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
-/// The process.
+/// The state of an arrival process.
 #[derive(Debug)]
 pub struct ArrivalProcess {
-    /// Arrivals per second; `None` if the load has no line to refer to.
+    /// Arrivals per second; `None` if a load was given and its line is unknown.
     per_second: Option<f64>,
     size: Distribution,
     count: Option<u64>,
@@ -24,18 +24,18 @@ pub struct ArrivalProcess {
     arrived: u64,
 }
 
-/// A transfer that arrives.
+/// An arriving transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number.
+    /// Number of the transfer, from 0.
     pub number: u64,
-    /// Its size.
+    /// Size of the transfer.
     pub bytes: Bytes,
 }
 
 impl ArrivalProcess {
-    /// The arrivals of a flow: so many per second (none where that is not known), of these sizes, up to `count` of them, over
-    /// at most so many connections at the same time.
+    /// The arrival process of a flow: `per_second` arrivals (no arrivals with `None`) of the given sizes, up to `count`
+    /// of them, with at most `connections` simultaneous connections.
     #[must_use]
     pub fn new(
         per_second: Option<f64>,
@@ -58,13 +58,13 @@ impl ArrivalProcess {
         }
     }
 
-    /// Connections at the same time at most.
+    /// Maximum number of simultaneous connections.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.connections
     }
 
-    /// The timer is due at `now`; returns the transfer that arrives, and when the timer is due next. The first call only
+    /// Handles the timer, which is due at `now`; returns the arriving transfer and the next timer. The first call only
     /// starts the process.
     pub fn on_timer(&mut self, now: Time) -> (Option<Arrival>, Time) {
         let Some(per_second) = self.per_second else { return (None, NEVER) };
@@ -78,13 +78,13 @@ impl ArrivalProcess {
             self.over = self.count.is_some_and(|count| self.arrived >= count);
         }
         self.begun = true;
-        // Exponential gaps make a Poisson process.
+        // The interarrival times of a Poisson process are exponential.
         let gap = sample(&Distribution::Exponential(1e9 / per_second), &mut self.times);
         let next = if self.over { NEVER } else { (now + Duration((gap + 0.5) as u64)).min(self.stop) };
         (arrival, next)
     }
 
-    /// Whether no more transfers arrive.
+    /// Whether the process has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
@@ -98,7 +98,7 @@ mod tests {
     /// A Poisson process of 1,000 arrivals per second: 20,000 of them take 20 s, with a standard deviation of 1/√20,000 =
     /// 0.7 % of that.
     #[test]
-    fn arrivals_come_at_their_mean_rate() {
+    fn arrivals_have_the_configured_mean_rate() {
         let flow = FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) };
         let mut process = ArrivalProcess::new(Some(1_000.0), Distribution::Fixed(10.0), Some(20_000), 1, &flow);
         let (mut now, mut arrived) = (Time::ZERO, 0);

@@ -1,4 +1,4 @@
-//! Bulk data, on-off periods and transfers one after another: an application that only writes.
+//! An application that only writes: bulk data, on-off periods or consecutive transfers.
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
@@ -8,69 +8,69 @@ use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
 use crate::NEVER;
 
-/// What the application does at its timer.
+/// The action of an application at its timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Opens the connection and writes so much; `None` is endless.
+    /// Open the connection and write a number of bytes; `None`: unlimited data.
     Open(Option<Bytes>),
-    /// Opens another connection in place of the last one, and writes.
+    /// Replace the connection by a new one and write.
     Reopen(Option<Bytes>),
-    /// Writes on the open connection.
+    /// Write on the open connection.
     Write(Option<Bytes>),
-    /// Stops writing for a while.
+    /// Stop writing until the next timer.
     Pause,
-    /// Stops writing for good.
+    /// Stop writing permanently.
     Stop,
-    /// Nothing.
+    /// No action.
     Nothing,
 }
 
-/// What the application does when everything it wrote is acknowledged.
+/// The action of an application when all written data are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
-    /// It is done.
+    /// End the flow.
     Done,
-    /// It continues at this time.
+    /// Continue at this time.
     Wait(Time),
-    /// Nothing.
+    /// No action.
     Nothing,
 }
 
 /// A transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfer {
-    /// Its number.
+    /// Number of the transfer, from 0.
     pub number: u64,
-    /// When it started.
+    /// Start time.
     pub start: Time,
-    /// Its size.
+    /// Size of the transfer.
     pub bytes: Bytes,
 }
 
-/// What the application writes, and when.
+/// The pattern of an application's writes.
 #[derive(Clone, Debug)]
-pub enum Script {
-    /// So much, or without end.
+pub enum WritePattern {
+    /// A number of bytes; `None`: unlimited data.
     Once(Option<Bytes>),
-    /// As much as possible in active periods, nothing in silent ones.
+    /// Unlimited data in active periods, none in silent periods.
     Periods {
         /// Lengths of active periods.
         on: Distribution,
-        /// Lengths of silent ones.
+        /// Lengths of silent periods.
         off: Distribution,
     },
-    /// One transfer after another.
+    /// Consecutive transfers.
     Transfers {
-        /// How many; `None` is without end.
+        /// Number of transfers; `None`: unlimited.
         count: Option<u64>,
-        /// Size of each.
+        /// Size of a transfer.
         bytes: Bytes,
-        /// From the last acknowledgement of one to the start of the next.
+        /// Time from the last acknowledgement of a transfer to the start of the next one.
         gap: Duration,
-        /// Each over a connection of its own.
+        /// Each transfer has its own connection.
         new_connection: bool,
     },
-    /// Nothing: another application writes.
+    /// No writes: another application writes.
     Nothing,
 }
 
@@ -82,14 +82,14 @@ enum Stage {
     Done,
 }
 
-/// The application.
+/// An application that only writes.
 #[derive(Debug)]
 pub struct ByteSource {
-    script: Script,
-    /// Draws the lengths of periods.
+    pattern: WritePattern,
+    /// Random stream for the lengths of periods.
     times: Option<Box<Stream>>,
     stage: Stage,
-    /// When it stops.
+    /// Time at which the application stops.
     pub stop: Time,
     transfer: Transfer,
 }
@@ -97,32 +97,32 @@ pub struct ByteSource {
 impl ByteSource {
     /// The application of a flow.
     #[must_use]
-    pub fn new(script: Script, flow: &FlowContext) -> Self {
-        let draws = matches!(script, Script::Periods { .. });
+    pub fn new(pattern: WritePattern, flow: &FlowContext) -> Self {
+        let draws = matches!(pattern, WritePattern::Periods { .. });
         let times = draws.then(|| Box::new(flow.stream(TIME_STREAM)));
-        Self { script, times, stage: Stage::Before, stop: flow.stop, transfer: Transfer::default() }
+        Self { pattern, times, stage: Stage::Before, stop: flow.stop, transfer: Transfer::default() }
     }
 
-    /// One that writes nothing: it keeps when a flow stops, and whether it is done.
+    /// An application without writes, which holds only the stop time and the end of a flow.
     #[must_use]
     pub fn idle(stop: Time) -> Self {
-        Self { script: Script::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
+        Self { pattern: WritePattern::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
     }
 
-    /// It writes once, without end.
+    /// Whether the application writes unlimited data without pauses.
     #[must_use]
     pub fn is_bulk(&self) -> bool {
-        matches!(self.script, Script::Once(None))
+        matches!(self.pattern, WritePattern::Once(None))
     }
 
-    /// Makes it the source of one transfer, which has not begun.
+    /// Assigns one transfer, which has not started.
     pub fn assign(&mut self, number: u64, bytes: Bytes) {
-        self.script = Script::Once(Some(bytes));
+        self.pattern = WritePattern::Once(Some(bytes));
         self.stage = Stage::Before;
         self.transfer.number = number;
     }
 
-    /// The timer is due at `now`; returns what to do, and when the timer is due next.
+    /// Handles the timer, which is due at `now`; returns the action and the next timer.
     pub fn on_timer(&mut self, now: Time) -> (Action, Time) {
         if now >= self.stop {
             self.stage = Stage::Done;
@@ -139,7 +139,7 @@ impl ByteSource {
             }
             Stage::Silent => {
                 let (bytes, next) = self.begin(now);
-                let reopens = matches!(self.script, Script::Transfers { new_connection: true, .. });
+                let reopens = matches!(self.pattern, WritePattern::Transfers { new_connection: true, .. });
                 (if reopens { Action::Reopen(bytes) } else { Action::Write(bytes) }, next)
             }
             Stage::Done => (Action::Nothing, NEVER),
@@ -147,44 +147,44 @@ impl ByteSource {
         (action, next.min(self.stop))
     }
 
-    /// Begins an active period or a transfer; returns its bytes, and its end.
+    /// Starts an active period or a transfer; returns its size and its end.
     fn begin(&mut self, now: Time) -> (Option<Bytes>, Time) {
         self.stage = Stage::Sending;
-        match &self.script {
-            Script::Once(None) => (None, NEVER),
-            &(Script::Once(Some(bytes)) | Script::Transfers { bytes, .. }) => {
+        match &self.pattern {
+            WritePattern::Once(None) => (None, NEVER),
+            &(WritePattern::Once(Some(bytes)) | WritePattern::Transfers { bytes, .. }) => {
                 (self.transfer.start, self.transfer.bytes) = (now, bytes);
                 (Some(bytes), NEVER)
             }
-            Script::Periods { on, .. } => {
+            WritePattern::Periods { on, .. } => {
                 let end = self.times.as_mut().map_or(NEVER, |times| now + sample_period(on, times));
                 (None, end)
             }
-            Script::Nothing => (Some(Bytes::ZERO), NEVER),
+            WritePattern::Nothing => (Some(Bytes::ZERO), NEVER),
         }
     }
 
-    /// Length of the silence after an active period.
+    /// Length of the silent period after an active one.
     fn silence(&mut self) -> Duration {
-        match (&self.script, &mut self.times) {
-            (Script::Periods { off, .. }, Some(times)) => sample_pause(off, times),
+        match (&self.pattern, &mut self.times) {
+            (WritePattern::Periods { off, .. }, Some(times)) => sample_pause(off, times),
             _ => Duration::MAX,
         }
     }
 
-    /// The receiver has the whole transfer; returns it.
+    /// Completes the transfer, which the receiver has in full, and returns it.
     pub fn complete_transfer(&mut self) -> Transfer {
         let done = self.transfer;
         self.transfer.number += 1;
         done
     }
 
-    /// Everything written is acknowledged at `now`.
+    /// Handles the acknowledgement of all written data at `now`.
     pub fn on_drained(&mut self, now: Time) -> Drained {
-        match self.script {
+        match self.pattern {
             _ if self.stage == Stage::Done => Drained::Done,
-            Script::Once(Some(_)) if self.stage == Stage::Sending => Drained::Done,
-            Script::Transfers { count, gap, .. } if self.stage == Stage::Sending => {
+            WritePattern::Once(Some(_)) if self.stage == Stage::Sending => Drained::Done,
+            WritePattern::Transfers { count, gap, .. } if self.stage == Stage::Sending => {
                 if count.is_some_and(|count| self.transfer.number >= count) {
                     return Drained::Done;
                 }
@@ -195,17 +195,17 @@ impl ByteSource {
         }
     }
 
-    /// Another application opened the connection.
+    /// Marks the connection as opened by another application.
     pub fn start(&mut self) {
         self.stage = Stage::Sending;
     }
 
-    /// It is done.
+    /// Ends the application.
     pub fn finish(&mut self) {
         self.stage = Stage::Done;
     }
 
-    /// Whether it is done.
+    /// Whether the application has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.stage == Stage::Done
@@ -216,15 +216,15 @@ impl ByteSource {
 mod tests {
     use super::*;
 
-    fn source(script: Script, stop: Time) -> ByteSource {
-        ByteSource::new(script, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
+    fn source(pattern: WritePattern, stop: Time) -> ByteSource {
+        ByteSource::new(pattern, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
     }
 
-    /// By hand: on for 5 ns, off for 3 ns, from 10 ns to 22 ns.
+    /// By hand: active for 5 ns, silent for 3 ns, from 10 ns to 22 ns.
     #[test]
     fn periods_alternate_until_the_stop() {
         let (on, off) = (Distribution::Fixed(5.0), Distribution::Fixed(3.0));
-        let mut source = source(Script::Periods { on, off }, Time(22));
+        let mut source = source(WritePattern::Periods { on, off }, Time(22));
         assert_eq!(source.on_timer(Time(10)), (Action::Open(None), Time(15)));
         assert_eq!(source.on_timer(Time(15)), (Action::Pause, Time(18)));
         assert_eq!(source.on_timer(Time(18)), (Action::Write(None), Time(22)));
@@ -232,11 +232,11 @@ mod tests {
         assert!(source.is_done());
     }
 
-    /// Two transfers of 100 bytes, 7 ns apart, over connections of their own.
+    /// Two transfers of 100 bytes, 7 ns apart, each with its own connection.
     #[test]
-    fn transfers_follow_the_acknowledgement_of_the_last_one() {
+    fn a_transfer_follows_the_acknowledgement_of_the_previous_one() {
         let (bytes, gap) = (Bytes(100), Duration(7));
-        let mut source = source(Script::Transfers { count: Some(2), bytes, gap, new_connection: true }, NEVER);
+        let mut source = source(WritePattern::Transfers { count: Some(2), bytes, gap, new_connection: true }, NEVER);
         assert_eq!(source.on_timer(Time(0)), (Action::Open(Some(bytes)), NEVER));
         assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time(0), bytes });
         assert_eq!(source.on_drained(Time(40)), Drained::Wait(Time(47)));

@@ -1,70 +1,70 @@
-//! What a workload's configuration does, and fields that several workloads have.
+//! The interface of a workload's configuration, and fields that several workloads share.
 
 use cwndlab_config::{Faults, Field, Kind, Reader};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, OfferedLoad};
 use crate::flow_context::FlowContext;
 
-/// How many transfers, exchanges or pages there are.
-pub(crate) const COUNT: Field = Field::new("count", Kind::Whole(1, u64::MAX), "how many").absent("without end");
-/// Whether each has its own connection.
-pub(crate) const NEW_CONNECTION: Field = Field::flag("new_connection", false, "each over a connection of its own");
+/// The number of transfers, exchanges or pages.
+pub(crate) const COUNT: Field = Field::new("count", Kind::Integer(1, u64::MAX), "total number").absent("unlimited");
+/// Selects a separate connection for each transfer, exchange or page.
+pub(crate) const NEW_CONNECTION: Field = Field::flag("new_connection", false, "a separate connection for each");
 
-/// What carries a flow.
+/// The transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A connection with congestion control.
+    /// TCP: a connection with congestion control.
     Tcp,
-    /// Packets alone.
+    /// UDP: packets without a connection.
     Udp,
 }
 
-/// Sizes of a connection's packets.
+/// The packet sizes of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSizes {
     /// Payload of a full segment.
     pub mss: Bytes,
     /// Headers of a data packet.
     pub header: Bytes,
-    /// A packet without payload.
+    /// Size of a packet without payload.
     pub ack: Bytes,
 }
 
 /// The configuration of a workload.
 pub trait Configuration: Sized {
-    /// What it may be carried by.
+    /// The transport protocols that the workload supports.
     const TRANSPORTS: &'static [Transport] = &[Transport::Tcp];
 
-    /// Reads the fields of its `SPEC`.
+    /// Reads the fields of `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// Checks fields whose meaning depends on what carries the flow.
+    /// Checks the fields that depend on the transport protocol.
     fn check(&self, _transport: Transport, _table: &Reader<'_>, _faults: &mut Faults) {}
 
-    /// The application of a flow at its beginning.
+    /// The application of a flow, in its initial state.
     fn application(&self, flow: &FlowContext) -> Application;
 
-    /// What it offers to the network.
-    fn offered(&self) -> Offered {
-        Offered::Unknown
+    /// The load that the workload offers to the network.
+    fn offered_load(&self) -> OfferedLoad {
+        OfferedLoad::Unknown
     }
 
-    /// The most connections that it has at once beside the flow's own.
+    /// Maximum number of simultaneous connections in addition to the flow's own.
     fn secondary_connections(&self) -> u32 {
         0
     }
 
-    /// Over UDP: bytes of its largest packet, headers included.
+    /// Size of the largest packet over UDP, headers included; `None` over TCP.
     fn packet(&self) -> Option<Bytes> {
         None
     }
 
-    /// Its rate is a share of the slowest line of the route.
+    /// Whether the workload's rate is a share of the slowest line of the route.
     fn needs_line(&self) -> bool {
         false
     }
 
-    /// Tells it the rate of that line, and what its packets carry.
+    /// Sets the rate of that line and the flow's packet sizes.
     fn set_line(&mut self, _rate: Rate, _sizes: &PacketSizes) {}
 }

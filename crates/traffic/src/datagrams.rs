@@ -1,4 +1,4 @@
-//! A flow without a connection (UDP): a source that sends by its own clock, and a sink that counts.
+//! A flow without a connection (UDP): a source with its own timer, and a sink that counts packets and delays.
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -9,31 +9,31 @@ use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_period, sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
-/// When a source of datagrams sends.
+/// The sending pattern of a source of datagrams.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pattern {
-    /// Always, evenly spaced.
+pub enum SendPattern {
+    /// Evenly spaced packets.
     Steady,
-    /// Evenly spaced in active periods, nothing in silent ones.
+    /// Evenly spaced packets in active periods, none in silent periods.
     OnOff {
         /// Lengths of active periods.
         on: Distribution,
-        /// Lengths of silent ones.
+        /// Lengths of silent periods.
         off: Distribution,
     },
-    /// Frames at even intervals; each leaves at once, in as many packets as it takes.
+    /// Frames at constant intervals. A frame is sent as one burst of packets.
     Frames {
-        /// Between frames.
+        /// Time between two frames.
         interval: Duration,
-        /// Bytes of a frame on the wire, headers included.
+        /// Size of a frame in bytes, headers included.
         size: Distribution,
     },
 }
 
-/// A datagram that the source sends.
+/// A datagram of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its number, modulo 2³².
+    /// Sequence number, modulo 2³².
     pub seq: u32,
     /// Payload, bytes.
     pub len: u32,
@@ -41,39 +41,40 @@ pub struct Datagram {
     pub size: u16,
 }
 
-/// Source and sink.
+/// The state of source and sink.
 #[derive(Debug)]
 pub struct Datagrams {
-    pattern: Pattern,
+    pattern: SendPattern,
     sizes: Stream,
     times: Stream,
-    /// End of the active period; `None` in a silent one.
+    /// End of the active period; `None` in a silent period.
     until: Option<Time>,
-    /// Active time between the last packet and the silence.
+    /// Active time between the last packet and the silent period.
     carried: Duration,
-    /// A bit for each packet received, if a wire may duplicate packets.
+    /// One bit for each received packet; `None` if no wire duplicates packets.
     seen: Option<Vec<u64>>,
     rate: Rate,
     packet: u32,
     header: u32,
-    /// When the evenly spaced packets began, and how many of them were sent.
+    /// Start of the evenly spaced packets.
     since: Option<Time>,
+    /// Number of packets sent since that start.
     steps: u64,
     seq: u32,
-    /// Payload sent.
+    /// Sent payload.
     pub sent_bytes: Bytes,
-    /// Packets sent.
+    /// Number of sent packets.
     pub sent_packets: u64,
-    /// Payload received.
+    /// Received payload.
     pub received_bytes: Bytes,
-    /// One-way delays of the packets received.
+    /// One-way delays of the received packets.
     pub delays: Delays,
 }
 
 impl Datagrams {
     /// Source and sink of a flow: packets of `packet` bytes at `rate`, headers included.
     #[must_use]
-    pub fn new(rate: Rate, packet: Bytes, pattern: Pattern, flow: &FlowContext) -> Self {
+    pub fn new(rate: Rate, packet: Bytes, pattern: SendPattern, flow: &FlowContext) -> Self {
         Self {
             pattern,
             sizes: flow.stream(SIZE_STREAM),
@@ -94,25 +95,25 @@ impl Datagrams {
         }
     }
 
-    /// Makes the sink ignore duplicates, which a wire may create.
+    /// Enables the detection of duplicates: the sink counts each packet once.
     pub fn expect_duplicates(&mut self) {
         self.seen = Some(Vec::new());
     }
 
-    /// Sends the datagrams due at `now`; returns when the next ones are due.
+    /// Sends the datagrams that are due at `now` by `send`; returns the time of the next ones.
     pub fn send(&mut self, now: Time, mut send: impl FnMut(Datagram)) -> Time {
         match self.pattern {
-            Pattern::Steady => {
+            SendPattern::Steady => {
                 self.emit(self.packet, &mut send);
                 self.since.get_or_insert(now);
                 self.steps += 1;
                 self.step(self.steps)
             }
-            Pattern::OnOff { .. } => self.send_in_periods(now, &mut send),
-            Pattern::Frames { interval, ref size } => {
+            SendPattern::OnOff { .. } => self.send_in_periods(now, &mut send),
+            SendPattern::Frames { interval, ref size } => {
                 let mut rest = sample_size(size, &mut self.sizes).0;
                 while rest > 0 {
-                    // A packet has a byte of payload at least.
+                    // A packet has at least one byte of payload.
                     let one = rest.min(u64::from(self.packet)).max(u64::from(self.header) + 1);
                     rest = rest.saturating_sub(one);
                     self.emit(one as u32, &mut send);
@@ -122,10 +123,11 @@ impl Datagrams {
         }
     }
 
-    /// Periods of activity and silence. The time since the last packet is carried over a silence, so that the mean rate is
-    /// the rate's share of active time, however short the periods (ns-3's OnOffApplication does so with residual bits).
+    /// Active and silent periods. The active time since the last packet carries over to the next active period, so that
+    /// the mean rate is the rate × the share of active time for any length of the periods (as the residual bits of
+    /// ns-3's OnOffApplication).
     fn send_in_periods(&mut self, now: Time, send: &mut impl FnMut(Datagram)) -> Time {
-        let Pattern::OnOff { on, off } = self.pattern.clone() else { return NEVER };
+        let SendPattern::OnOff { on, off } = self.pattern.clone() else { return NEVER };
         let until = if let Some(until) = self.until {
             self.emit(self.packet, send);
             self.steps += 1;
@@ -144,12 +146,14 @@ impl Datagrams {
         until + sample_pause(&off, &mut self.times)
     }
 
-    /// Evenly spaced packets: number n is due n packets' time after the first, rounded down, so that no error adds up.
+    /// Due time of the evenly spaced packet `n`: the time of n packets after the start, rounded down once, so that
+    /// rounding errors do not accumulate.
     fn step(&self, n: u64) -> Time {
         let bits = u128::from(n) * u128::from(self.packet) * 8_000_000_000;
         self.since.unwrap_or(Time::ZERO) + Duration((bits / u128::from(self.rate.0)) as u64)
     }
 
+    /// Sends a datagram of `size` bytes, headers included.
     fn emit(&mut self, size: u32, send: &mut impl FnMut(Datagram)) {
         let len = size - self.header;
         self.sent_packets += 1;
@@ -159,7 +163,7 @@ impl Datagrams {
         send(datagram);
     }
 
-    /// A datagram with this number and payload, sent at `sent`, reaches the sink at `now`.
+    /// Counts a datagram with sequence number `seq` and `len` bytes of payload, sent at `sent` and received at `now`.
     pub fn receive(&mut self, now: Time, sent: Time, seq: u32, len: u32) {
         if let Some(seen) = &mut self.seen {
             let (word, bit) = (seq as usize / 64, 1 << (seq % 64));

@@ -2,20 +2,20 @@
 
 use cwndlab_units::Duration;
 
-/// One-way delays from the source to the sink, queues included.
+/// Statistics of one-way delays from the source to the sink, queues included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
-    /// Packets received.
+    /// Number of received packets.
     pub count: u64,
-    /// Sum.
+    /// Sum of the delays.
     pub sum: Duration,
-    /// The last packet's.
+    /// Delay of the last packet.
     pub last: Duration,
-    /// The smallest.
+    /// Minimum.
     pub min: Duration,
-    /// The largest.
+    /// Maximum.
     pub max: Duration,
-    /// 16 times the interarrival jitter, as RFC 3550's appendix A.8 keeps it in integers.
+    /// 16 times the interarrival jitter, the integer representation of RFC 3550, appendix A.8.
     jitter_16: u64,
 }
 
@@ -23,8 +23,8 @@ impl Delays {
     /// Adds the delay of a packet.
     pub fn add(&mut self, delay: Duration) {
         if self.count > 0 {
-            // RFC 3550, section 6.4.1: J += (|D| - J) / 16, where D, the difference of two packets' spacings at sender and
-            // receiver, is the difference of their transit times. Packets count in the order of their arrival.
+            // RFC 3550, section 6.4.1: J += (|D| - J) / 16. D, the difference of two packets' spacings at sender and
+            // receiver, equals the difference of their transit times. Packets are taken in the order of arrival.
             self.jitter_16 = self.jitter_16 + delay.0.abs_diff(self.last.0) - ((self.jitter_16 + 8) >> 4);
         }
         self.min = if self.count == 0 { delay } else { self.min.min(delay) };
@@ -40,7 +40,7 @@ impl Delays {
         Duration(self.jitter_16 >> 4)
     }
 
-    /// Their mean.
+    /// Mean delay; `None` before the first packet.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         self.sum.0.checked_div(self.count).map(Duration)
@@ -51,22 +51,23 @@ impl Delays {
 mod tests {
     use super::*;
 
-    /// RFC 3550, appendix A.8, by hand in its integers: transit times 100, 260, 100, 100 differ by 160, 160, 0, so 16 J is
-    /// 160, then 160 + 160 - 10 = 310, then 310 - 19 = 291; a report has 16 J >> 4.
+    /// RFC 3550, appendix A.8, by hand in its integers: transit times 100, 260, 100, 100 differ by 160, 160, 0, so that
+    /// 16 J is 160, then 160 + 160 - 10 = 310, then 310 - 19 = 291. The reported value is 16 J >> 4.
     #[test]
-    fn jitter_is_that_of_rfc_3550() {
+    fn the_jitter_matches_rfc_3550() {
         let mut delays = Delays::default();
-        let seen: Vec<u64> = [100, 260, 100, 100]
+        let jitter: Vec<u64> = [100, 260, 100, 100]
             .into_iter()
             .map(|transit| {
                 delays.add(Duration(transit));
                 delays.jitter().0
             })
             .collect();
-        assert_eq!(seen, [0, 10, 19, 18]);
+        assert_eq!(jitter, [0, 10, 19, 18]);
     }
 
-    /// A constant change of the transit time by 1 ms is a jitter of 1 ms in the end: the fixed point of J += (|D| - J) / 16.
+    /// For a constant change of the transit time by 1 ms the jitter converges to 1 ms, the fixed point of J += (|D| -
+    /// J) / 16.
     #[test]
     fn jitter_converges_to_a_constant_difference() {
         let mut delays = Delays::default();

@@ -1,7 +1,7 @@
-//! Dialogues: applications whose two ends send each other messages over one connection at a time.
+//! Dialogues: applications whose two ends exchange messages over one connection at a time.
 //!
-//! One state machine plays both ends. Engines carry its messages, each direction in order, and tell it when a message has
-//! arrived in full; what the bytes of a message stand for travels beside them in a [`MessageQueue`].
+//! One state machine implements both ends. Engines transport its messages in order in each direction and notify it when
+//! a message has arrived in full. A [`MessageQueue`] holds the meaning of a message beside its bytes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,40 +11,40 @@ use cwndlab_units::{Bytes, Time};
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where the flow's data comes from.
+    /// The sending end of the flow.
     Sender,
-    /// Where it goes.
+    /// The receiving end of the flow.
     Receiver,
 }
 
-/// What a message stands for; the numbers mean something to the dialogue alone.
+/// The meaning of a message, whose values only the dialogue interprets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Which of the dialogue's messages it is.
+    /// Kind of the message.
     pub kind: u8,
-    /// A size that belongs to it, such as that of the answer that it asks for.
+    /// A size that belongs to the message, such as the size of the requested response.
     pub size: Bytes,
-    /// When the exchange that it belongs to began.
+    /// Start time of the message's exchange.
     pub since: Time,
 }
 
-/// What an end does.
+/// An action of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Opens the connection, the first one or another one in its place; the opener alone does.
+    /// Open the connection or replace it by a new one; only for the opener.
     Connect,
-    /// Sends a message of so many bytes.
+    /// Send a message with this number of bytes.
     Send(Bytes, Message),
-    /// Records a transfer of this size that began then and is complete.
+    /// Record a complete transfer with this start time and size.
     Record(Time, Bytes),
-    /// Ends the dialogue.
+    /// End the dialogue.
     Finish,
 }
 
 /// An application at both ends of a connection.
 ///
-/// The end that opens the connection has the timer. Whatever a call answers is done by the end that it was made for: the
-/// opener at [`on_timer`](Self::on_timer), the end that a message reached at [`on_message`](Self::on_message).
+/// The end that opens the connection has the timer. The actions of [`on_timer`](Self::on_timer) are those of the
+/// opener, the actions of [`on_message`](Self::on_message) those of the end that received the message.
 pub trait Dialogue: fmt::Debug + Send {
     /// The end that opens the connection.
     fn opener(&self) -> End;
@@ -54,13 +54,14 @@ pub trait Dialogue: fmt::Debug + Send {
         false
     }
 
-    /// When the timer is due, after the first call at the start of the flow; [`NEVER`](crate::NEVER) while it is stopped.
+    /// Due time of the timer, after the first call at the start of the flow; [`NEVER`](crate::NEVER) while it is
+    /// stopped.
     fn due(&self) -> Time;
 
-    /// The timer is due at `now`.
+    /// Handles the timer, which is due at `now`; appends the actions.
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>);
 
-    /// A message has arrived in full.
+    /// Handles a message that has arrived in full at `now`; appends the actions.
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>);
 }
 
@@ -68,28 +69,28 @@ pub trait Dialogue: fmt::Debug + Send {
 #[derive(Debug, Default)]
 pub struct MessageQueue {
     written: Bytes,
-    /// Each with the bytes of this direction up to its end.
-    under_way: VecDeque<(Bytes, Message)>,
-    /// Complete at the receiver, not yet read.
+    /// Messages in transmission, each with its end as a byte offset of this direction.
+    in_transit: VecDeque<(Bytes, Message)>,
+    /// Messages that are complete at the receiver and not yet read.
     received: VecDeque<Message>,
 }
 
 impl MessageQueue {
-    /// Adds a message behind all others, before its first byte is sent.
+    /// Appends a message, before its first byte is sent.
     pub fn write(&mut self, bytes: Bytes, message: Message) {
         self.written += bytes;
-        self.under_way.push_back((self.written, message));
+        self.in_transit.push_back((self.written, message));
     }
 
-    /// The receiver has so much of this direction in order; returns whether it has a message to read.
+    /// Sets the number of bytes that the receiver has in order; returns whether a message is readable.
     pub fn on_delivered(&mut self, delivered: Bytes) -> bool {
-        while self.under_way.front().is_some_and(|(end, _)| *end <= delivered) {
-            self.received.extend(self.under_way.pop_front().map(|(_, message)| message));
+        while self.in_transit.front().is_some_and(|(end, _)| *end <= delivered) {
+            self.received.extend(self.in_transit.pop_front().map(|(_, message)| message));
         }
         !self.received.is_empty()
     }
 
-    /// Takes the oldest message that is complete at the receiver.
+    /// Removes and returns the oldest message that is complete at the receiver.
     pub fn read(&mut self) -> Option<Message> {
         self.received.pop_front()
     }
@@ -100,17 +101,17 @@ impl MessageQueue {
         !self.received.is_empty()
     }
 
-    /// Begins anew for another connection.
+    /// Resets the queue for a new connection.
     pub fn clear(&mut self) {
         self.written = Bytes::ZERO;
-        self.under_way.clear();
+        self.in_transit.clear();
         self.received.clear();
     }
 
-    /// Memory held, bytes.
+    /// Allocated memory, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.under_way.capacity() * size_of::<(Bytes, Message)>() + self.received.capacity() * size_of::<Message>()
+        self.in_transit.capacity() * size_of::<(Bytes, Message)>() + self.received.capacity() * size_of::<Message>()
     }
 }
 

@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use cwndlab_units::maths;
 
-/// What a time or a size is drawn from.
+/// The distribution of a time or a size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// A constant.
     Fixed(f64),
-    /// Even between the two.
+    /// Uniform between two bounds.
     Uniform(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
-    /// Pareto: P(X > x) = (least / x)^shape from `least` on; cut at `most` (bounded Pareto) where that is finite.
+    /// Pareto: P(X > x) = (min / x)^shape for x ≥ `min`; bounded Pareto if `max` is finite.
     Pareto {
         /// Tail index.
         shape: f64,
-        /// Smallest value.
-        least: f64,
-        /// Largest value; may be infinite.
-        most: f64,
+        /// Lower bound.
+        min: f64,
+        /// Upper bound; may be infinite.
+        max: f64,
     },
-    /// ln X is normal.
+    /// Log-normal: ln X is normal.
     LogNormal {
         /// Mean of ln X.
         mu: f64,
@@ -36,8 +36,8 @@ pub enum Distribution {
         /// Scale.
         scale: f64,
     },
-    /// A distribution function by points (value, probability), ascending in both, straight between them; the first point
-    /// has its probability as a mass of its own, the last one's is 1.
+    /// A cumulative distribution function as points (value, probability), ascending in both, with linear interpolation.
+    /// The probability of the first point is a point mass, that of the last point is 1.
     Table(Arc<[(f64, f64)]>),
 }
 
@@ -61,20 +61,20 @@ impl Distribution {
         match *self {
             Self::Fixed(value) | Self::Exponential(value) => value,
             Self::Uniform(low, high) => f64::midpoint(low, high),
-            Self::Pareto { shape, least, most } if most.is_infinite() => {
+            Self::Pareto { shape, min, max } if max.is_infinite() => {
                 if shape > 1.0 {
-                    shape * least / (shape - 1.0)
+                    shape * min / (shape - 1.0)
                 } else {
                     f64::INFINITY
                 }
             }
-            Self::Pareto { shape, least, most } => {
-                let ratio = least / most;
+            Self::Pareto { shape, min, max } => {
+                let ratio = min / max;
                 let mass = 1.0 - maths::pow(ratio, shape);
                 if (shape - 1.0).abs() < 1e-12 {
-                    least * -maths::ln(ratio) / mass
+                    min * -maths::ln(ratio) / mass
                 } else {
-                    shape / (shape - 1.0) * least * (1.0 - maths::pow(ratio, shape - 1.0)) / mass
+                    shape / (shape - 1.0) * min * (1.0 - maths::pow(ratio, shape - 1.0)) / mass
                 }
             }
             Self::LogNormal { mu, sigma } => maths::exp(mu + sigma * sigma / 2.0),
@@ -88,23 +88,23 @@ impl Distribution {
     }
 }
 
-/// Points at which an expected value is computed.
+/// Number of points for the numerical integration of an expected value.
 const POINTS: u32 = 4096;
 
 impl Distribution {
-    /// The expected number of bytes of a transfer, whole and 1 at least, and of the segments of up to `mss` that carry it.
+    /// Expected number of bytes of a transfer (an integer, at least 1) and of its segments of up to `mss` bytes.
     #[must_use]
     pub fn bytes_and_segments(&self, mss: f64) -> (f64, f64) {
         let whole = |size: f64| (size + 0.5).floor().max(1.0);
-        // What rounding adds is bounded, unlike the value itself, so that no tail is missed.
+        // Only the rounding term, which is bounded, is integrated numerically, so that a heavy tail causes no error.
         let bytes = self.mean() + self.expected(&|size| whole(size) - size);
         let segments = self.mean() / mss + self.expected(&|size| (whole(size) / mss).ceil() - size / mss);
         (bytes, segments)
     }
 
-    /// The expected value of a bounded function, by the midpoint rule.
+    /// Expected value of a bounded function, by the midpoint rule.
     fn expected(&self, f: &dyn Fn(f64) -> f64) -> f64 {
-        // Midpoints of equal parts of (0, 1).
+        // Midpoints of equal subintervals of (0, 1).
         let parts = || (0..POINTS).map(|n| (f64::from(n) + 0.5) / f64::from(POINTS));
         let weighted = |points: &mut dyn Iterator<Item = (f64, f64)>| {
             let (mut sum, mut weights) = (0.0, 0.0);
@@ -118,17 +118,17 @@ impl Distribution {
             Self::Fixed(value) => f(value),
             Self::Uniform(low, high) => weighted(&mut parts().map(|p| (low + (high - low) * p, 1.0))),
             Self::Exponential(mean) => weighted(&mut parts().map(|p| (-mean * maths::ln(p), 1.0))),
-            Self::Pareto { shape, least, most } => {
-                let beyond = if most.is_finite() { maths::pow(least / most, shape) } else { 0.0 };
-                let value = |p: f64| least * maths::pow(beyond + (1.0 - beyond) * p, -1.0 / shape);
+            Self::Pareto { shape, min, max } => {
+                let beyond = if max.is_finite() { maths::pow(min / max, shape) } else { 0.0 };
+                let value = |p: f64| min * maths::pow(beyond + (1.0 - beyond) * p, -1.0 / shape);
                 weighted(&mut parts().map(|p| (value(p), 1.0)))
             }
-            // Over eight standard deviations to either side.
+            // Integration over ±8 standard deviations.
             Self::LogNormal { mu, sigma } => weighted(&mut parts().map(|p| {
                 let z = 16.0 * p - 8.0;
                 (maths::exp(mu + sigma * z), maths::exp(-z * z / 2.0))
             })),
-            // In ln x the density is x^shape · e^(−x/scale) for any shape.
+            // As a function of ln x the density is x^shape · e^(−x/scale) for any shape.
             Self::Gamma { shape, scale } => {
                 let span = 40.0 / shape.min(1.0) + 8.0;
                 weighted(&mut parts().map(|p| {
@@ -154,37 +154,37 @@ impl Distribution {
 mod tests {
     use super::*;
 
-    /// By hand, segments of 1000 bytes: 1 byte takes one; 1000 and 1001 take one and two; uniform on 0 … 2000 takes one or
-    /// two with even chance; of an exponential with mean 1000 Σ e^−k = 1 / (1 − 1/e) = 1.5820; of a Pareto of index 2 from
-    /// 1000 on 1 + Σ k^−2 = 1 + π²/6 = 2.6449; a gamma of shape 1 is exponential; of a log-normal with median 1000 and
-    /// sigma 0.1 half of all take two.
+    /// By hand, segments of 1000 bytes: 1 byte takes one; 1000 and 1001 take one and two; uniform on 0 … 2000 takes one
+    /// or two with equal probability; exponential with mean 1000: Σ e^−k = 1 / (1 − 1/e) = 1.5820; Pareto of index 2
+    /// from 1000 on: 1 + Σ k^−2 = 1 + π²/6 = 2.6449; a gamma of shape 1 is exponential; log-normal with median 1000 and
+    /// sigma 0.1: half of the transfers take two.
     #[test]
-    fn segments_are_counted_by_hand() {
+    fn expected_segments_match_values_by_hand() {
         let cases = [
             (Distribution::Fixed(1.0), 1.0),
             (Distribution::Fixed(1000.0), 1.0),
             (Distribution::Fixed(1001.0), 2.0),
             (Distribution::Uniform(0.0, 2000.0), 1.5),
             (Distribution::Exponential(1000.0), 1.5820),
-            (Distribution::Pareto { shape: 2.0, least: 1000.0, most: f64::INFINITY }, 2.6449),
+            (Distribution::Pareto { shape: 2.0, min: 1000.0, max: f64::INFINITY }, 2.6449),
             (Distribution::Gamma { shape: 1.0, scale: 1000.0 }, 1.5820),
             (Distribution::LogNormal { mu: maths::ln(1000.0), sigma: 0.1 }, 1.5),
             (Distribution::Table([(500.0, 0.25), (1500.0, 1.0)].into()), 0.25 + 0.375 + 0.75),
         ];
-        for (distribution, wanted) in cases {
+        for (distribution, expected) in cases {
             let (bytes, segments) = distribution.bytes_and_segments(1000.0);
-            assert!((segments - wanted).abs() < 0.02, "{distribution:?}: {segments} instead of {wanted}");
+            assert!((segments - expected).abs() < 0.02, "{distribution:?}: {segments} instead of {expected}");
             assert!((bytes - distribution.mean()).abs() < 0.6, "{distribution:?}: {bytes} bytes");
         }
         assert_eq!(Distribution::Fixed(0.2).bytes_and_segments(1000.0), (1.0, 1.0));
     }
 
-    /// Textbook means: a Pareto of index 2 from 1 has 2; cut at 10 it has 2 · (1 − 0.1) / (1 − 0.01) = 1.8182; index 1 cut at
-    /// e has 1 / (1 − 1/e) = 1.5820; a log-normal (0, 1) has √e.
+    /// Textbook means: a Pareto of index 2 from 1 has 2; bounded at 10: 2 · (1 − 0.1) / (1 − 0.01) = 1.8182; index 1
+    /// bounded at e: 1 / (1 − 1/e) = 1.5820; log-normal (0, 1): √e.
     #[test]
-    fn means_are_the_textbooks() {
-        let pareto = |shape, most| Distribution::Pareto { shape, least: 1.0, most }.mean();
-        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-4, "{found} instead of {wanted}");
+    fn means_match_the_textbook() {
+        let pareto = |shape, max| Distribution::Pareto { shape, min: 1.0, max }.mean();
+        let near = |mean: f64, expected: f64| assert!((mean - expected).abs() < 1e-4, "{mean} instead of {expected}");
         near(pareto(2.0, f64::INFINITY), 2.0);
         near(pareto(2.0, 10.0), 1.8182);
         near(pareto(1.0, std::f64::consts::E), 1.5820);

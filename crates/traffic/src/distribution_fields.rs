@@ -1,4 +1,4 @@
-//! Fields that hold a distribution: a quantity, or a table with a `kind`.
+//! Fields whose value is a distribution: a quantity (a constant), or a table with a `kind`.
 
 use cwndlab_config::{Choice, Custom, Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{maths, parse_bytes, parse_duration, ParseError};
@@ -6,17 +6,17 @@ use serde_json::{json, Value};
 
 use crate::distribution::Distribution;
 
-/// What is drawn: the unit of its values.
+/// The quantity of a distribution, which determines the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// A time, ns.
     Time,
-    /// Bytes.
+    /// A size, bytes.
     Size,
 }
 
 impl Unit {
-    /// Text to base units.
+    /// Parses a quantity to base units.
     fn parse(self, text: &str) -> Result<f64, ParseError> {
         match self {
             Self::Time => parse_duration(text).map(|time| time.0 as f64),
@@ -32,9 +32,9 @@ impl Unit {
     }
 }
 
-/// A quantity, or a distribution from which each one is drawn.
+/// The kind of a field with a time or a distribution of times.
 pub const TIME: Kind = Kind::Either(&[Kind::Duration, Kind::Choice(&TIMES)]);
-/// The same for sizes.
+/// The kind of a field with a size or a distribution of sizes.
 pub const SIZE: Kind = Kind::Either(&[Kind::Bytes, Kind::Choice(&SIZES)]);
 
 macro_rules! distributions {
@@ -42,7 +42,7 @@ macro_rules! distributions {
         static $tables: [Table; 6] = [
             Table::new(
                 "uniform",
-                "Even between two bounds.",
+                "Uniform between two bounds.",
                 &[&[
                     Field::new("min", $quantity, "lower bound").absent("zero"),
                     Field::new("max", $quantity, "upper bound")
@@ -59,12 +59,12 @@ macro_rules! distributions {
             .class("Exponential"),
             Table::new(
                 "pareto",
-                "Pareto, with either a mean, or a lower bound and perhaps an upper one.",
+                "Pareto, by its mean, or by a lower and an optional upper bound.",
                 &[&[
                     Field::new("shape", POSITIVE, "tail index").required("'shape = 1.5'"),
-                    Field::new("mean", $quantity, "mean; takes a tail index above 1").above_zero(),
-                    Field::new("min", $quantity, "smallest value").above_zero(),
-                    Field::new("max", $quantity, "largest value (bounded Pareto)").absent("without bound").above_zero(),
+                    Field::new("mean", $quantity, "mean; requires a tail index above 1").above_zero(),
+                    Field::new("min", $quantity, "lower bound").above_zero(),
+                    Field::new("max", $quantity, "upper bound (bounded Pareto)").absent("unbounded").above_zero(),
                 ]],
             )
             .class("Pareto"),
@@ -75,7 +75,7 @@ macro_rules! distributions {
                     Field::new("mean", $quantity, "mean").above_zero(),
                     Field::new("cv", POSITIVE, "coefficient of variation: standard deviation over mean"),
                     Field::new("median", $quantity, "median, in place of the mean").above_zero(),
-                    Field::new("sigma", POSITIVE, "standard deviation of the logarithm, beside the median"),
+                    Field::new("sigma", POSITIVE, "standard deviation of the logarithm, together with the median"),
                 ]],
             )
             .class("LogNormal"),
@@ -91,21 +91,21 @@ macro_rules! distributions {
             .class("Gamma"),
             Table::new(
                 "cdf",
-                "A distribution function by points, straight between them.",
+                "A cumulative distribution function by points, with linear interpolation.",
                 &[&[
                     Field::new(
                         "points",
                         Kind::Custom(&$points),
                         "ascending points (value, P(X ≤ value)), the last with probability 1",
                     )
-                    .absent("those in `file`"),
-                    Field::new("file", Kind::Text, "a file of two columns, read in place of `points`"),
+                    .absent("the points in `file`"),
+                    Field::new("file", Kind::Text, "file with two columns, in place of `points`"),
                 ]],
             )
             .class("Cdf"),
         ];
 
-        /// The choice of a distribution by `kind`.
+        /// The selection of a distribution by `kind`.
         static $choice: Choice = Choice {
             name: $name,
             tag: "kind",
@@ -142,14 +142,14 @@ const fn points_of(canonical: fn(&Value) -> Value) -> Custom {
     }
 }
 
-/// Points in base units.
+/// The canonical form of points: values in base units.
 fn canonical_points(unit: Unit, value: &Value) -> Value {
     let number = |value: &Value| value.as_f64().or_else(|| unit.parse(value.as_str()?).ok());
     let rows = value.as_array().into_iter().flatten();
     Value::Array(rows.map(|row| json!([number(&row[0]), row[1].as_f64()])).collect())
 }
 
-/// The field `key` as a distribution; a plain quantity is a fixed value.
+/// Reads the field `key` as a distribution; a plain quantity is a constant. Errors are added to `faults`.
 pub fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     if let Some(value) = table.get(key).filter(|value| value.is_object()) {
         let choice = if unit == Unit::Time { &TIMES } else { &SIZES };
@@ -159,7 +159,7 @@ pub fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> O
     quantity(table, key, unit, faults).map(Distribution::Fixed)
 }
 
-/// The same where the value must be above zero.
+/// Reads the field `key` as [`read`], and rejects a constant of zero.
 pub fn positive(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     let distribution = read(table, key, unit, faults)?;
     if distribution == Distribution::Fixed(0.0) {
@@ -176,16 +176,16 @@ fn quantity(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> O
     }
 }
 
-/// A quantity that this form of the distribution cannot do without.
-fn needed(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
+/// Reads a quantity that this form of the distribution requires.
+fn required(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
     if !table.gives(key) {
         faults.add(table.at(key), "is missing", format!("write '{key} = {}'", unit.example()));
     }
     quantity(table, key, unit, faults)
 }
 
-/// A number that this form of the distribution cannot do without.
-fn needed_number(table: &Reader<'_>, key: &str, example: &str, faults: &mut Faults) -> Option<f64> {
+/// Reads a number that this form of the distribution requires.
+fn required_number(table: &Reader<'_>, key: &str, example: &str, faults: &mut Faults) -> Option<f64> {
     if !table.gives(key) {
         faults.add(table.at(key), "is missing", format!("write {example}"));
     }
@@ -216,16 +216,16 @@ fn read_kind(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Dist
 
 fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     let shape = table.number("shape", faults)?;
-    let most = if table.gives("max") { quantity(table, "max", unit, faults)? } else { f64::INFINITY };
-    let least = match (table.gives("min"), table.gives("mean")) {
+    let max = if table.gives("max") { quantity(table, "max", unit, faults)? } else { f64::INFINITY };
+    let min = match (table.gives("min"), table.gives("mean")) {
         (true, false) => quantity(table, "min", unit, faults)?,
-        (false, true) if most.is_infinite() => {
+        (false, true) if max.is_infinite() => {
             let mean = quantity(table, "mean", unit, faults)?;
             if shape <= 1.0 {
                 faults.add(
                     table.at("shape"),
                     "a Pareto tail of index 1 or less has no mean",
-                    "give 'min', or a shape above 1",
+                    "set 'min', or a shape above 1",
                 );
                 return None;
             }
@@ -234,28 +234,28 @@ fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Di
         _ => {
             faults.add(
                 table.path.clone(),
-                "a Pareto distribution has either 'mean', or 'min' and perhaps 'max'",
+                "a Pareto distribution has either 'mean', or 'min' and optionally 'max'",
                 "write { kind = \"pareto\", shape = 1.2, min = …, max = … }",
             );
             return None;
         }
     };
-    if least >= most {
+    if min >= max {
         faults.add(table.at("max"), "is not above 'min'", "");
         return None;
     }
-    Some(Distribution::Pareto { shape, least, most })
+    Some(Distribution::Pareto { shape, min, max })
 }
 
 fn read_log_normal(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
     if table.gives("median") {
         let median = quantity(table, "median", unit, faults);
-        let sigma = needed_number(table, "sigma", "'sigma = 1.0' (of the logarithm)", faults);
+        let sigma = required_number(table, "sigma", "'sigma = 1.0' (of the logarithm)", faults);
         return Some(Distribution::LogNormal { mu: maths::ln(median?), sigma: sigma? });
     }
-    let mean = needed(table, "mean", unit, faults);
+    let mean = required(table, "mean", unit, faults);
     let example = "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'";
-    let cv = needed_number(table, "cv", example, faults);
+    let cv = required_number(table, "cv", example, faults);
     Some(Distribution::log_normal(mean?, cv?))
 }
 
@@ -276,48 +276,55 @@ fn read_points(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Di
                     return None;
                 }
             },
-            other => other.and_then(Value::as_f64), // of a file, in base units
+            other => other.and_then(Value::as_f64), // from a file, in base units
         };
         let (Some(value), Some(probability)) = (value, row.get(1).and_then(Value::as_f64)) else {
-            faults.add(path, format!("a value and a probability are wanted, this is {row}"), hint);
+            faults.add(path, format!("expected a value and a probability, got {row}"), hint);
             return None;
         };
-        if let Err((what, hint)) = next_point(points.last().copied(), value, probability) {
+        if let Err((what, hint)) = check_point(points.last().copied(), value, probability) {
             faults.add(path, what, hint);
             return None;
         }
         points.push((value, probability));
     }
-    if let Err((what, hint)) = last_point(points.last().copied()) {
+    if let Err((what, hint)) = check_last_point(points.last().copied()) {
         faults.add(table.at("points"), what, hint);
         return None;
     }
     Some(Distribution::Table(points.into()))
 }
 
-/// What is wrong with a point of a distribution function after the one before it.
-pub fn next_point(before: Option<(f64, f64)>, value: f64, probability: f64) -> Result<(), (String, &'static str)> {
+/// Checks a point of a distribution function against the previous point.
+///
+/// # Errors
+/// A message and a hint if the value or the probability is out of range or not ascending.
+pub fn check_point(before: Option<(f64, f64)>, value: f64, probability: f64) -> Result<(), (String, &'static str)> {
     if !(value > 0.0 && value.is_finite()) {
-        return Err((format!("{value} is no size or time above 0"), ""));
+        return Err((format!("{value} is not a size or time above 0"), ""));
     }
     if !(0.0..=1.0).contains(&probability) {
-        return Err((format!("{probability} is no probability from 0 to 1"), "the second column is P(X ≤ value)"));
+        return Err((format!("{probability} is not a probability from 0 to 1"), "the second column is P(X ≤ value)"));
     }
     match before {
         Some((last, _)) if value <= last => {
-            Err((format!("{value} is not above the {last} before it"), "values ascend"))
+            Err((format!("{value} is not above the previous value, {last}"), "values ascend"))
         }
-        Some((_, last)) if probability < last => {
-            Err((format!("the probability falls from {last} to {probability}"), "it is cumulative: P(X ≤ value)"))
-        }
+        Some((_, last)) if probability < last => Err((
+            format!("the probability falls from {last} to {probability}"),
+            "probabilities are cumulative: P(X ≤ value)",
+        )),
         _ => Ok(()),
     }
 }
 
-/// What is wrong with the end of a distribution function.
-pub fn last_point(last: Option<(f64, f64)>) -> Result<(), (String, &'static str)> {
+/// Checks the last point of a distribution function.
+///
+/// # Errors
+/// A message and a hint if there is no point or the last probability is not 1.
+pub fn check_last_point(last: Option<(f64, f64)>) -> Result<(), (String, &'static str)> {
     match last {
-        None => Err(("there is no point".to_owned(), "two columns: value, probability")),
+        None => Err(("there are no points".to_owned(), "two columns: value, probability")),
         Some((_, probability)) if (probability - 1.0).abs() > 1e-9 => {
             Err((format!("the last probability is {probability}, not 1"), "the largest value has P(X ≤ value) = 1"))
         }

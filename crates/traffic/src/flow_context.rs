@@ -1,18 +1,18 @@
-//! What an application is told of its flow.
+//! The properties of a flow that its application uses.
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Time};
 
-/// The flow that an application belongs to.
+/// The properties of the flow of an application.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
-    /// Its number.
+    /// Index of the flow.
     pub flow: u32,
-    /// The seed of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// When the application stops.
+    /// Time at which the application stops.
     pub stop: Time,
-    /// Headers of a packet.
+    /// Size of a packet's headers.
     pub header: Bytes,
 }
 

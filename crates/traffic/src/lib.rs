@@ -1,13 +1,13 @@
-//! Applications as state machines without I/O: what they send, and when.
+//! Application workloads as state machines without I/O.
 //!
-//! An engine asks a state machine at the times that it names, and reports to it what arrived. The simulator drives them with
-//! its own transport, the emulator with the kernel's sockets.
+//! An engine calls a state machine when its timer is due and reports arriving data to it. The simulator runs the state
+//! machines on its own transport, the emulator on the kernel's sockets.
 //!
-//! - [`workloads`]: one file each, with its declared fields, its configuration ([`configuration`]) and, if it is a dialogue,
-//!   its state machine;
-//! - [`application`]: what an engine drives: a [`byte_source`], an [`arrival_process`], a [`dialogue`] or [`datagrams`];
-//! - [`flow_context`]: what an application is told of its flow;
-//! - [`distribution`] and [`distribution_fields`]: what sizes and times are drawn from, and its fields; [`sampling`] draws;
+//! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
+//!   machine;
+//! - [`application`]: a flow's application: a [`byte_source`], an [`arrival_process`], a [`dialogue`] or [`datagrams`];
+//! - [`flow_context`]: the properties of a flow that its application uses;
+//! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
 //! - [`delays`]: one-way delays.
 
 pub mod application;
@@ -33,5 +33,5 @@ pub use flow_context::FlowContext;
 pub use packets::UDP_HEADER;
 pub use workloads::Workload;
 
-/// The time of an event that does not come.
+/// The time of an event that never occurs.
 pub const NEVER: Time = Time::MAX;

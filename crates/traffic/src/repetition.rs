@@ -1,4 +1,4 @@
-//! What a client repeats: exchanges one after another, with a pause between them.
+//! The repeated exchanges of a client, with pauses between them.
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Time};
@@ -19,29 +19,29 @@ pub(crate) struct Repetition {
     times: Stream,
     started: u64,
     completed: u64,
-    /// When the client acts next.
+    /// Due time of the client's timer.
     pub(crate) due: Time,
 }
 
 impl Repetition {
-    /// `count` exchanges (without end if there is none), each over a connection of its own if `new_connection`, with pauses
-    /// drawn from `think`.
+    /// `count` exchanges (`None`: unlimited) with pauses drawn from `think`; with `new_connection` each has its own
+    /// connection.
     pub(crate) fn new(count: Option<u64>, new_connection: bool, think: &Distribution, flow: &FlowContext) -> Self {
         let (stop, times) = (flow.stop, flow.stream(TIME_STREAM));
         Self { count, new_connection, stop, think: think.clone(), times, started: 0, completed: 0, due: NEVER }
     }
 
-    /// The timer is due at `now`; returns whether the client goes on, else it has finished.
+    /// Handles the timer, which is due at `now`; returns whether the client continues. Otherwise the dialogue ends.
     pub(crate) fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
         self.due = NEVER;
-        let goes_on = now < self.stop;
-        if !goes_on {
+        let continues = now < self.stop;
+        if !continues {
             actions.push(Action::Finish);
         }
-        goes_on
+        continues
     }
 
-    /// The next exchange begins.
+    /// Starts the next exchange.
     pub(crate) fn begin(&mut self, actions: &mut Vec<Action>) {
         if self.started == 0 || self.new_connection {
             actions.push(Action::Connect);
@@ -49,12 +49,12 @@ impl Repetition {
         self.started += 1;
     }
 
-    /// The client acts again after a pause from this distribution.
+    /// Sets the timer after a pause drawn from this distribution.
     pub(crate) fn pause(&mut self, pause: &Distribution, now: Time) {
         self.due = (now + sample_pause(pause, &mut self.times)).min(self.stop);
     }
 
-    /// An exchange that began at `since` and carried `size` is complete at `now`.
+    /// Completes at `now` an exchange of `size` bytes that started at `since`.
     pub(crate) fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
         self.completed += 1;
         actions.push(Action::Record(since, size));

@@ -1,4 +1,4 @@
-//! Draws from distributions, with the same bits on every machine.
+//! Sampling from distributions, with identical bits on every machine.
 
 use cwndlab_network::random::Stream;
 use cwndlab_units::{maths, Bytes, Duration};
@@ -9,17 +9,17 @@ use crate::distribution::Distribution;
 pub const SIZE_STREAM: u64 = 20;
 /// Purpose of the streams of times: arrivals, periods, think times, publishing.
 pub const TIME_STREAM: u64 = 21;
-/// Purpose of the streams of request sizes.
+/// Purpose of the streams of request sizes and of numbers of objects.
 pub const OTHER_STREAM: u64 = 22;
 /// Purpose of the streams of gaps between starts.
 pub const GAP_STREAM: u64 = 23;
 
-/// Uniform in (0, 1]: its logarithm is finite.
+/// Uniform in (0, 1], with a finite logarithm.
 fn above_zero(stream: &mut Stream) -> f64 {
     1.0 - stream.unit()
 }
 
-/// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second of each pair is let go.
+/// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second value of each pair is discarded.
 fn normal(stream: &mut Stream) -> f64 {
     loop {
         let (u, v) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
@@ -57,11 +57,11 @@ pub fn sample(distribution: &Distribution, stream: &mut Stream) -> f64 {
         Distribution::Fixed(value) => value,
         Distribution::Uniform(low, high) => low + (high - low) * stream.unit(),
         Distribution::Exponential(mean) => -mean * maths::ln(above_zero(stream)),
-        Distribution::Pareto { shape, least, most } => {
-            // The inverse of the distribution function; what lies above `most` has no share.
-            let beyond = if most.is_finite() { maths::pow(least / most, shape) } else { 0.0 };
+        Distribution::Pareto { shape, min, max } => {
+            // The inverse of the distribution function, truncated at `max`.
+            let beyond = if max.is_finite() { maths::pow(min / max, shape) } else { 0.0 };
             let tail = beyond + (1.0 - beyond) * above_zero(stream);
-            least * maths::pow(tail, -1.0 / shape)
+            min * maths::pow(tail, -1.0 / shape)
         }
         Distribution::LogNormal { mu, sigma } => maths::exp(mu + sigma * normal(stream)),
         Distribution::Gamma { shape, scale } => scale * gamma(shape, stream),
@@ -102,13 +102,13 @@ pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> Duratio
 mod tests {
     use super::*;
 
-    /// Means and variances of 200,000 draws lie within five standard errors of those of the textbooks.
+    /// Means of 200,000 draws are within five standard errors of the textbook values, variances within 10 %.
     #[test]
-    fn moments_are_the_textbooks() {
+    fn moments_match_the_textbook() {
         let cases = [
             (Distribution::Uniform(2.0, 6.0), 4.0, 16.0 / 12.0),
             (Distribution::Exponential(3.0), 3.0, 9.0),
-            (Distribution::Pareto { shape: 5.0, least: 2.0, most: f64::INFINITY }, 2.5, 4.0 * 5.0 / (16.0 * 3.0)),
+            (Distribution::Pareto { shape: 5.0, min: 2.0, max: f64::INFINITY }, 2.5, 4.0 * 5.0 / (16.0 * 3.0)),
             (Distribution::LogNormal { mu: 0.0, sigma: 0.5 }, 1.1331, 0.3647),
             (Distribution::Gamma { shape: 4.0, scale: 0.5 }, 2.0, 1.0),
             (Distribution::Gamma { shape: 0.5, scale: 2.0 }, 1.0, 2.0),
@@ -123,24 +123,27 @@ mod tests {
                 sum += one;
                 squares += one * one;
             }
-            let found = sum / n;
-            assert!((found - mean).abs() < 5.0 * maths::sqrt(variance / n), "{distribution:?}: mean {found}");
+            let sample_mean = sum / n;
+            assert!(
+                (sample_mean - mean).abs() < 5.0 * maths::sqrt(variance / n),
+                "{distribution:?}: mean {sample_mean}"
+            );
             assert!((distribution.mean() - mean).abs() < 1e-3 * mean, "{distribution:?}");
-            let spread = squares / n - found * found;
+            let spread = squares / n - sample_mean * sample_mean;
             assert!((spread / variance - 1.0).abs() < 0.1, "{distribution:?}: variance {spread}");
         }
     }
 
-    /// P(X > 10) of a Pareto of index 1.2 from 1, cut at 1000: (10^-1.2 − 1000^-1.2) / (1 − 1000^-1.2).
+    /// P(X > 10) of a Pareto of index 1.2 from 1, bounded at 1000: (10^-1.2 − 1000^-1.2) / (1 − 1000^-1.2).
     #[test]
-    fn a_bounded_tail_keeps_its_bounds_and_its_weight() {
-        let distribution = Distribution::Pareto { shape: 1.2, least: 1.0, most: 1000.0 };
+    fn a_bounded_pareto_has_its_bounds_and_tail_probability() {
+        let distribution = Distribution::Pareto { shape: 1.2, min: 1.0, max: 1000.0 };
         let mut stream = Stream::new(2, SIZE_STREAM, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| sample(&distribution, &mut stream)).collect();
         assert!(draws.iter().all(|one| (1.0..=1000.0 + 1e-6).contains(one)));
         let beyond = maths::pow(1000.0, -1.2);
-        let wanted = (maths::pow(10.0, -1.2) - beyond) / (1.0 - beyond);
-        let found = draws.iter().filter(|one| **one > 10.0).count() as f64 / 1e5;
-        assert!((found - wanted).abs() < 5.0 * maths::sqrt(wanted / 1e5), "{found} instead of {wanted}");
+        let expected = (maths::pow(10.0, -1.2) - beyond) / (1.0 - beyond);
+        let share = draws.iter().filter(|one| **one > 10.0).count() as f64 / 1e5;
+        assert!((share - expected).abs() < 5.0 * maths::sqrt(expected / 1e5), "{share} instead of {expected}");
     }
 }

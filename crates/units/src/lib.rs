@@ -1,7 +1,7 @@
 //! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second.
 //!
-//! All crates compute with these types. Floating point is confined to equations, which take `cbrt`, `pow`, `exp` and `ln`
-//! from [`maths`], so that a run has the same result on every machine.
+//! All crates compute with these types. Only equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from
+//! [`maths`], so that a run has the same result on every machine.
 
 pub mod maths;
 mod parse;

@@ -5,7 +5,7 @@ use crate::{Bytes, Duration, Rate};
 /// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong, in lower case, without full stop.
+    /// Message, in lower case, without full stop.
     pub what: String,
     /// A remedy.
     pub hint: String,
@@ -86,7 +86,7 @@ fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, Par
     let fault = |what: String| Err(ParseError { what, hint: format!("write {example}") });
     let (number, unit) = split(text);
     if number.is_empty() {
-        return fault(format!("'{text}' is no {kind}"));
+        return fault(format!("'{text}' is not a {kind}"));
     }
     if number.starts_with('-') {
         return fault(format!("'{text}' is negative"));
@@ -105,7 +105,7 @@ fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, Par
     };
     match scaled(number, *scale) {
         Some(value) => u64::try_from(value).or_else(|_| fault(format!("'{text}' is too large"))),
-        None => fault(format!("'{text}' is no {kind}")),
+        None => fault(format!("'{text}' is not a {kind}")),
     }
 }
 
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(what(parse_rate("-1 Mbps")), "'-1 Mbps' is negative");
         assert_eq!(what(parse_rate("50 ms")), "'50 ms' is a time, not a rate");
         assert_eq!(what(parse_rate("5 Mb")), "'5 Mb' has an unknown unit 'Mb'");
-        assert_eq!(what(parse_rate("fast")), "'fast' is no rate");
-        assert_eq!(what(parse_rate("99999999999999999999 Gbps")), "'99999999999999999999 Gbps' is no rate");
+        assert_eq!(what(parse_rate("fast")), "'fast' is not a rate");
+        assert_eq!(what(parse_rate("99999999999999999999 Gbps")), "'99999999999999999999 Gbps' is not a rate");
         assert_eq!(what(parse_rate("99999999999999 Tbps")), "'99999999999999 Tbps' is too large");
         assert_eq!(parse_rate("48").unwrap_err().hint, "write '48 Mbit/s' or '48 MB/s'");
     }

@@ -1,6 +1,6 @@
-//! Names that were misspelled.
+//! Suggestions for misspelled names.
 
-/// The number of insertions, deletions and replacements between two words.
+/// The Levenshtein distance of two texts.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -16,7 +16,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The name that was most probably meant, if one is near.
+/// The name nearest to a misspelled `word`; `None` if all names differ too much.
 #[must_use]
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1) + 1;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_conformance::{check_until, texts, Report, Size};
+use cwndlab_conformance::{algorithm_texts, check_until, BatterySize, Report};
 use cwndlab_control::Build;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,7 +17,7 @@ use crate::work::{run_in_thread, Cancel};
 /// The algorithms of a run of the battery over the whole catalogue.
 #[pyfunction]
 pub(crate) fn conformance_texts() -> Vec<String> {
-    texts(&cwndlab_simulator::catalogue())
+    algorithm_texts(&cwndlab_simulator::catalogue())
 }
 
 /// The findings of the battery: rows of algorithm, rule, holds, detail; nanoseconds per ACK; notes.
@@ -40,15 +40,15 @@ pub(crate) fn conformance<'py>(
     let name = algorithm.to_string();
     let mut notes = Vec::new();
     let size = match algorithm.growth.spec.build {
-        _ if quick => Size::SMALL,
+        _ if quick => BatterySize::SMALL,
         Build::Dynamic(_) => {
-            let (few, many) = (Size::SLOW.long_acks, Size::FULL.long_acks);
+            let (few, many) = (BatterySize::SLOW.long_acks, BatterySize::FULL.long_acks);
             notes.push(format!(
                 "{name}: the long case has {few} ACKs instead of {many}, because a Python class takes microseconds for each"
             ));
-            Size::SLOW
+            BatterySize::SLOW
         }
-        _ => Size::FULL,
+        _ => BatterySize::FULL,
     };
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner: Arc<AtomicBool> = Arc::clone(&stop);

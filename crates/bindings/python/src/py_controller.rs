@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use cwndlab_conformance::Broken;
+use cwndlab_conformance::BrokenRule;
 use cwndlab_control::{
     self as control, Arguments, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh,
     State, Value,
@@ -51,7 +51,7 @@ pub(crate) fn fail(failure: Failure) -> ! {
     // Only the conformance battery reads this text.
     let detail = if failure.hint.is_empty() { &failure.place } else { failure.hint };
     let why = if detail.is_empty() { failure.what.clone() } else { format!("{} ({detail})", failure.what) };
-    let broken = Broken { rule: failure.rule, why };
+    let broken = BrokenRule { rule: failure.rule, why };
     FAILURE.set(Some(failure));
     // Unwinding without a panic: no hook is called and no message is printed.
     broken.unwind()

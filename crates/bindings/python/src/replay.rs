@@ -1,10 +1,10 @@
-//! Replays of one stream of events in several backends, as rows of findings.
+//! Replay of one event sequence in several backends: rows of findings.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_replay::verdict::{Difference, Finding};
-use cwndlab_replay::{on_course, COURSES};
+use cwndlab_replay::{run_case, CASES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,13 +12,13 @@ use crate::errors::cwndlab_error;
 use crate::panics::guarded;
 use crate::work::run_in_thread;
 
-/// Names and descriptions of the event sequences.
+/// The cases: name and description.
 #[pyfunction]
 pub(crate) fn replay_courses() -> Vec<(&'static str, &'static str)> {
-    COURSES.iter().map(|course| (course.name, course.what)).collect()
+    CASES.iter().map(|case| (case.name, case.what)).collect()
 }
 
-/// Replays every event sequence in every backend: a row per sequence and backend.
+/// Replays all cases in all backends; one row per case and backend.
 #[pyfunction]
 pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let algorithm = cwndlab_simulator::catalogue()
@@ -26,8 +26,7 @@ pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py
         .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
     let never = Arc::new(AtomicBool::new(false));
-    let work =
-        move || guarded(|| COURSES.iter().map(|course| on_course(&algorithm, course)).collect::<Vec<_>>().concat());
+    let work = move || guarded(|| CASES.iter().map(|case| run_case(&algorithm, case)).collect::<Vec<_>>().concat());
     match run_in_thread(py, &never, work)? {
         Ok(findings) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
         Err(panic) => Err(cwndlab_error(
@@ -41,16 +40,16 @@ pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py
 fn row<'py>(py: Python<'py>, algorithm: &str, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("algorithm", algorithm)?;
-    row.set_item("course", finding.course)?;
+    row.set_item("course", finding.case)?;
     row.set_item("place", finding.backend.name())?;
     row.set_item("verdict", finding.verdict.name())?;
     row.set_item("windows", finding.windows)?;
     row.set_item("differing", finding.differing)?;
-    row.set_item("most_segments", finding.most_segments)?;
+    row.set_item("most_segments", finding.max_segments)?;
     row.set_item("first", finding.first().map(ToString::to_string))?;
     row.set_item("reason", reason(finding))?;
-    let differences = finding.told.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
-    row.set_item("told", differences)?;
+    let events = finding.events.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
+    row.set_item("told", events)?;
     Ok(row)
 }
 

@@ -87,6 +87,6 @@ type StackField = (&'static str, String, String, Vec<String>);
 /// Names of the stack profiles, and the fields of a stack.
 #[pyfunction]
 pub(crate) fn stack_fields() -> (Vec<&'static str>, Vec<StackField>) {
-    let rows = profile::described().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));
+    let rows = profile::stack_fields().into_iter().map(|one| (one.name, one.meaning, one.accepts, one.values));
     (profile::names().collect(), rows.collect())
 }

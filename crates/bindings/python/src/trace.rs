@@ -17,11 +17,11 @@ pub(crate) fn parse_trace(py: Python<'_>, text: &str, name: &str) -> PyResult<Ve
 /// Generates a synthetic trace; returns its times in ms, `None` for an unknown kind.
 #[pyfunction]
 pub(crate) fn make_trace(kind: &str, seed: u64, seconds: u32) -> Option<Vec<u32>> {
-    Some(trace::Kind::named(kind)?.make(seed, seconds))
+    Some(trace::SyntheticTrace::named(kind)?.generate(seed, seconds))
 }
 
 /// Names of the synthetic traces; seed and length (s) of those that a scenario selects by name.
 #[pyfunction]
 pub(crate) fn trace_kinds() -> (Vec<&'static str>, u64, u32) {
-    (trace::KINDS.iter().map(|kind| kind.name).collect(), trace::SEED, trace::DURATION_S)
+    (trace::SYNTHETIC.iter().map(|kind| kind.name).collect(), trace::SEED, trace::DURATION_S)
 }

@@ -1,37 +1,38 @@
-//! BLUE: a drop probability that follows losses and idleness, not the length of the queue.
+//! BLUE: a drop probability controlled by losses and idle periods, not by the queue length.
 //!
-//! Source: W. Feng, K. G. Shin, D. D. Kandlur, D. Saha, "The BLUE Active Queue Management Algorithms", IEEE/ACM Transactions
-//! on Networking 10(4), 2002, section III and figure 3; the defaults are the paper's setting B4 (table II).
+//! Source: W. Feng, K. G. Shin, D. D. Kandlur, D. Saha, "The BLUE Active Queue Management Algorithms", IEEE/ACM
+//! Transactions on Networking 10(4), 2002, section III and figure 3; the defaults are the paper's setting B4 (table
+//! II).
 //!
 //! ```text
-//! a packet is lost to overflow, or finds more than `above` waiting, freeze_time after the last update: p ← p + d1  (1)
-//! the line becomes idle, freeze_time after the last update:                                            p ← p − d2  (2)
-//! each arrival is dropped (or marked) with probability p                                                           (3)
+//! overflow, or an arrival with more than `above` packets waiting, freeze_time after the last update: p ← p + d1  (1)
+//! the line becomes idle, freeze_time after the last update:                                          p ← p − d2  (2)
+//! each arrival is dropped (or marked) with probability p                                                         (3)
 //! ```
 //!
-//! Units: ns, packets. The source leaves open how long idleness counts: here the event is the moment at which the line finds
-//! no packet, however long it then rests.
+//! Units: ns, packets. The source does not define the duration of an idle event. Here (2) applies once, when the line
+//! becomes idle, independent of the length of the idle period.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
-use super::{size, Configuration, Discipline, Packet, Place, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// BLUE's entry among the disciplines.
+/// BLUE's declaration.
 pub static SPEC: Table = Table::new(
         "blue",
         "BLUE: the drop probability rises with losses and falls when the line is idle (Feng, Shin, Kandlur, Saha, ToN 2002).",
         &[&[
-            size::field("1000 packets"),
+            capacity::field("1000 packets"),
             Field::probability("d1", 0.02, "increment of the probability"),
             Field::probability("d2", 0.002, "decrement of the probability"),
-            Field::duration("freeze_time", "100 ms", "least time between two updates"),
-            Field::new("above", Kind::Whole(1, 100_000_000), "an arrival that finds more packets counts as a loss")
-                .absent("losses alone count"),
-            Field::flag("ecn", false, "marks ECN-capable packets where chance says drop"),
+            Field::duration("freeze_time", "100 ms", "minimum time between two updates"),
+            Field::new("above", Kind::Integer(1, 100_000_000), "number of waiting packets above which an arrival counts as a loss")
+                .absent("only losses count"),
+            Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
         ]],
 )
 .class("Blue");
@@ -43,35 +44,35 @@ pub struct Config {
     pub increment: f64,
     /// Decrement of the probability.
     pub decrement: f64,
-    /// Least time between two updates.
+    /// Minimum time between two updates.
     pub freeze_time: Duration,
-    /// An arrival that finds more packets counts as a loss.
+    /// Number of waiting packets above which an arrival counts as a loss.
     pub above: Option<u64>,
-    /// Mark ECN-capable packets where chance says drop.
+    /// Marks ECN-capable packets instead of dropping them at random.
     pub ecn: bool,
 }
 
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (increment, decrement) = (table.probability("d1", faults), table.probability("d2", faults));
-        let (freeze_time, above) = (table.duration("freeze_time", faults), table.whole("above", faults));
+        let (freeze_time, above) = (table.duration("freeze_time", faults), table.integer("above", faults));
         let ecn = table.flag("ecn", faults);
         Some(Self { increment: increment?, decrement: decrement?, freeze_time: freeze_time?, above, ecn: ecn? })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(Blue::new(*self, place.limit, place.stream)))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(Box::new(Blue::new(*self, context.limit, context.stream)))
     }
 }
 
-/// A queue under BLUE.
+/// A queue managed by BLUE.
 #[derive(Debug)]
 pub struct Blue<P> {
     config: Config,
     queue: Fifo<P>,
     stream: Stream,
     probability: f64,
-    /// When the probability last changed; nothing before the first change.
+    /// Time of the last change of the probability; `None` before the first change.
     updated: Option<Time>,
 }
 
@@ -97,7 +98,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
             self.update(now, self.config.increment);
         }
-        // (3); the draw is made for every packet, so that runs with other settings see the same ones.
+        // (3). Every packet takes one draw, so that runs with other settings use the same random numbers.
         if self.stream.unit() < self.probability && !(self.config.ecn && one.mark()) {
             dropped.push(one);
             return;
@@ -145,15 +146,15 @@ mod tests {
         Waiting { size: 1500, packet: number, ecn, ..Waiting::default() }
     }
 
-    /// By hand from the paper's figure 3, freeze time 100 ms: overflow at 0 ms gives 0.02; at 50 ms nothing, at 150 ms 0.04; the
-    /// idle line at 200 ms nothing, at 260 ms 0.038.
+    /// By hand from the paper's figure 3, freeze time 100 ms: an overflow at 0 ms gives 0.02, at 50 ms no change, at
+    /// 150 ms 0.04. An idle line at 200 ms gives no change, at 260 ms 0.038.
     #[test]
     fn the_probability_follows_overflow_and_idleness_with_a_freeze_time() {
         let mut queue = blue(CONFIG, 1);
         let mut dropped = Vec::new();
         queue.queue.enqueue(Time::ZERO, 1500, packet(0, Codepoint::NotCapable), &mut dropped);
         for (at, expected) in [(0, 0.02), (50, 0.02), (150, 0.04)] {
-            // A chance drop is no overflow: the arrival is repeated until one meets the full queue.
+            // A random drop is not an overflow: the arrival is repeated until a packet meets the full queue.
             let before = dropped.len();
             while dropped.len() == before || queue.updated != Some(ms(at)) && expected > queue.probability {
                 queue.enqueue(ms(at), 1500, packet(1, Codepoint::NotCapable), &mut dropped);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn capable_packets_are_marked_where_others_are_dropped() {
+    fn ecn_capable_packets_are_marked_and_others_dropped() {
         let mut queue = blue(Config { ecn: true, ..CONFIG }, 10);
         queue.probability = 1.0;
         let mut dropped = Vec::new();

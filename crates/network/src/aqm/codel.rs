@@ -1,11 +1,11 @@
-//! CoDel: drops when the shortest sojourn time of an interval stays above the target.
+//! CoDel: drops packets when the minimum sojourn time over an interval exceeds the target.
 //!
 //! Source: Nichols, Jacobson, McGregor, Iyengar, "Controlled Delay Active Queue Management", RFC 8289 (2018), §5.
 //!
 //! ```text
-//! above target for a whole interval, more than one MTU waiting -> drop                     (1)
-//! next drop at t + interval / sqrt(count)                                                  (2)
-//! dropping again within 16 intervals of the last drop's time: count goes on from count - 2  (3)
+//! above target for a whole interval, more than one MTU waiting -> drop                                  (1)
+//! next drop at t + interval / sqrt(count)                                                               (2)
+//! dropping restarts within 16 intervals of the last scheduled drop: count <- count - lastcount if > 1   (3)
 //! ```
 //!
 //! Units: ns, bytes. A packet's sojourn ends when the line takes it.
@@ -14,31 +14,31 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{maths, Duration, Time};
 
 use super::fifo::Fifo;
-use super::{size, Configuration, Discipline, Packet, Place, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 
-/// CoDel's entry among the disciplines.
+/// CoDel's declaration.
 pub static SPEC: Table = Table::new(
     "codel",
-    "Controlled delay: drops when the shortest sojourn time of an interval stays above the target (RFC 8289).",
+    "Controlled delay: drops packets when the minimum sojourn time over an interval exceeds the target (RFC 8289).",
     &[&[
-        size::field("1000 packets"),
-        Field::duration("target", "5 ms", "sojourn time below which nothing is dropped").above_zero(),
-        Field::duration("interval", "100 ms", "sliding window, of the order of the largest usual RTT").above_zero(),
+        capacity::field("1000 packets"),
+        Field::duration("target", "5 ms", "sojourn time below which no packet is dropped").above_zero(),
+        Field::duration("interval", "100 ms", "sliding window, of the order of the largest expected RTT").above_zero(),
         Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
     ]],
 )
 .class("Codel");
 
-/// Never drop with this many bytes waiting or fewer: one full packet.
+/// Backlog up to which no packet is dropped, bytes: one full packet.
 const MTU: u64 = 1500;
 
 /// CoDel's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Sojourn time below which nothing is dropped.
+    /// Sojourn time below which no packet is dropped.
     pub target: Duration,
-    /// Sliding window, of the order of the largest usual RTT.
+    /// Sliding window, of the order of the largest expected RTT.
     pub interval: Duration,
     /// Mark ECN-capable packets and drop only the others.
     pub ecn: bool,
@@ -51,27 +51,29 @@ impl Configuration for Config {
         Some(Self { target: target?, interval: interval?, ecn: ecn? })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(Codel::new(*self, place.limit)))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(Box::new(Codel::new(*self, context.limit)))
     }
 }
 
-/// When to drop; the queue is somebody else's (CoDel's own, or one of FQ-CoDel's many).
+/// CoDel's control state for one queue, which the caller owns ([`Codel`], or one queue of FQ-CoDel).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodelState {
-    /// When the sojourn time will have been above the target for an interval; zero: it is below.
+    /// `first_above_time`: end of the interval since the sojourn time exceeded the target; zero while it is below.
     first_above: Time,
+    /// `dropping`.
     dropping: bool,
-    /// Time of the next drop.
+    /// `drop_next`: time of the next drop.
     next: Time,
-    /// Drops since dropping began.
+    /// `count`: drops since the dropping state was entered.
     count: u32,
-    /// `count` when dropping last began.
+    /// `lastcount`: `count` when the dropping state was last entered.
     last_count: u32,
 }
 
 impl CodelState {
-    /// (1) The packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be dropped.
+    /// (1). Returns whether a packet that leaves at `now` after `sojourn`, with `backlog` bytes behind it, may be
+    /// dropped.
     fn is_due(&mut self, config: &Config, now: Time, sojourn: Duration, backlog: u64) -> bool {
         if sojourn < config.target || backlog <= MTU {
             self.first_above = Time::ZERO;
@@ -84,13 +86,13 @@ impl CodelState {
         now >= self.first_above
     }
 
-    /// (2)
+    /// (2).
     fn control_law(config: &Config, from: Time, count: u32) -> Time {
         from + Duration((config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64)
     }
 
-    /// Takes packets from `next` until one may leave; those dropped go to `dropped`. `next` answers a packet and the bytes
-    /// that wait behind it.
+    /// Dequeues packets by `next` until one is not dropped, and returns it; dropped packets are appended to `dropped`.
+    /// `next` removes the head of the queue and returns it with the bytes that remain behind it.
     pub fn dequeue<P>(
         &mut self,
         config: &Config,
@@ -108,7 +110,8 @@ impl CodelState {
         }
     }
 
-    /// The packet at the head, and whether it may be dropped (`dodequeue`, RFC 8289, §5.6). An empty queue ends the dropping.
+    /// The head of the queue, and whether it may be dropped (`dodequeue`, RFC 8289, §5.6). An empty queue ends the
+    /// dropping state.
     fn take<P>(
         &mut self,
         config: &Config,
@@ -124,7 +127,8 @@ impl CodelState {
         Some((one, due))
     }
 
-    /// In the dropping state: drops until the next drop lies ahead or the sojourn time is below the target.
+    /// In the dropping state: drops packets until the next drop is in the future or the sojourn time is below the
+    /// target.
     fn keep_dropping<P>(
         &mut self,
         config: &Config,
@@ -149,7 +153,7 @@ impl CodelState {
         Some(one)
     }
 
-    /// Enters the dropping state with a first drop.
+    /// Enters the dropping state and drops one packet.
     fn begin_dropping<P>(
         &mut self,
         config: &Config,
@@ -173,7 +177,7 @@ impl CodelState {
     }
 }
 
-/// One queue under CoDel.
+/// One queue managed by CoDel.
 #[derive(Debug)]
 pub struct Codel<P> {
     config: Config,
@@ -220,7 +224,7 @@ mod tests {
 
     /// `known-answers.csv`: interval / √count.
     #[test]
-    fn drops_come_closer_by_the_square_root_of_their_number() {
+    fn the_drop_interval_decreases_with_the_square_root_of_the_count() {
         let spacing = |count| CodelState::control_law(&CONFIG, Time::ZERO, count).0 as f64 / 1e6;
         for (count, expected) in [
             (1, 100.0),
@@ -229,15 +233,15 @@ mod tests {
             (4, 50.0),
             (10, 31.622_776_601_683_793),
         ] {
-            // Whole nanoseconds.
+            // The result is rounded to nanoseconds.
             assert!((spacing(count) - expected).abs() < 1e-6, "{count}: {}", spacing(count));
         }
     }
 
-    /// A queue that stands 20 ms above the target, one packet per ms: the first drop comes after one interval (RFC 8289
-    /// §5.5), the others at the control law's spacing, each seen at the next departure.
+    /// A standing queue 20 ms above the target, one packet per ms. The first drop is due after one interval (RFC 8289,
+    /// §5.5), the others at the spacing of the control law; each takes place at the next departure.
     #[test]
-    fn a_standing_queue_is_dropped_from_at_the_laws_moments() {
+    fn drops_from_a_standing_queue_follow_the_control_law() {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
         let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
@@ -247,7 +251,7 @@ mod tests {
                 let _ = codel.dequeue(now, &mut dropped);
                 for _ in dropped.drain(..) {
                     drops.push(n);
-                    // What was dropped is made up for, so that the queue stands.
+                    // A new packet replaces the dropped one, so that the queue keeps its length.
                     codel.enqueue(
                         now,
                         1500,
@@ -260,7 +264,7 @@ mod tests {
         assert_eq!(drops[..4], [125, 225, 296, 354]);
     }
 
-    /// With one MTU or less behind the packet nothing is dropped, however long it waited (RFC 8289, §5.4).
+    /// With one MTU or less behind the packet no packet is dropped, independent of its sojourn time (RFC 8289, §5.4).
     #[test]
     fn the_last_packet_is_never_dropped() {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
@@ -274,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capable_packet_is_marked_in_place_of_dropped() {
+    fn an_ecn_capable_packet_is_marked_instead_of_dropped() {
         let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
         let (mut dropped, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
@@ -288,7 +292,7 @@ mod tests {
             };
             codel.enqueue(now, 1500, one, &mut dropped);
             if n >= 25 {
-                marks += u64::from(codel.dequeue(now, &mut dropped).expect("some wait").marked);
+                marks += u64::from(codel.dequeue(now, &mut dropped).expect("a standing queue").marked);
             }
         }
         assert!(dropped.is_empty());

@@ -1,4 +1,4 @@
-//! What a queue discipline is: its entry, its configuration, and the law that runs by event.
+//! The interfaces of a queue discipline: its configuration, and its event-driven algorithm.
 
 use std::fmt;
 
@@ -8,53 +8,53 @@ use cwndlab_units::{Rate, Time};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// Where a queue stands.
+/// The parameters of a queue that depend on its link.
 #[derive(Clone, Debug)]
-pub struct Place {
-    /// What its capacity comes to.
+pub struct QueueContext {
+    /// Resolved capacity.
     pub limit: Limit,
-    /// The line's rate, its mean where that changes.
+    /// Rate of the line; the mean if the rate varies.
     pub rate: Rate,
-    /// Its random stream.
+    /// Random stream of the queue.
     pub stream: Stream,
 }
 
-/// Drop-tail whose departures the link computes on arrival.
+/// Settings of a drop-tail queue whose departures the link computes on arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Computed {
+pub struct ComputedDropTail {
     /// The packet under transmission counts towards the capacity.
     pub counts_in_service: bool,
-    /// Mark ECN-capable packets that find more than this many packets waiting.
+    /// An arriving ECN-capable packet is marked if more than this number of packets wait.
     pub mark_above: Option<u32>,
 }
 
-/// What packets must be for a queue.
+/// The bounds on the type of a queue's packets.
 pub trait Packet: Copy + Default + fmt::Debug + Send + 'static {}
 impl<P: Copy + Default + fmt::Debug + Send + 'static> Packet for P {}
 
-/// The configuration of a discipline: one of [`computed`](Self::computed) and [`build`](Self::build) answers.
+/// The configuration of a discipline. Either [`computed`](Self::computed) or [`build`](Self::build) returns a value.
 pub trait Configuration: Sized {
-    /// Reads the fields of its `SPEC`.
+    /// Reads the fields of `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// Where departures are known on arrival: how the link computes them.
-    fn computed(&self) -> Option<Computed> {
+    /// The settings of a queue whose departures are known on arrival; `None` for an event-driven discipline.
+    fn computed(&self) -> Option<ComputedDropTail> {
         None
     }
 
-    /// Where they are not: the queue at work.
-    fn build<P: Packet>(&self, _: Place) -> Option<Box<dyn Discipline<P>>> {
+    /// An empty queue of an event-driven discipline; `None` for a discipline whose departures are computed.
+    fn build<P: Packet>(&self, _: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         None
     }
 }
 
-/// What the ECN field of a packet says.
+/// The ECN capability of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codepoint {
-    /// Not-ECT: it can only be dropped.
+    /// Not-ECT: the packet can be dropped but not marked.
     #[default]
     NotCapable,
-    /// ECT(0): a mark means what a drop means (RFC 3168).
+    /// ECT(0): the sender responds to a mark as to a loss (RFC 3168).
     Classic,
     /// ECT(1): the sender reduces in proportion to the marks (RFC 9331).
     Scalable,
@@ -63,22 +63,22 @@ pub enum Codepoint {
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting<P> {
-    /// When it arrived.
+    /// Time of arrival at the queue.
     pub since: Time,
     /// Bytes on the wire.
     pub size: u32,
-    /// Packets of one direction of one connection have the same number.
+    /// Identifier of one direction of one connection.
     pub flow: u64,
-    /// Its ECN field.
+    /// ECN capability.
     pub ecn: Codepoint,
-    /// The discipline marked it (CE).
+    /// The discipline set CE.
     pub marked: bool,
     /// The packet itself.
     pub packet: P,
 }
 
 impl<P> Waiting<P> {
-    /// Marks it if it can be marked; answers whether it could.
+    /// Sets the mark if the packet is ECN-capable; returns whether it is.
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn != Codepoint::NotCapable;
         self.marked |= capable;
@@ -88,18 +88,19 @@ impl<P> Waiting<P> {
 
 /// A queue discipline.
 ///
-/// Time never goes back from call to call. What is dropped, be it the packet that arrives or another, is moved to
-/// `dropped`; every packet that was given to `enqueue` comes out exactly once, by `dequeue` or in `dropped`.
+/// `now` never decreases between calls. A dropped packet, the arriving one or another, is appended to `dropped`. Every
+/// packet passed to `enqueue` leaves exactly once, either by `dequeue` or in `dropped`.
 pub trait Discipline<P>: fmt::Debug + Send {
-    /// `one` arrives at `now`; the packet on the line has `serving` bytes, 0 if the line is idle.
+    /// Enqueues or drops `one`, which arrives at `now`; `serving` is the size of the packet on the line in bytes, 0 if
+    /// idle.
     fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>);
 
-    /// The line takes the next packet at `now`; nothing if none is left.
+    /// Removes and returns the next packet for the line at `now`; `None` if the queue is empty.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
 
-    /// Packets and bytes that wait.
+    /// Queue length in packets and in bytes.
     fn backlog(&self) -> (u64, u64);
 
-    /// Memory held, bytes.
+    /// Allocated memory, bytes.
     fn memory(&self) -> usize;
 }

@@ -1,20 +1,20 @@
 //! Drop-tail: first in, first out; arrivals to a full queue are dropped.
 //!
-//! Its departures are known on arrival, so that the link computes them ([`crate::queue`]) and nothing runs by event.
+//! Departures are known on arrival, so that the link computes them ([`crate::queue`]) without events.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 
-use super::{size, Computed, Configuration};
+use super::{capacity, ComputedDropTail, Configuration};
 
-/// Drop-tail's entry among the disciplines.
+/// The declaration of drop-tail.
 pub static SPEC: Table = Table::new(
     "droptail",
     "First in, first out; arrivals to a full queue are dropped.",
-    &[&[size::field("1 bdp"), COUNTS_IN_SERVICE]],
+    &[&[capacity::field("1 bdp"), COUNTS_IN_SERVICE]],
 )
 .class("DropTail");
 
-/// The field that says whether the packet under transmission counts.
+/// The field that selects whether the packet under transmission counts towards the capacity.
 pub(super) const COUNTS_IN_SERVICE: Field =
     Field::flag("counts_in_service", false, "the packet under transmission counts towards the capacity");
 
@@ -30,7 +30,7 @@ impl Configuration for Config {
         Some(Self { counts_in_service: table.flag("counts_in_service", faults)? })
     }
 
-    fn computed(&self) -> Option<Computed> {
-        Some(Computed { counts_in_service: self.counts_in_service, mark_above: None })
+    fn computed(&self) -> Option<ComputedDropTail> {
+        Some(ComputedDropTail { counts_in_service: self.counts_in_service, mark_above: None })
     }
 }

@@ -1,34 +1,34 @@
-//! DualPI2: two queues under one controller, so that scalable senders wait little beside classic ones.
+//! DualPI2: two coupled queues under one controller, which give scalable senders a low delay beside classic ones.
 //!
 //! Source: De Schepper, Briscoe, White, "Dual-Queue Coupled AQM for L4S", RFC 9332 (2023), appendix A.
 //!
 //! ```text
-//! every T_update: p' += alpha (delay - target) + beta (delay - delay_old)      the longer of the two queues' delays (1)
-//! p_C = p'^2, at most 1 / k^2: classic packets are marked, or dropped where they cannot be                        (2)
+//! every T_update: p' += alpha (delay - target) + beta (delay - delay_old)   delay: maximum over both queues           (1)
+//! p_C = p'^2, at most 1 / k^2: classic packets are marked if they are ECN-capable, otherwise dropped               (2)
 //! p_CL = k p'                                                                                                      (3)
 //! p_L = max(p_CL, ramp of the L queue's own delay from l_min over l_range): scalable packets are marked            (4)
-//! a probability p strikes whenever the sum of the p so far passes a whole number (appendix A's `recur`)            (5)
-//! weighted round robin: the C queue may always have a tenth (Linux' `c_protection`)                               (6)
-//! p_CL at its limit of 1: L packets are dropped with p_C as well (overload, A.2)                                  (7)
+//! a packet is marked or dropped when the sum of its probabilities exceeds 1 (`recur`, appendix A)                  (5)
+//! weighted round robin: the C queue has a guaranteed share of 1/10 (`c_protection` in Linux)                       (6)
+//! p_CL at its limit of 1: L packets are also dropped with p_C (overload, A.2)                                      (7)
 //! ```
 //!
-//! Units: ns, bytes. The L queue is that of ECT(1). One limit holds for both queues together.
+//! Units: ns, bytes. Packets with ECT(1) use the L queue. One limit applies to the sum of both queues.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
-use super::{size, Codepoint, Configuration, Discipline, Packet, Place, Waiting};
+use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 
-/// DualPI2's entry among the disciplines.
+/// DualPI2's declaration.
 pub static SPEC: Table = Table::new(
     "dualpi2",
     "Two coupled queues for classic and scalable senders (RFC 9332); flows with accurate ECN send ECT(1).",
     &[&[
-        size::field("10000 packets"),
-        Field::duration("target", "15 ms", "delay of the classic queue that the controller aims at").above_zero(),
-        Field::duration("rtt_max", "100 ms", "largest usual RTT, from which the next three follow").above_zero(),
+        capacity::field("10000 packets"),
+        Field::duration("target", "15 ms", "target delay of the classic queue").above_zero(),
+        Field::duration("rtt_max", "100 ms", "largest expected RTT, from which the defaults of the next three fields are computed").above_zero(),
         Field::new("update", Kind::Duration, "time between two updates of the probability")
             .absent("the smaller of `target` and a third of `rtt_max`")
             .above_zero(),
@@ -37,9 +37,9 @@ pub static SPEC: Table = Table::new(
         Field::new("beta", Kind::Number(0.0, f64::MAX), "weight of the trend of the delay, per second")
             .absent("0.3 / `rtt_max`"),
         Field::number("coupling", 2.0, "coupling factor k"),
-        Field::duration("l_min", "800 us", "delay of the L queue at which its own marking begins"),
-        Field::duration("l_range", "400 us", "additional delay over which that marking rises to 1; zero is a step"),
-        Field::probability("protection", 0.1, "share of the line that the classic queue keeps"),
+        Field::duration("l_min", "800 us", "delay of the L queue at which its native marking begins"),
+        Field::duration("l_range", "400 us", "additional delay over which the native marking probability rises to 1; zero is a step"),
+        Field::probability("protection", 0.1, "guaranteed share of the line for the classic queue"),
     ]],
 )
 .class("DualPi2");
@@ -47,7 +47,7 @@ pub static SPEC: Table = Table::new(
 /// DualPI2's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Delay of the classic queue that the controller aims at.
+    /// Target delay of the classic queue.
     pub target: Duration,
     /// Time between two updates of p'.
     pub update: Duration,
@@ -57,16 +57,17 @@ pub struct Config {
     pub beta: f64,
     /// Coupling factor.
     pub coupling: f64,
-    /// Delay of the L queue at which its own marking begins.
+    /// Delay of the L queue at which its native marking begins.
     pub l_min: Duration,
-    /// Additional delay over which that marking rises to 1; zero is a step.
+    /// Additional delay over which the native marking probability rises to 1; zero is a step.
     pub l_range: Duration,
-    /// Share of the line that the classic queue keeps beside a full L queue.
+    /// Share of the line that the classic queue has beside a full L queue.
     pub protection: f64,
 }
 
 impl Configuration for Config {
-    /// RFC 9332, appendix A.1: T_update = min(target, RTT_max / 3), alpha = 0.1 T_update / RTT_max², beta = 0.3 / RTT_max.
+    /// RFC 9332, appendix A.1: T_update = min(target, RTT_max / 3), alpha = 0.1 T_update / RTT_max², beta = 0.3 /
+    /// RTT_max.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (target, longest) = (table.duration("target", faults), table.duration("rtt_max", faults));
         let (update, l_min) = (table.duration("update", faults), table.duration("l_min", faults));
@@ -87,28 +88,29 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(DualPi2::new(*self, place.limit)))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(Box::new(DualPi2::new(*self, context.limit)))
     }
 }
 
-/// The two queues.
+/// The two queues managed by DualPI2.
 #[derive(Debug)]
 pub struct DualPi2<P> {
     config: Config,
     limit: Limit,
     low: Fifo<P>,
     classic: Fifo<P>,
+    /// p', the base probability of the PI controller.
     base: f64,
     delay_old: Duration,
     next_update: Time,
     low_sum: f64,
     classic_sum: f64,
-    /// Positive: the classic queue's turn.
+    /// Credit of the weighted round robin, bytes; positive while the classic queue is to be served.
     credit: f64,
 }
 
-/// (5)
+/// (5).
 fn recur(sum: &mut f64, probability: f64) -> bool {
     *sum += probability;
     if *sum > 1.0 {
@@ -136,7 +138,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
         }
     }
 
-    /// (1), as often as it is due: in between, the heads of the queues only grow older.
+    /// (1), once for each update that is due; between updates only the age of the queues' heads changes.
     fn catch_up(&mut self, now: Time) {
         let Config { target, update, alpha, beta, coupling, .. } = self.config;
         while self.next_update <= now {
@@ -151,13 +153,13 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
         }
     }
 
-    /// (2), (3)
+    /// (2), (3): p_C and p_CL.
     fn probabilities(&self) -> (f64, f64) {
         let coupling = self.config.coupling;
         ((self.base * self.base).min(1.0 / (coupling * coupling)), (coupling * self.base).min(1.0))
     }
 
-    /// (4), without the coupling.
+    /// (4), without the coupling: the native marking probability.
     fn ramp(&self, delay: Duration) -> f64 {
         let Config { l_min, l_range, .. } = self.config;
         if delay < l_min {
@@ -169,8 +171,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
         }
     }
 
-    /// (6)
-    fn is_lows_turn(&self) -> bool {
+    /// (6): the L queue is to be served.
+    fn is_low_next(&self) -> bool {
         self.low.backlog().0 > 0 && (self.classic.backlog().0 == 0 || self.credit <= 0.0)
     }
 }
@@ -193,18 +195,18 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
         let (p_classic, p_coupled) = self.probabilities();
         let protection = self.config.protection;
         loop {
-            if self.is_lows_turn() {
+            if self.is_low_next() {
                 let mut one = self.low.dequeue(now, dropped)?;
                 if self.classic.backlog().0 > 0 {
                     self.credit += protection * f64::from(one.size);
                 }
-                // A queue of one packet is no queue (A.1's Th_len).
-                let own = if self.low.backlog().0 > 0 { self.ramp(now - one.since) } else { 0.0 };
+                // With a single packet there is no native marking (`Th_len` in A.1).
+                let native = if self.low.backlog().0 > 0 { self.ramp(now - one.since) } else { 0.0 };
                 if p_coupled >= 1.0 && recur(&mut self.classic_sum, p_classic) {
                     dropped.push(one); // (7)
                     continue;
                 }
-                if recur(&mut self.low_sum, own.max(p_coupled)) {
+                if recur(&mut self.low_sum, native.max(p_coupled)) {
                     one.mark();
                 }
                 return Some(one);
@@ -238,7 +240,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
 mod tests {
     use super::*;
 
-    /// RFC 9332, appendix A: the example's values.
+    /// RFC 9332, appendix A: the values of the example.
     const CONFIG: Config = Config {
         target: Duration::from_millis(15),
         update: Duration::from_millis(15),
@@ -256,7 +258,7 @@ mod tests {
 
     /// `links-and-queues.md`: p' = 0.1 gives p_C = 0.01 and p_CL = 0.2; p_C is at most 1/k² = 25 %.
     #[test]
-    fn the_coupling_is_square_and_linear() {
+    fn the_classic_probability_is_the_square_and_the_coupled_one_linear() {
         let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
         dual.base = 0.1;
         let (classic, coupled) = dual.probabilities();
@@ -267,14 +269,14 @@ mod tests {
 
     /// By hand: the ramp is 0 below 0.8 ms, half at 1 ms, 1 from 1.2 ms.
     #[test]
-    fn the_ramp_of_the_low_queue() {
+    fn the_native_probability_of_the_l_queue_is_a_ramp() {
         let dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
         assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration(delay))), [0.0, 0.0, 0.5, 1.0]);
     }
 
-    /// By hand: one update with a head that is 30 ms old: 0.15 × 0.015 + 3 × 0.030 = 0.09225.
+    /// By hand: one update with a sojourn time of 30 ms at the head: 0.15 × 0.015 + 3 × 0.030 = 0.09225.
     #[test]
-    fn an_update_is_the_rfcs() {
+    fn an_update_follows_the_rfc() {
         let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
         let now = Time(30_000_000);
         dual.next_update = now;
@@ -283,9 +285,9 @@ mod tests {
         assert!((dual.base - 0.092_25).abs() < 1e-12, "{}", dual.base);
     }
 
-    /// With both queues full the classic one gets a tenth of the line.
+    /// With both queues backlogged the classic one gets a tenth of the line.
     #[test]
-    fn the_classic_queue_is_protected() {
+    fn the_classic_queue_has_a_guaranteed_share() {
         let mut dual: DualPi2<u64> = DualPi2::new(Config { alpha: 0.0, beta: 0.0, ..CONFIG }, Limit::Unlimited);
         let mut dropped = Vec::new();
         let mut classic = 0;

@@ -1,18 +1,18 @@
-//! Fair queueing: a queue per flow, served in turn by deficit round robin; with CoDel or PIE in each (FQ-CoDel, FQ-PIE).
+//! Fair queueing: one queue per flow, served by deficit round robin, with an optional AQM in each (FQ-CoDel, FQ-PIE).
 //!
-//! Sources: Shreedhar, Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", 1996; Høiland-Jørgensen et al., "The
-//! Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290 (2018), §4.
+//! Sources: Shreedhar, Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", 1996; Høiland-Jørgensen et al.,
+//! "The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290 (2018), §4.
 //!
 //! ```text
-//! a queue that gets its first packet joins the new ones with a quantum of credit                       (1)
-//! the head of the new queues, else of the old ones, sends while its credit is positive                 (2)
-//! without credit it gets a quantum and goes to the end of the old ones                                 (3)
-//! a new queue that ran empty goes to the end of the old ones; an old one leaves                        (4)
-//! over the limit: half of the packets of the longest queue, at most a batch, are dropped from its head (5)
+//! an inactive queue that receives a packet joins the list of new queues with a credit of one quantum    (1)
+//! the head of the list of new queues, else of old queues, sends while its credit is positive           (2)
+//! without credit it receives a quantum and moves to the tail of the list of old queues                 (3)
+//! an empty new queue moves to the tail of the list of old queues; an empty old queue becomes inactive  (4)
+//! overflow: half of the packets of the longest queue, at most a batch, are dropped from its head       (5)
 //! ```
 //!
-//! Units: bytes of credit. A flow's queue is found by a hash of its number, with the run's salt; without a number of
-//! queues every flow has its own.
+//! Units: bytes of credit. A salted hash of the flow's identifier selects its queue; without a configured number of
+//! queues every flow has its own queue.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,14 +22,14 @@ use cwndlab_units::{Bytes, Time};
 use super::codel::{self, CodelState};
 use super::fifo::Fifo;
 use super::pie::{self, Controller};
-use super::{Discipline, Packet, Place, Waiting};
+use super::{Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// What manages each queue.
+/// The AQM of each queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Manager {
-    /// Nothing.
+pub enum QueueAqm {
+    /// No AQM.
     None,
     /// CoDel.
     Codel(codel::Config),
@@ -40,51 +40,58 @@ pub enum Manager {
 /// Settings of fair queueing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Number of queues; nothing gives every flow its own.
+    /// Number of queues; with `None` every flow has its own queue.
     pub queues: Option<u32>,
-    /// Credit of a turn, bytes.
+    /// Credit per round, bytes.
     pub quantum: u32,
-    /// Most packets that go at once when the limit is passed.
+    /// Maximum number of packets dropped at once when the limit is exceeded.
     pub batch: u32,
-    /// What manages each queue.
-    pub manager: Manager,
+    /// The AQM of each queue.
+    pub aqm: QueueAqm,
 }
 
 /// The fields that all fair queues share.
 pub(super) const FIELDS: &[Field] = &[
-    Field::bytes("quantum", "1514 B", "credit of a turn, from 64 B to 1 MiB"),
-    Field::whole("batch", (1, 1_000_000), 64, "most packets that are dropped at once when the capacity is exceeded"),
+    Field::bytes("quantum", "1514 B", "credit of a queue per round, from 64 B to 1 MiB"),
+    Field::integer(
+        "batch",
+        (1, 1_000_000),
+        64,
+        "maximum number of packets dropped at once when the capacity is exceeded",
+    ),
 ];
 
-/// The number of queues of those that hash flows to queues.
+/// The number of queues of the disciplines that hash flows to queues.
 pub(super) const QUEUES: Field =
-    Field::whole("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
+    Field::integer("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
 
 impl Config {
     /// Reads [`FIELDS`].
-    pub(super) fn read(table: &Reader<'_>, queues: Option<u64>, manager: Manager, faults: &mut Faults) -> Option<Self> {
-        let (quantum, batch) = (table.bytes("quantum", faults), table.whole("batch", faults));
+    pub(super) fn read(table: &Reader<'_>, queues: Option<u64>, aqm: QueueAqm, faults: &mut Faults) -> Option<Self> {
+        let (quantum, batch) = (table.bytes("quantum", faults), table.integer("batch", faults));
         let quantum = quantum?;
         if quantum < Bytes(64) || quantum > Bytes(1 << 20) {
             let hint = "from 64 B to 1 MiB: \"1514 B\"";
-            faults.add(table.at("quantum"), format!("{quantum} is no credit of a turn"), hint);
+            faults.add(table.at("quantum"), format!("{quantum} is outside the range of a quantum"), hint);
         }
-        Some(Self { queues: queues.map(|n| n as u32), quantum: quantum.0 as u32, batch: batch? as u32, manager })
+        Some(Self { queues: queues.map(|n| n as u32), quantum: quantum.0 as u32, batch: batch? as u32, aqm })
     }
 
-    /// The queues at work.
-    pub(super) fn build<P: Packet>(self, place: Place) -> Box<dyn Discipline<P>> {
-        Box::new(Fair::new(self, place.limit, place.stream))
+    /// An empty discipline.
+    pub(super) fn build<P: Packet>(self, context: QueueContext) -> Box<dyn Discipline<P>> {
+        Box::new(FairQueue::new(self, context.limit, context.stream))
     }
 }
 
+/// The list of a flow's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
-    Nowhere,
+    Inactive,
     New,
     Old,
 }
 
+/// One of the queues, with its scheduling and AQM state.
 #[derive(Debug)]
 struct FlowQueue<P> {
     queue: Fifo<P>,
@@ -94,14 +101,14 @@ struct FlowQueue<P> {
     controller: Controller,
 }
 
-/// Queues in turn.
+/// A set of queues served by deficit round robin.
 #[derive(Debug)]
-pub struct Fair<P> {
+pub struct FairQueue<P> {
     config: Config,
     limit: Limit,
     flow_queues: Vec<FlowQueue<P>>,
-    /// The queue of each flow, or of each hash.
-    of: BTreeMap<u64, u32>,
+    /// Index of the queue of each flow, or of each hash.
+    index: BTreeMap<u64, u32>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     salt: u64,
@@ -110,15 +117,15 @@ pub struct Fair<P> {
     bytes: u64,
 }
 
-impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
-    /// No queues yet; all together hold at most `limit`.
+impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
+    /// No queues yet; `limit` applies to the sum of all queues.
     #[must_use]
     pub fn new(config: Config, limit: Limit, mut stream: Stream) -> Self {
         Self {
             config,
             limit,
             flow_queues: Vec::new(),
-            of: BTreeMap::new(),
+            index: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             salt: stream.bits(),
@@ -128,6 +135,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         }
     }
 
+    /// Index of the queue of `flow`, created on first use.
     fn flow_queue(&mut self, flow: u64) -> usize {
         let key = match self.config.queues {
             None => flow,
@@ -137,12 +145,12 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
             }
         };
         let next = self.flow_queues.len() as u32;
-        let at = *self.of.entry(key).or_insert(next);
+        let at = *self.index.entry(key).or_insert(next);
         if at == next {
             self.flow_queues.push(FlowQueue {
                 queue: Fifo::new(Limit::Unlimited, false),
                 credit: 0,
-                list: List::Nowhere,
+                list: List::Inactive,
                 state: CodelState::default(),
                 controller: Controller::default(),
             });
@@ -150,15 +158,15 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         at as usize
     }
 
-    /// (5)
-    fn shed(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
+    /// (5).
+    fn drop_from_longest(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
         let Some(longest) = (0..self.flow_queues.len()).max_by_key(|&at| (self.flow_queues[at].queue.backlog().1, at))
         else {
             return;
         };
         let flow_queue = &mut self.flow_queues[longest];
-        let most = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
-        for _ in 0..most {
+        let count = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
+        for _ in 0..count {
             let Some(one) = flow_queue.queue.dequeue(now, dropped) else { break };
             self.packets -= 1;
             self.bytes -= u64::from(one.size);
@@ -166,7 +174,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         }
     }
 
-    /// The new queues, or the old ones.
+    /// The list of new queues, or of old queues.
     fn list(&mut self, new: bool) -> &mut VecDeque<u32> {
         if new {
             &mut self.new
@@ -175,54 +183,54 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Fair<P> {
         }
     }
 
-    /// The packet of a flow's queue that goes next, after what its management drops.
+    /// The next packet of a flow's queue, after the drops of its AQM.
     fn take(&mut self, index: usize, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let FlowQueue { queue, state, controller, .. } = &mut self.flow_queues[index];
         let (packets, bytes) = queue.backlog();
-        let taken = match &self.config.manager {
-            Manager::Codel(config) => state.dequeue(config, now, dropped, || {
+        let taken = match &self.config.aqm {
+            QueueAqm::Codel(config) => state.dequeue(config, now, dropped, || {
                 let one = queue.pop()?;
                 Some((one, queue.backlog().1))
             }),
-            Manager::Pie(config) => {
+            QueueAqm::Pie(config) => {
                 let one = queue.dequeue(now, dropped);
                 if let Some(one) = &one {
-                    controller.left(config, now, bytes, now - one.since);
+                    controller.on_departure(config, now, bytes, now - one.since);
                 }
                 one
             }
-            Manager::None => queue.dequeue(now, dropped),
+            QueueAqm::None => queue.dequeue(now, dropped),
         };
-        let left = queue.backlog();
-        self.packets -= packets - left.0;
-        self.bytes -= bytes - left.1;
+        let remaining = queue.backlog();
+        self.packets -= packets - remaining.0;
+        self.bytes -= bytes - remaining.1;
         taken
     }
 }
 
-impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
+impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> {
     fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let at = self.flow_queue(one.flow);
         let flow_queue = &mut self.flow_queues[at];
-        if let Manager::Pie(config) = &self.config.manager {
+        if let QueueAqm::Pie(config) = &self.config.aqm {
             let backlog = flow_queue.queue.backlog().1;
             if !flow_queue.controller.admits(config, now, backlog, &mut self.stream, &mut one) {
                 dropped.push(one);
                 return;
             }
         }
-        let over = !self.limit.admits(self.packets, self.bytes, one.size);
+        let overflow = !self.limit.admits(self.packets, self.bytes, one.size);
         self.packets += 1;
         self.bytes += u64::from(one.size);
         flow_queue.queue.enqueue(now, serving, one, dropped);
-        if flow_queue.list == List::Nowhere {
+        if flow_queue.list == List::Inactive {
             // (1)
             flow_queue.list = List::New;
             flow_queue.credit = i64::from(self.config.quantum);
             self.new.push_back(at as u32);
         }
-        if over {
-            self.shed(now, dropped);
+        if overflow {
+            self.drop_from_longest(now, dropped);
         }
     }
 
@@ -249,7 +257,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fair<P> {
                 return Some(one);
             }
             // (4)
-            flow_queue.list = if fresh { List::Old } else { List::Nowhere };
+            flow_queue.list = if fresh { List::Old } else { List::Inactive };
             self.list(fresh).pop_front();
             if fresh {
                 self.old.push_back(at);
@@ -271,18 +279,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn fair(queues: Option<u32>, limit: Limit) -> Fair<u64> {
-        let config = Config { queues, quantum: 1514, batch: 64, manager: Manager::None };
-        Fair::new(config, limit, Stream::new(1, 1, 1))
+    fn fair(queues: Option<u32>, limit: Limit) -> FairQueue<u64> {
+        let config = Config { queues, quantum: 1514, batch: 64, aqm: QueueAqm::None };
+        FairQueue::new(config, limit, Stream::new(1, 1, 1))
     }
 
     fn packet(flow: u64, size: u32, number: u64) -> Waiting<u64> {
         Waiting { since: Time::ZERO, size, flow, packet: number, ..Waiting::default() }
     }
 
-    /// Shreedhar and Varghese 1996: backlogged flows get the same bytes, whatever their packets' sizes.
+    /// Shreedhar and Varghese 1996: backlogged flows get equal numbers of bytes, independent of their packet sizes.
     #[test]
-    fn bytes_are_shared_whatever_the_sizes() {
+    fn byte_shares_do_not_depend_on_packet_sizes() {
         let mut fair = fair(None, Limit::Unlimited);
         let mut dropped = Vec::new();
         for number in 0..4_000 {
@@ -301,9 +309,9 @@ mod tests {
         assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.02, "{bytes:?}");
     }
 
-    /// RFC 8290, §4.2: a flow that begins is served before those that wait.
+    /// RFC 8290, §4.2: new flows are served before backlogged flows.
     #[test]
-    fn a_new_flow_goes_first() {
+    fn a_new_flow_is_served_first() {
         let mut fair = fair(None, Limit::Unlimited);
         let mut dropped = Vec::new();
         for number in 0..10 {
@@ -316,9 +324,9 @@ mod tests {
         assert_eq!(fair.dequeue(Time::ZERO, &mut dropped).map(|one| one.packet), Some(99));
     }
 
-    /// RFC 8290, §4.1: beyond the limit half of the longest queue goes, from its head.
+    /// RFC 8290, §4.1: an overflow drops half of the longest queue, from its head.
     #[test]
-    fn the_longest_queue_pays() {
+    fn an_overflow_drops_from_the_longest_queue() {
         let mut fair = fair(None, Limit::Packets(20));
         let mut dropped = Vec::new();
         for number in 0..18 {
@@ -331,7 +339,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every packet comes out once, those of a flow in their order; nothing is left behind.
+        /// Every packet leaves exactly once, and the packets of a flow in order; no packet remains.
         #[test]
         fn packets_are_conserved(
             steps in prop::collection::vec((0u64..6, 40u32..1500, any::<bool>()), 1..400),

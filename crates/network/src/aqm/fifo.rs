@@ -1,4 +1,4 @@
-//! A first-in, first-out queue for lines that serve by event: the base of other disciplines.
+//! A first-in, first-out queue for event-driven lines: the base of other disciplines.
 
 use cwndlab_units::Time;
 
@@ -6,7 +6,7 @@ use super::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::ring::Ring;
 
-/// First in, first out; arrivals to a full queue are dropped.
+/// A first-in, first-out queue; arrivals to a full queue are dropped.
 #[derive(Debug)]
 pub struct Fifo<P> {
     limit: Limit,
@@ -16,20 +16,20 @@ pub struct Fifo<P> {
 }
 
 impl<P: Copy + Default> Fifo<P> {
-    /// An empty queue; `counts_in_service`: the packet on the line counts towards the limit.
+    /// An empty queue. With `counts_in_service` the packet on the line counts towards `limit`.
     #[must_use]
     pub fn new(limit: Limit, counts_in_service: bool) -> Self {
         Self { limit, counts_in_service, waiting: Ring::default(), bytes: 0 }
     }
 
-    /// Takes the packet that goes next.
+    /// Removes and returns the head of the queue.
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let one = self.waiting.pop()?;
         self.bytes -= u64::from(one.size);
         Some(one)
     }
 
-    /// The packet that goes next.
+    /// The head of the queue.
     #[must_use]
     pub fn front(&self) -> Option<&Waiting<P>> {
         self.waiting.front()
@@ -48,7 +48,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _gone: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         self.pop()
     }
 

@@ -1,17 +1,17 @@
-//! Fair queueing: a queue per flow, without active management.
+//! Fair queueing: one queue per flow, served by deficit round robin, without AQM.
 //!
-//! The law is that of the module `fair`, with a queue for every flow.
+//! The module `fair` implements the scheduler.
 
 use cwndlab_config::{Faults, Reader, Table};
 
-use super::fair::{self, Manager, FIELDS};
-use super::{size, Configuration, Discipline, Packet, Place};
+use super::fair::{self, QueueAqm, FIELDS};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext};
 
-/// The entry of fair queueing among the disciplines.
+/// The declaration of fair queueing.
 pub static SPEC: Table = Table::new(
         "fq",
-        "A queue per flow, served in turn by deficit round robin (Shreedhar, Varghese 1996); beyond the capacity the longest queue pays.",
-        &[&[size::field("10000 packets")], FIELDS],
+        "One queue per flow, served by deficit round robin (Shreedhar, Varghese 1996); an overflow drops packets of the longest queue.",
+        &[&[capacity::field("10000 packets")], FIELDS],
 )
 .class("Fq");
 
@@ -21,10 +21,10 @@ pub struct Config(fair::Config);
 
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        fair::Config::read(table, None, Manager::None, faults).map(Self)
+        fair::Config::read(table, None, QueueAqm::None, faults).map(Self)
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(self.0.build(place))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(self.0.build(context))
     }
 }

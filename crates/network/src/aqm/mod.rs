@@ -1,26 +1,26 @@
-//! Queue disciplines: who may wait, who goes next, which packets are dropped or marked.
+//! Queue disciplines: admission, order of service, drops and marks.
 //!
-//! Drop-tail's departures are known on arrival, so that its link computes them ([`crate::queue`]). A discipline whose
-//! decisions depend on the moment of departure runs by event: [`crate::aqm_link::AqmLink`] calls it when a packet arrives
-//! and when the line is ready for one. Periodic work (PIE's and adaptive RED's updates) is caught up on at the next call,
-//! since nothing changes in between; so a discipline needs no timer.
+//! The departures of drop-tail are known on arrival, so that its link computes them ([`crate::queue`]). A discipline
+//! whose decisions depend on the time of departure is event-driven: [`crate::aqm_link::AqmLink`] calls it when a packet
+//! arrives and when the line is ready for the next packet. Periodic updates (PIE, adaptive RED) are executed at the
+//! next call, since nothing changes in between. A discipline therefore needs no timer.
 //!
-//! A discipline is one file with its `SPEC` (fields, units, defaults, ranges, source), its configuration and its law, and
-//! one line in the list below. Scenario files, JSON Schema, the Python class and the documentation derive from `SPEC`
-//! (`docs/add-a-queue.md`).
+//! A discipline is one file with its `SPEC` (fields, units, defaults, ranges, source), its configuration and its
+//! algorithm, and one line in the list below. Scenario files, JSON Schema, the Python class and the documentation
+//! derive from `SPEC` (`docs/add-a-queue.md`).
 
+pub mod capacity;
 pub mod discipline;
 mod fair;
 pub mod fifo;
-pub mod size;
 
 use cwndlab_config::{registry, Choice};
 
+pub use capacity::CapacitySpec;
 pub use codel::Codel;
-pub use discipline::{Codepoint, Computed, Configuration, Discipline, Packet, Place, Waiting};
-pub use fair::Fair;
+pub use discipline::{Codepoint, ComputedDropTail, Configuration, Discipline, Packet, QueueContext, Waiting};
+pub use fair::FairQueue;
 pub use fifo::Fifo;
-pub use size::Size;
 
 macro_rules! disciplines {
     ($($name:ident => $module:ident,)*) => {
@@ -31,19 +31,19 @@ macro_rules! disciplines {
         }
 
         impl Config {
-            /// Where departures are known on arrival: how the link computes them.
+            /// The settings of a queue whose departures are known on arrival; `None` for an event-driven discipline.
             #[must_use]
-            pub fn computed(&self) -> Option<Computed> {
+            pub fn computed(&self) -> Option<ComputedDropTail> {
                 match self {
                     $(Self::$name(config) => config.computed(),)*
                 }
             }
 
-            /// Where they are not: the queue at work.
+            /// An empty queue of an event-driven discipline; `None` for a discipline whose departures are computed.
             #[must_use]
-            pub fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
+            pub fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
                 match self {
-                    $(Self::$name(config) => config.build(place),)*
+                    $(Self::$name(config) => config.build(context),)*
                 }
             }
         }
@@ -64,7 +64,7 @@ disciplines! {
     Blue => blue,
 }
 
-/// The choice of a queue's discipline by `kind`.
+/// The selection of a queue discipline by `kind`.
 pub static CHOICE: Choice = Choice {
     name: "queue",
     tag: "kind",

@@ -1,64 +1,64 @@
-//! PIE: drops at random on arrival; a controller steers the probability by the queueing delay and its trend.
+//! PIE: drops arrivals at random; a PI controller computes the probability from the queueing delay and its trend.
 //!
 //! Source: Pan, Natarajan, Baker, White, "Proportional Integral Controller Enhanced (PIE)", RFC 8033 (2017), §§4–5.
 //!
 //! ```text
 //! every T_UPDATE: p += alpha (delay - QDELAY_REF) + beta (delay - delay_old)                        (1)
-//!   scaled by 1/2048, 1/512, 1/128, 1/32, 1/8, 1/2 below p = 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1      (2)
-//!   a step of at most 0.02 where p >= 0.1                                                           (3)
-//!   p *= 0.98 while the queue stays empty                                                           (4)
+//!   multiplied by 1/2048, 1/512, 1/128, 1/32, 1/8, 1/2 below p = 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1      (2)
+//!   step limited to 0.02 if p >= 0.1                                                                (3)
+//!   p *= 0.98 while the queue is empty                                                              (4)
 //! no drop during a burst of MAX_BURST, with p < 0.2 and a delay below QDELAY_REF / 2, or with two packets or fewer (5)
 //! ```
 //!
-//! Units: ns outside, seconds in (1). The delay is the sojourn time of the packet that left last (§5.2's second way,
-//! timestamps), zero with an empty queue. Packets up to `mark_below` are marked in place of dropped if they can be.
+//! Units: ns; seconds in (1). The delay is the sojourn time of the last departed packet (timestamps, the second method
+//! of §5.2), zero for an empty queue. Up to p = `mark_below`, ECN-capable packets are marked instead of dropped.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use super::fifo::Fifo;
-use super::{size, Configuration, Discipline, Packet, Place, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// PIE's entry among the disciplines.
+/// PIE's declaration.
 pub static SPEC: Table = Table::new(
     "pie",
     "Proportional integral controller enhanced (RFC 8033); the queueing delay is measured by timestamps.",
-    &[&[size::field("1000 packets")], FIELDS],
+    &[&[capacity::field("1000 packets")], FIELDS],
 )
 .class("Pie");
 
 /// The fields of the controller.
 pub(super) const FIELDS: &[Field] = &[
-    Field::duration("target", "15 ms", "queueing delay that the controller aims at, `QDELAY_REF`").above_zero(),
+    Field::duration("target", "15 ms", "target queueing delay, `QDELAY_REF`").above_zero(),
     Field::duration("update", "15 ms", "time between two updates of the probability, `T_UPDATE`").above_zero(),
     Field::number("alpha", 0.125, "weight of the deviation from the target, per second"),
     Field::number("beta", 1.25, "weight of the trend of the delay, per second"),
-    Field::duration("burst", "150 ms", "length of a burst that passes without drops, `MAX_BURST`"),
+    Field::duration("burst", "150 ms", "duration of a burst that is admitted without drops, `MAX_BURST`"),
     Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
-    Field::probability("mark_below", 0.1, "probability above which ECN-capable packets are dropped as well"),
+    Field::probability("mark_below", 0.1, "drop probability above which ECN-capable packets are dropped as well"),
     Field::bytes("mean_packet", "1000 B", "mean size of a packet").above_zero(),
 ];
 
 /// PIE's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// `QDELAY_REF`.
+    /// Target queueing delay, `QDELAY_REF`.
     pub target: Duration,
-    /// `T_UPDATE`.
+    /// Time between two updates, `T_UPDATE`.
     pub update: Duration,
     /// Weight of the deviation, per second.
     pub alpha: f64,
     /// Weight of the trend, per second.
     pub beta: f64,
-    /// `MAX_BURST`.
+    /// Duration of a burst that is admitted without drops, `MAX_BURST`.
     pub burst: Duration,
     /// Mark ECN-capable packets and drop only the others.
     pub ecn: bool,
-    /// Probability above which ECN-capable packets are dropped as well.
+    /// Drop probability above which ECN-capable packets are dropped as well.
     pub mark_below: f64,
-    /// Mean packet.
+    /// Mean size of a packet.
     pub packet: Bytes,
 }
 
@@ -81,15 +81,15 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(Pie::new(*self, place.limit, place.stream)))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(Box::new(Pie::new(*self, context.limit, context.stream)))
     }
 }
 
-/// The controller; the queue is somebody else's (PIE's own, or one of FQ-PIE's many).
+/// PIE's control state for one queue, which the caller owns ([`Pie`], or one queue of FQ-PIE).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Controller {
-    /// Drop probability.
+    /// Drop probability, p.
     probability: f64,
     delay: Duration,
     delay_old: Duration,
@@ -99,7 +99,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// (1)–(4), as often as it is due.
+    /// (1)–(4), once for each update that is due.
     fn catch_up(&mut self, config: &Config, now: Time, backlog: u64) {
         if !self.active {
             self.next_update = now + config.update;
@@ -115,6 +115,7 @@ impl Controller {
         }
     }
 
+    /// One update, (1)–(4).
     fn step(&mut self, config: &Config) {
         let seconds = |a: Duration, b: Duration| (a.0 as f64 - b.0 as f64) * 1e-9;
         let mut step =
@@ -143,7 +144,7 @@ impl Controller {
         self.delay_old = self.delay;
     }
 
-    /// The packet that arrives beside `backlog` bytes may stay, perhaps marked.
+    /// Returns whether a packet that arrives at a queue of `backlog` bytes is admitted; may mark it.
     pub(super) fn admits<P>(
         &mut self,
         config: &Config,
@@ -162,14 +163,14 @@ impl Controller {
         config.ecn && self.probability <= config.mark_below && one.mark()
     }
 
-    /// A packet leaves after `sojourn`.
-    pub(super) fn left(&mut self, config: &Config, now: Time, backlog: u64, sojourn: Duration) {
+    /// Records the departure of a packet after `sojourn`.
+    pub(super) fn on_departure(&mut self, config: &Config, now: Time, backlog: u64, sojourn: Duration) {
         self.catch_up(config, now, backlog);
         self.delay = sojourn;
     }
 }
 
-/// One queue under PIE.
+/// One queue managed by PIE.
 #[derive(Debug)]
 pub struct Pie<P> {
     config: Config,
@@ -199,7 +200,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
         let backlog = self.queue.backlog().1;
         let one = self.queue.dequeue(now, dropped)?;
-        self.controller.left(&self.config, now, backlog, now - one.since);
+        self.controller.on_departure(&self.config, now, backlog, now - one.since);
         Some(one)
     }
 
@@ -216,7 +217,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
 mod tests {
     use super::*;
 
-    /// RFC 8033's values.
+    /// The defaults of RFC 8033.
     const CONFIG: Config = Config {
         target: Duration::from_millis(15),
         update: Duration::from_millis(15),
@@ -228,9 +229,9 @@ mod tests {
         packet: Bytes(1000),
     };
 
-    /// By hand: p = 0.05 and a delay that rose from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.
+    /// By hand: p = 0.05 and a rise of the delay from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.
     #[test]
-    fn a_step_is_the_rfcs() {
+    fn an_update_follows_the_rfc() {
         let mut pie = Controller {
             probability: 0.05,
             delay: Duration::from_millis(30),
@@ -239,7 +240,7 @@ mod tests {
         };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.057_187_5).abs() < 1e-12, "{}", pie.probability);
-        // From nothing the same deviation counts 1/2048.
+        // At p = 0 the step for the same deviation is multiplied by 1/2048.
         let mut pie = Controller {
             delay: Duration::from_millis(30),
             delay_old: Duration::from_millis(20),
@@ -247,24 +248,24 @@ mod tests {
         };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.014_375 / 2048.0).abs() < 1e-15);
-        // A high probability rises by at most 0.02.
+        // A high probability increases by at most 0.02.
         let mut pie = Controller { probability: 0.3, delay: Duration::from_millis(900), ..Controller::default() };
         pie.step(&CONFIG);
         assert!((pie.probability - 0.32).abs() < 1e-12);
     }
 
     #[test]
-    fn an_idle_queue_forgets() {
+    fn the_probability_of_an_idle_queue_decays() {
         let mut pie = Controller { probability: 0.5, active: true, ..Controller::default() };
         pie.next_update = Time::ZERO + CONFIG.update;
         pie.catch_up(&CONFIG, Time::ZERO + CONFIG.update * 10, 0);
-        // −0.125 × 0.015 and × 0.98, ten times, by hand in the other order of magnitude: below 0.5 × 0.98^10.
+        // By hand: −0.125 × 0.015 and × 0.98, ten times, hence below 0.5 × 0.98^10.
         assert!(pie.probability < 0.5 * 0.8171 && pie.probability > 0.38, "{}", pie.probability);
     }
 
-    /// The first 150 ms belong to a burst, and two packets of 1000 bytes are never touched.
+    /// No packet is dropped in the first 150 ms (the burst allowance) or with two packets of 1000 bytes waiting.
     #[test]
-    fn a_burst_passes() {
+    fn a_burst_is_admitted() {
         let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
         let mut dropped = Vec::new();
         for n in 0..14u64 {

@@ -1,38 +1,38 @@
-//! RED, gentle RED and adaptive RED: drops at random on arrival, the more the longer the average queue is.
+//! RED, gentle RED and adaptive RED: drops arrivals with a probability that rises with the average queue length.
 //!
-//! Sources: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993; Floyd,
-//! "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi, Shenker, "Adaptive RED", 2001.
+//! Sources: Floyd, Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993;
+//! Floyd, "Recommendation on using the gentle_ variant of RED", 2000; Floyd, Gummadi, Shenker, "Adaptive RED", 2001.
 //!
 //! ```text
-//! avg <- (1 - w) avg + w q                        on every arrival; q packets wait                     (1)
-//! avg <- (1 - w)^m avg                            for a pause in which m mean packets could have left   (2)
+//! avg <- (1 - w) avg + w q                        on every arrival; q: queue length                     (1)
+//! avg <- (1 - w)^m avg                            after an idle time of m mean transmission times       (2)
 //! p_b = max_p (avg - min) / (max - min)           between min and max                                   (3)
 //! p_b = max_p + (1 - max_p) (avg - max) / max     between max and 2 max, if gentle                      (4)
 //! p_a = p_b / (1 - count p_b)                     count: packets since the last drop                    (5)
-//! p_a = p_b / (2 - count p_b), 0 before count p_b = 1, if it waits (ns-2, ns-3)                         (6)
+//! p_a = p_b / (2 - count p_b), 0 before count p_b = 1, with `wait` (ns-2, ns-3)                         (6)
 //! every 0.5 s: max_p += min(alpha, max_p/4) where avg > min + 0.6 (max - min) and max_p <= 0.5,
 //!              max_p *= beta where avg < min + 0.4 (max - min) and max_p >= 0.01                        (7)
 //! ```
 //!
-//! Units: packets. Capable packets are marked where the drop is a matter of chance, and dropped where it is certain
-//! (RFC 3168, §7). Differs: nothing is drawn while `count p_b` makes the answer certain.
+//! Units: packets. ECN-capable packets are marked instead of dropped at random, and dropped by a forced drop (RFC 3168,
+//! §7). Difference from the source: no random number is drawn while `count p_b` determines the result.
 
 use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
 use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
 
 use super::fifo::Fifo;
-use super::{size, Configuration, Discipline, Packet, Place, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// RED's entry among the disciplines.
+/// RED's declaration.
 pub static SPEC: Table = Table::new(
         "red",
         "Random early detection (Floyd, Jacobson, ToN 1993).",
         &[
             &[
-                size::field("1000 packets"),
-                automatic("min_th", "average queue below which nothing is dropped, packets; `\"auto\"`: half of what the line sends in `target`, at least 5").or(Literal::Number(5.0)),
+                capacity::field("1000 packets"),
+                automatic("min_th", "average queue below which no packet is dropped, packets; `\"auto\"`: half of the packets that the line sends in `target`, at least 5").or(Literal::Number(5.0)),
                 automatic("max_th", "average queue at which the probability reaches `max_p`, packets; `\"auto\"`: three times `min_th`").or(Literal::Number(15.0)),
                 automatic("weight", "weight of a new value in the average; `\"auto\"`: 1 − e^(−1/C) for a line of C packets per second").or(Literal::Number(0.002)),
             ],
@@ -41,17 +41,17 @@ pub static SPEC: Table = Table::new(
 )
 .class("Red");
 
-/// What RED and adaptive RED share.
+/// The fields that RED and adaptive RED share.
 pub(super) const FIELDS: &[Field] = &[
     Field::probability("max_p", 0.1, "drop probability at `max_th`"),
-    Field::flag("gentle", true, "the probability rises to 1 at twice `max_th` and does not jump there"),
-    Field::flag("wait", false, "spaces drops as ns-2 and ns-3 do"),
-    Field::flag("ecn", false, "marks ECN-capable packets where a drop is random"),
-    Field::duration("target", "5 ms", "queueing delay that automatic thresholds aim at").above_zero(),
+    Field::flag("gentle", true, "the probability rises linearly from `max_p` at `max_th` to 1 at twice `max_th`, without a step at `max_th`"),
+    Field::flag("wait", false, "spacing of drops as in ns-2 and ns-3 (`wait_`)"),
+    Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
+    Field::duration("target", "5 ms", "target queueing delay of automatic thresholds").above_zero(),
     Field::bytes("mean_packet", "1500 B", "mean size of a packet").above_zero(),
 ];
 
-/// A number above zero, or `"auto"`.
+/// A field whose value is a number above zero or `"auto"`.
 pub(super) const fn automatic(name: &'static str, doc: &'static str) -> Field {
     const AUTO: Kind = Kind::Words(&[("auto", "derived from the line's rate")]);
     Field::new(name, Kind::Either(&[AUTO, Kind::Number(0.0, f64::MAX)]), doc)
@@ -60,32 +60,33 @@ pub(super) const fn automatic(name: &'static str, doc: &'static str) -> Field {
 /// RED's configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Weight of a new value in the average; `None` is 1 − e^(−1/C).
+    /// Weight of a new value in the average; `None`: 1 − e^(−1/C).
     pub weight: Option<f64>,
-    /// Average queue below which nothing is dropped, packets; `None` is half of what the line sends in `delay`.
+    /// Average queue below which no packet is dropped, packets; `None`: half of the packets that the line sends in
+    /// `delay`.
     pub min_th: Option<f64>,
-    /// Average queue at which the probability reaches `max_p`; `None` is three times `min_th`.
+    /// Average queue at which the probability reaches `max_p`, packets; `None`: three times `min_th`.
     pub max_th: Option<f64>,
-    /// Probability at `max_th`.
+    /// Drop probability at `max_th`.
     pub max_p: f64,
-    /// Rises to 1 at twice `max_th` in place of jumping there.
+    /// The probability rises to 1 at twice `max_th`, without a step at `max_th`.
     pub gentle: bool,
-    /// Spaces drops as ns-2 and ns-3 do.
+    /// Spacing of drops as in ns-2 and ns-3: (6) in place of (5).
     pub wait: bool,
-    /// Marks ECN-capable packets where a drop is random.
+    /// Marks ECN-capable packets instead of dropping them at random.
     pub ecn: bool,
-    /// `max_p` adapts at this interval.
+    /// Interval between updates of `max_p`; `None`: constant `max_p`.
     pub adaptive: Option<Duration>,
-    /// Queueing delay that automatic thresholds aim at.
+    /// Target queueing delay of automatic thresholds.
     pub delay: Duration,
-    /// Mean packet.
+    /// Mean size of a packet.
     pub packet: Bytes,
 }
 
 impl Config {
-    /// The parameters of the law on a line of this rate.
+    /// The parameters for a line of this rate.
     #[must_use]
-    pub fn on(&self, rate: Rate) -> Parameters {
+    pub fn parameters(&self, rate: Rate) -> Parameters {
         let packet_time = rate.time_for(self.packet).0 as f64;
         let min_th = self.min_th.unwrap_or_else(|| Parameters::automatic_min_th(self.delay, packet_time));
         Parameters {
@@ -113,12 +114,12 @@ impl Configuration for Config {
         let (wait, ecn) = (table.flag("wait", faults), table.flag("ecn", faults));
         let (delay, packet) = (table.duration("target", faults), table.bytes("mean_packet", faults));
         if weight.is_some_and(|weight| weight > 1.0) {
-            faults.add(table.at("weight"), "is above 1", "the share of a new value in the average: 0.002, or \"auto\"");
+            faults.add(table.at("weight"), "is above 1", "the weight of a new value in the average: 0.002, or \"auto\"");
         }
         if let (Some(min), Some(max)) = (min_th, max_th) {
             if min >= max {
                 let hint = "three times min_th is usual";
-                faults.add(table.at("max_th"), format!("{max} packets are not more than min_th's {min}"), hint);
+                faults.add(table.at("max_th"), format!("{max} packets are not above min_th, {min} packets"), hint);
             }
         }
         Some(Self {
@@ -135,38 +136,38 @@ impl Configuration for Config {
         })
     }
 
-    fn build<P: Packet>(&self, place: Place) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(Red::new(self.on(place.rate), place.limit, place.stream)))
+    fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
+        Some(Box::new(Red::new(self.parameters(context.rate), context.limit, context.stream)))
     }
 }
 
-/// RED's parameters on a line.
+/// RED's parameters for a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// Weight of a new value in the average.
     pub weight: f64,
-    /// Average queue below which nothing is dropped, packets.
+    /// Average queue below which no packet is dropped, packets.
     pub min_th: f64,
     /// Average queue at which the probability reaches `max_p`, packets.
     pub max_th: f64,
-    /// Probability at `max_th`.
+    /// Drop probability at `max_th`.
     pub max_p: f64,
-    /// The probability goes on rising to 1 at twice `max_th`; otherwise it jumps there.
+    /// The probability rises to 1 at twice `max_th`; otherwise it steps to 1 at `max_th`.
     pub gentle: bool,
     /// (6) in place of (5).
     pub wait: bool,
-    /// Mark ECN-capable packets where chance says drop.
+    /// Marks ECN-capable packets instead of dropping them at random.
     pub ecn: bool,
-    /// (7)
+    /// Settings of (7); `None`: constant `max_p`.
     pub adapt: Option<Adapt>,
-    /// Time of a mean packet on the line, ns.
+    /// Transmission time of a mean packet, ns.
     pub packet_time: f64,
 }
 
-/// Adaptive RED.
+/// Settings of adaptive RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adapt {
-    /// Time between two steps.
+    /// Time between two updates.
     pub interval: Duration,
     /// Largest increment.
     pub alpha: f64,
@@ -175,29 +176,30 @@ pub struct Adapt {
 }
 
 impl Parameters {
-    /// 1 − e^(−1/C) with C the line's mean packets per second: the average's time constant is one second.
+    /// 1 − e^(−1/C), where C is the line's rate in mean packets per second: the time constant of the average is one
+    /// second. `packet_time` in ns.
     #[must_use]
     pub fn automatic_weight(packet_time: f64) -> f64 {
         1.0 - maths::exp(-packet_time * 1e-9)
     }
 
-    /// `min_th` for a queueing delay of `delay`: half of what the line sends in it, at least 5; `max_th` is three times
-    /// as much ("Adaptive RED", §5.2).
+    /// `min_th` in packets for a target queueing delay of `delay`: half of the packets that the line sends in it, at
+    /// least 5; `max_th` is three times `min_th` ("Adaptive RED", §5.2). `packet_time` in ns.
     #[must_use]
     pub fn automatic_min_th(delay: Duration, packet_time: f64) -> f64 {
         (delay.0 as f64 / packet_time / 2.0).max(5.0)
     }
 }
 
-/// What RED says of a packet.
+/// RED's decision for an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Stays,
-    Chance,
-    Certain,
+enum Decision {
+    Admit,
+    RandomDrop,
+    ForcedDrop,
 }
 
-/// A queue under RED.
+/// A queue managed by RED.
 #[derive(Debug)]
 pub struct Red<P> {
     config: Parameters,
@@ -205,7 +207,7 @@ pub struct Red<P> {
     max_p: f64,
     /// Packets since the last drop or mark; −1 while the average is below `min_th`.
     count: i64,
-    /// When the queue became empty, with an idle line to come.
+    /// Time at which the queue became empty and the line idle.
     empty_since: Option<Time>,
     next_step: Time,
     stream: Stream,
@@ -228,8 +230,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
         }
     }
 
-    /// (3), (4); 1 where a drop is certain.
-    fn base(&self, average: f64) -> f64 {
+    /// p_b, (3) and (4); 1 for a forced drop.
+    fn base_probability(&self, average: f64) -> f64 {
         let Parameters { min_th, max_th, gentle, .. } = self.config;
         if average < min_th {
             0.0
@@ -242,8 +244,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
         }
     }
 
-    /// (5), (6)
-    fn spread(&self, base: f64) -> f64 {
+    /// p_a, (5) or (6).
+    fn spaced_probability(&self, base: f64) -> f64 {
         let done = self.count as f64 * base;
         if self.config.wait {
             if done < 1.0 {
@@ -260,26 +262,27 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
         }
     }
 
-    fn judge(&mut self) -> Fate {
-        let base = self.base(self.average);
+    /// The decision for one arrival.
+    fn decide(&mut self) -> Decision {
+        let base = self.base_probability(self.average);
         if base <= 0.0 {
             self.count = -1;
-            return Fate::Stays;
+            return Decision::Admit;
         }
         if base >= 1.0 {
             self.count = 0;
-            return Fate::Certain;
+            return Decision::ForcedDrop;
         }
         self.count += 1;
-        let chance = self.spread(base);
+        let chance = self.spaced_probability(base);
         if chance <= 0.0 || (chance < 1.0 && self.stream.unit() >= chance) {
-            return Fate::Stays;
+            return Decision::Admit;
         }
         self.count = 0;
-        Fate::Chance
+        Decision::RandomDrop
     }
 
-    /// (7)
+    /// (7), once for each update that is due.
     fn adapt(&mut self, now: Time) {
         let Some(Adapt { interval, alpha, beta }) = self.config.adapt else { return };
         let Parameters { min_th, max_th, .. } = self.config;
@@ -305,10 +308,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
             self.average *= maths::pow(1.0 - weight, missed);
         }
         self.average += weight * (self.queue.backlog().0 as f64 - self.average);
-        match self.judge() {
-            Fate::Chance if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, dropped),
-            Fate::Stays => self.queue.enqueue(now, serving, one, dropped),
-            Fate::Chance | Fate::Certain => dropped.push(one),
+        match self.decide() {
+            Decision::RandomDrop if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, dropped),
+            Decision::Admit => self.queue.enqueue(now, serving, one, dropped),
+            Decision::RandomDrop | Decision::ForcedDrop => dropped.push(one),
         }
     }
 
@@ -350,27 +353,28 @@ mod tests {
         Red::new(config, Limit::Unlimited, Stream::new(1, 1, 1))
     }
 
-    /// `links-and-queues.md`: avg 10 between 5 and 15 with max_p 0.02 gives p_b = 0.01; p_b = 0.02 after 10 packets 0.025.
+    /// `links-and-queues.md`: avg 10 between 5 and 15 with max_p 0.02 gives p_b = 0.01; p_b = 0.02 after 10 packets
+    /// 0.025.
     #[test]
-    fn the_probabilities_are_the_papers() {
+    fn the_probabilities_match_the_paper() {
         let mut red = red(CONFIG);
-        assert!((red.base(10.0) - 0.01).abs() < 1e-15);
+        assert!((red.base_probability(10.0) - 0.01).abs() < 1e-15);
         red.count = 10;
-        assert!((red.spread(0.02) - 0.025).abs() < 1e-15);
+        assert!((red.spaced_probability(0.02) - 0.025).abs() < 1e-15);
         // Gentle: half way from max to 2 max, half way from max_p to 1.
-        assert!((red.base(22.5) - 0.51).abs() < 1e-12);
-        assert_eq!(red.base(30.0), 1.0);
-        assert_eq!(red.base(4.99), 0.0);
-        // Waiting: nothing before count p_b = 1, then twice as steep.
+        assert!((red.base_probability(22.5) - 0.51).abs() < 1e-12);
+        assert_eq!(red.base_probability(30.0), 1.0);
+        assert_eq!(red.base_probability(4.99), 0.0);
+        // With `wait`: zero before count p_b = 1, then twice as steep.
         red.config.wait = true;
-        assert_eq!(red.spread(0.02), 0.0);
+        assert_eq!(red.spaced_probability(0.02), 0.0);
         red.count = 75;
-        assert!((red.spread(0.02) - 0.04).abs() < 1e-12);
+        assert!((red.spaced_probability(0.02) - 0.04).abs() < 1e-12);
     }
 
     /// Floyd and Jacobson 1993, §4: after L packets on an empty average the average is L + 1 + ((1−w)^(L+1) − 1)/w.
     #[test]
-    fn the_average_rises_as_the_paper_derives() {
+    fn the_average_rises_as_in_the_paper() {
         let mut red = red(Parameters { min_th: 1e9, max_th: 2e9, ..CONFIG });
         let mut dropped = Vec::new();
         for n in 0..100u64 {
@@ -381,12 +385,13 @@ mod tests {
                 &mut dropped,
             );
         }
-        // The paper counts the arriving packet into its queue, we those that wait before it: L = 99.
+        // The paper includes the arriving packet in the queue length; here only the packets before it count: L = 99.
         let expected = 100.0 + (maths::pow(0.998, 100.0) - 1.0) / 0.002;
         assert!((red.average - expected).abs() < 1e-9, "{} {expected}", red.average);
     }
 
-    /// With the average held at 10 the gap between two drops is uniform over {1 … 1/p_b} (the paper, §7, method 2): mean 50.5.
+    /// With a constant average of 10 the gap between two drops is uniform over {1 … 1/p_b} (the paper, §7, method 2):
+    /// mean 50.5.
     #[test]
     fn gaps_between_drops_are_uniform() {
         let mut red = red(CONFIG);
@@ -395,7 +400,7 @@ mod tests {
         red.count = 0;
         for _ in 0..200_000 {
             since += 1;
-            if red.judge() != Fate::Stays {
+            if red.decide() != Decision::Admit {
                 gaps.push(since);
                 since = 0;
             }
@@ -405,8 +410,8 @@ mod tests {
         assert!(gaps.iter().all(|&gap| gap <= 100));
     }
 
-    /// Adaptive RED: above the target range max_p rises by 0.01 a step (a quarter of it while that is less), below it
-    /// falls to nine tenths.
+    /// Adaptive RED: above the target range an update increases max_p by min(0.01, max_p / 4); below it max_p is
+    /// multiplied by 0.9.
     #[test]
     fn max_p_adapts() {
         let adapt = Some(Adapt { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9 });
@@ -423,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_marks_who_can_be_marked() {
+    fn a_random_drop_marks_ecn_capable_packets() {
         let mut red = red(Parameters { ecn: true, weight: 1.0, min_th: 1.0, max_th: 100.0, max_p: 1.0, ..CONFIG });
         let mut dropped = Vec::new();
         for n in 0..90u64 {

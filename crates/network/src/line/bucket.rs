@@ -1,41 +1,47 @@
-//! A token bucket (RFC 2697 calls its size the committed burst; Linux's `tbf` adds the peak rate).
+//! A token bucket (RFC 2697: its size is the committed burst size), with an optional peak rate as in Linux' `tbf`.
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 /// Bits per byte times nanoseconds per second.
 const BYTE: u128 = 8_000_000_000;
 
-/// Tokens come at a rate, at most a burst of them is kept; a packet waits for its tokens and leaves at the peak rate.
+/// A line that sends a packet at the peak rate when enough tokens are available. Tokens accumulate at a rate, up to a
+/// burst.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     rate: Rate,
     burst: Bytes,
     peak: Option<Rate>,
-    /// Tokens ever spent or spilt: those there at a moment are rate × time + burst − this, in (bit/s)·ns, hence exact.
-    dropped: u128,
+    /// Tokens spent or discarded so far, in (bit/s)·ns, hence exact. Available tokens are rate × time + burst − this
+    /// value.
+    used: u128,
 }
 
 impl TokenBucket {
     /// A full bucket.
+    ///
+    /// # Panics
+    /// If `rate` is 0.
     #[must_use]
     pub fn new(rate: Rate, burst: Bytes, peak: Option<Rate>) -> Self {
-        assert!(rate.0 > 0, "tokens come");
-        Self { rate, burst, peak, dropped: 0 }
+        assert!(rate.0 > 0, "the rate of a token bucket is above 0");
+        Self { rate, burst, peak, used: 0 }
     }
 
-    /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket goes when that is full, and leaves a debt.
+    /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket leaves when the bucket is full, and the
+    /// missing tokens are a debt.
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
         let (rate, burst) = (u128::from(self.rate.0), u128::from(self.burst.0) * BYTE);
-        // What came beyond a full bucket is spilt.
-        self.dropped = self.dropped.max(u128::from(start.0) * rate);
+        // Tokens beyond a full bucket are discarded.
+        self.used = self.used.max(u128::from(start.0) * rate);
         let size_tokens = u128::from(size) * BYTE;
-        let needed = (self.dropped + size_tokens.min(burst)).saturating_sub(burst);
+        let needed = (self.used + size_tokens.min(burst)).saturating_sub(burst);
         let begin = start.max(Time(needed.div_ceil(rate) as u64));
-        self.dropped += size_tokens;
+        self.used += size_tokens;
         begin + self.peak.map_or(Duration::ZERO, |peak| peak.time_for(Bytes(u64::from(size))))
     }
 
-    /// As [`Line::offered`](super::Line::offered): the first burst, and what came since.
+    /// As [`Line::offered`](super::Line::offered): the initial burst and all tokens since.
     #[must_use]
     pub fn offered(&self, now: Time) -> u64 {
         self.burst.0 + (u128::from(now.0) * u128::from(self.rate.0) / BYTE) as u64
@@ -48,7 +54,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// By hand: 12 Mbit/s are a packet of 1500 bytes per ms; three fit into the bucket and leave at once.
+    /// By hand: 12 Mbit/s are one packet of 1500 bytes per ms; three packets fit into the bucket and leave at once.
     #[test]
     fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
         let mut bucket = TokenBucket::new(Rate(12_000_000), Bytes(4500), None);
@@ -61,7 +67,7 @@ mod tests {
             .collect();
         assert_eq!(left, [0, 0, 0, 1, 2, 3]);
         assert_eq!(bucket.offered(Time(3 * MS)), 6 * 1500);
-        // After 7 ms of rest the bucket is full again, and no fuller.
+        // After an idle time of 7 ms the bucket is full again, without excess tokens.
         let left: Vec<u64> = (0..4)
             .map(|_| {
                 free = bucket.serve(free.max(Time(10 * MS)), 1500);
@@ -71,7 +77,7 @@ mod tests {
         assert_eq!(left, [10, 10, 10, 11]);
     }
 
-    /// By hand: at a peak of 120 Mbit/s a packet takes 0.1 ms, during which a tenth of one packet's tokens come.
+    /// By hand: at a peak rate of 120 Mbit/s a packet takes 0.1 ms, in which a tenth of its tokens accumulate.
     #[test]
     fn a_burst_leaves_at_the_peak_rate() {
         let mut bucket = TokenBucket::new(Rate(12_000_000), Bytes(3000), Some(Rate(120_000_000)));
@@ -85,7 +91,8 @@ mod tests {
         assert_eq!(left, [1, 2, 11, 21]);
     }
 
-    /// By hand: a bucket of 1000 bytes at 8 Mbit/s (1 byte per µs) lets 1500 bytes go when full, then pays back.
+    /// By hand: a full bucket of 1000 bytes at 8 Mbit/s (1 byte per µs) sends 1500 bytes, and the next packet waits for
+    /// the debt.
     #[test]
     fn a_packet_larger_than_the_bucket_leaves_a_debt() {
         let mut bucket = TokenBucket::new(Rate(8_000_000), Bytes(1000), None);

@@ -1,7 +1,8 @@
-//! What a link's line can be: it takes the start of a packet's service and its size, and answers when the last bit has left.
+//! The lines of links. A line computes the departure of a packet's last bit from the start of its service and its size.
 //!
-//! Service starts are known when a packet joins a drop-tail queue, hence a departure costs no event (`docs/decisions/0002`);
-//! behind a [`discipline`](crate::aqm) the same [`Line`] is asked at each start of service.
+//! The start of service is known when a packet is enqueued in a drop-tail queue, so that a departure needs no event
+//! (`docs/decisions/0002`). Behind a [`discipline`](crate::aqm) the same [`Line`] computes each departure at the start
+//! of service.
 
 mod bucket;
 mod opportunities;
@@ -12,27 +13,28 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;
-pub use steps::Steps;
+pub use steps::RateSteps;
 pub use timetable::{Timetable, NEVER};
 
 /// A line.
 #[derive(Clone, Debug)]
 pub enum Line {
-    /// Serialises in no time.
+    /// Zero serialisation time.
     Instant,
-    /// One rate.
+    /// A constant rate.
     Fixed(Rate),
-    /// Rates by a timetable.
-    Steps(Box<Steps>),
-    /// The opportunities of a trace.
+    /// A schedule of rates.
+    Steps(Box<RateSteps>),
+    /// The delivery opportunities of a trace.
     Opportunities(Box<Opportunities>),
-    /// Tokens of a bucket.
+    /// A token bucket.
     Bucket(Box<TokenBucket>),
 }
 
 impl Line {
-    /// When the last bit of a packet has left whose service begins at `start`, which lies neither before the last packet's
-    /// start nor before its departure. [`NEVER`] or later where the line stays dead.
+    /// Departure time of the last bit of a packet of `size` bytes whose service begins at `start`. `start` must not
+    /// precede the start of service or the departure of the previous packet. Returns [`NEVER`] or later after a
+    /// permanent outage.
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
         if start >= NEVER {
             return start;
@@ -46,13 +48,13 @@ impl Line {
         }
     }
 
-    /// The time that a packet takes depends on nothing but its size.
+    /// The serialisation time depends only on the size of the packet.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         matches!(self, Self::Instant | Self::Fixed(_))
     }
 
-    /// Bytes that it could have carried until `now`; nothing where there is no bound.
+    /// Carriable bytes until `now`; `None` for an unlimited rate.
     #[must_use]
     pub fn offered(&self, now: Time) -> Option<u64> {
         match self {
@@ -81,7 +83,7 @@ mod tests {
                         at += Duration(gap);
                         steps.push((at, Rate(rate)));
                     }
-                    Line::Steps(Box::new(Steps::new(&steps, Some(Duration(at.0 + 1)))))
+                    Line::Steps(Box::new(RateSteps::new(&steps, Some(Duration(at.0 + 1)))))
                 }
             ),
             prop::collection::vec(0u32..5, 1..50).prop_map(|gaps| {
@@ -101,9 +103,10 @@ mod tests {
     }
 
     proptest! {
-        /// Departures keep the order of starts, none lies before its start, and no line carries more than it offered.
+        /// Departures are in the order of service, none precedes its start, and no line carries more than its carriable
+        /// bytes.
         #[test]
-        fn every_line_is_monotone_and_carries_no_more_than_it_offers(
+        fn every_line_is_monotone_and_carries_at_most_its_carriable_bytes(
             mut line in any_line(), packets in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..200),
         ) {
             let (mut now, mut free, mut carried) = (Time::ZERO, Time::ZERO, 0);

@@ -1,8 +1,8 @@
 //! A line that follows a trace of delivery opportunities, as Mahimahi does (Netravali et al., USENIX ATC 2015).
 //!
-//! An opportunity carries so many bytes of any number of packets. A packet that is sent only in part is finished in a later
-//! one; what an opportunity has left when nothing more waits is lost, and so is one at which nothing waits. A packet comes
-//! too late for an opportunity that falls on the very moment of its arrival at an idle line.
+//! An opportunity carries a fixed number of bytes, of one or several packets. The rest of a partly sent packet uses the
+//! next opportunity. Bytes of an opportunity that no waiting packet uses are lost. A packet that arrives at an idle
+//! line at the time of an opportunity misses it.
 
 use std::sync::Arc;
 
@@ -10,41 +10,47 @@ use cwndlab_units::{Duration, Time};
 
 const MS: u64 = 1_000_000;
 
-/// A looping trace at work.
+/// The state of a line that repeats a trace.
 #[derive(Clone, Debug)]
 pub struct Opportunities {
-    /// Moments in ms, non-decreasing; the last one is the period.
+    /// Times of the opportunities in ms, non-decreasing; the last one is the period.
     stamps: Arc<[u32]>,
+    /// Bytes per opportunity.
     bytes: u32,
-    /// The run begins at this moment of the trace, ns.
+    /// Time of the trace at which the run begins, ns.
     offset: u64,
+    /// Duration of the trace, ns.
     period: u64,
-    /// Opportunities of the first period that lie before the offset.
+    /// Number of opportunities of the first period before the offset.
     skipped: u64,
-    /// The next opportunity: which period, which stamp.
+    /// The next opportunity: number of its period and index of its stamp.
     next: (u64, usize),
-    /// The last one used, and its bytes that are left.
+    /// Time of the last used opportunity.
     at: Time,
+    /// Unused bytes of that opportunity.
     left: u32,
 }
 
 impl Opportunities {
-    /// The trace from `offset` on, `bytes` for each stamp.
+    /// A line that follows the trace from `offset` on, with `bytes` for each stamp.
+    ///
+    /// # Panics
+    /// If the last stamp or `bytes` is 0.
     #[must_use]
     pub fn new(stamps: Arc<[u32]>, bytes: u32, offset: Duration) -> Self {
         let period = stamps.last().map_or(0, |&last| u64::from(last) * MS);
-        assert!(period > 0 && bytes > 0, "a trace has a last stamp above 0, an opportunity has bytes");
+        assert!(period > 0 && bytes > 0, "the last stamp of a trace and the bytes of an opportunity are above 0");
         let offset = offset.0 % period;
         let skipped = stamps.partition_point(|&stamp| u64::from(stamp) * MS < offset);
         Self { stamps, bytes, offset, period, skipped: skipped as u64, next: (0, skipped), at: Time::ZERO, left: 0 }
     }
 
-    /// The first opportunity after `now`.
+    /// The first opportunity after `now`: period and stamp.
     fn after(&self, now: Time) -> (u64, usize) {
         let since = now.0 + self.offset;
         let (periods, rest) = (since / self.period, since % self.period);
         let index = self.stamps.partition_point(|&stamp| u64::from(stamp) * MS <= rest);
-        // The last stamp closes its period, hence it lies behind every rest.
+        // The last stamp equals the period and exceeds every remainder, so that `index` is valid.
         (periods, index)
     }
 
@@ -69,7 +75,7 @@ impl Opportunities {
         self.at.max(start)
     }
 
-    /// As [`Line::offered`](super::Line::offered): what falls on `now` counts.
+    /// As [`Line::offered`](super::Line::offered); an opportunity at `now` is included.
     #[must_use]
     pub fn offered(&self, now: Time) -> u64 {
         let (periods, index) = self.after(now);
@@ -86,7 +92,7 @@ mod tests {
         Opportunities::new(stamps.into(), 1500, Duration::ZERO)
     }
 
-    /// By hand, with one opportunity at 1, two at 3 and one at 5 ms: the line loops after 5 ms.
+    /// By hand, with one opportunity at 1 ms, two at 3 ms and one at 5 ms: the trace repeats after 5 ms.
     #[test]
     fn one_full_packet_leaves_at_each_opportunity() {
         let mut line = trace(&[1, 3, 3, 5]);
@@ -102,7 +108,8 @@ mod tests {
         assert_eq!(line.offered(Time(8 * MS - 1)), 5 * 1500);
     }
 
-    /// By hand: an opportunity takes 600 + 600 bytes and the first 300 of the third packet, which the next one finishes.
+    /// By hand: an opportunity carries 600 + 600 bytes and the first 300 of the third packet, the next one the rest of
+    /// it.
     #[test]
     fn small_packets_share_an_opportunity_and_a_packet_may_take_two() {
         let mut line = trace(&[1, 2, 3]);
@@ -113,17 +120,17 @@ mod tests {
         assert_eq!(line.serve(Time(2 * MS), 3000), Time(4 * MS));
     }
 
-    /// By hand: what is left when nothing waits is lost, and so are opportunities at an empty queue.
+    /// By hand: the unused bytes of an opportunity are lost, and so are opportunities at an empty queue.
     #[test]
-    fn what_nobody_uses_is_lost() {
+    fn unused_opportunities_are_lost() {
         let mut line = trace(&[1, 2, 3, 9]);
         assert_eq!(line.serve(Time(0), 100), Time(MS));
         assert_eq!(line.serve(Time(MS + 1), 1500), Time(2 * MS));
-        assert_eq!(line.serve(Time(3 * MS), 40), Time(9 * MS), "it arrives with the opportunity, too late for it");
-        assert_eq!(line.serve(Time(100 * MS), 40), Time(101 * MS), "100 ms are eleven rounds and the first stamp");
+        assert_eq!(line.serve(Time(3 * MS), 40), Time(9 * MS), "an arrival at the time of an opportunity misses it");
+        assert_eq!(line.serve(Time(100 * MS), 40), Time(101 * MS), "100 ms are eleven periods and the first stamp");
     }
 
-    /// By hand: from 2 ms on the trace 1, 3, 5 has opportunities 1, 3, 4, 6, 8 ms later.
+    /// By hand: with an offset of 2 ms the trace 1, 3, 5 has opportunities at 1, 3, 4, 6 and 8 ms.
     #[test]
     fn a_run_may_begin_within_the_trace() {
         let mut line = Opportunities::new([1, 3, 5].as_slice().into(), 1504, Duration::from_millis(2));
@@ -138,7 +145,7 @@ mod tests {
         assert_eq!(line.offered(Time(6 * MS)), 4 * 1504);
     }
 
-    /// The rules one after another, in steps of one opportunity and a list of who waits.
+    /// A direct implementation of the rules, one opportunity after another with a list of the waiting packets.
     fn naive(stamps: &[u32], packets: &[(u64, u32)]) -> Vec<u64> {
         let period = u64::from(stamps[stamps.len() - 1]);
         let (mut left, mut departed) = (vec![0; packets.len()], 0);
@@ -168,9 +175,9 @@ mod tests {
     }
 
     proptest! {
-        /// It does what the rules say, whatever the trace and whoever comes when.
+        /// The line equals the direct implementation for any trace and arrivals.
         #[test]
-        fn it_is_the_naive_line(
+        fn the_line_equals_the_naive_implementation(
             gaps in prop::collection::vec(0u32..4, 1..60),
             arrivals in prop::collection::vec((1u64..4_000_000, 40u32..3000), 1..100),
         ) {
@@ -178,7 +185,7 @@ mod tests {
             let mut stamps: Vec<u32> = gaps.iter().map(|gap| { at += gap; at }).collect();
             stamps.push(at + 1);
             let mut now = 0;
-            // Never on a full ms, where the order of arrival and opportunity would have to be agreed on.
+            // Arrivals never coincide with an opportunity, so that the order of the two does not matter.
             let packets: Vec<_> = arrivals.iter().map(|&(gap, size)| {
                 now += gap;
                 now += u64::from(now % MS == 0);

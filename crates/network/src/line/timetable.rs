@@ -1,11 +1,11 @@
-//! Which of several steps is in force at a moment.
+//! A timetable of steps, optionally periodic: the step that applies at a time.
 
 use cwndlab_units::{Duration, Time};
 
-/// A moment behind every run, far enough from the end of the clock that delays can be added.
+/// A time after the end of every run, small enough that adding a delay does not overflow the clock.
 pub const NEVER: Time = Time(1 << 60);
 
-/// Moments at which something changes, the first one 0, perhaps repeated with a period.
+/// The start times of steps, the first one 0, optionally repeated with a period.
 #[derive(Clone, Debug)]
 pub struct Timetable {
     at: Box<[Time]>,
@@ -13,35 +13,38 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// Changes at these moments, ascending from 0, each before the end of the `period`.
+    /// Steps that start at these times, ascending from 0, each before the end of the `period`.
+    ///
+    /// # Panics
+    /// If the times are not ascending from 0 or lie outside the period.
     #[must_use]
     pub fn new(at: Box<[Time]>, period: Option<Duration>) -> Self {
         assert!(
             at.first() == Some(&Time::ZERO) && at.windows(2).all(|pair| pair[0] < pair[1]),
-            "steps ascend from 0: {at:?}"
+            "the times of steps ascend from 0: {at:?}"
         );
         assert!(
             period.is_none_or(|period| at.last().is_some_and(|last| *last < Time::ZERO + period)),
-            "steps lie within their period"
+            "the steps start within their period"
         );
         Self { at, period }
     }
 
-    /// The step in force at `now`, and when it ends.
+    /// The index of the step that applies at `now`, and its end; [`NEVER`] for the last step without a period.
     #[must_use]
-    pub fn look(&self, now: Time) -> (usize, Time) {
+    pub fn step_at(&self, now: Time) -> (usize, Time) {
         let base = self.period.map_or(Duration::ZERO, |period| Duration(now.0 - now.0 % period.0));
         let step = self.at.partition_point(|&at| at <= now - base) - 1;
         let end = self.at.get(step + 1).copied().or(self.end()).map_or(NEVER, |end| end + base);
         (step, end)
     }
 
-    /// When the first period ends.
+    /// End of the first period.
     fn end(&self) -> Option<Time> {
         self.period.map(|period| Time::ZERO + period)
     }
 
-    /// Whole periods before `now`, and the same moment of the first period.
+    /// Number of complete periods before `now`, and the corresponding time within the first period.
     #[must_use]
     pub fn split(&self, now: Time) -> (u64, Time) {
         self.period.map_or((0, now), |period| (now.0 / period.0, Time(now.0 % period.0)))
@@ -60,11 +63,11 @@ mod tests {
 
     /// By hand: steps at 0, 10 and 15 of every 20.
     #[test]
-    fn steps_come_again_with_their_period() {
+    fn steps_repeat_with_the_period() {
         let table = Timetable::new([0, 10, 15].map(Time).into(), Some(Duration(20)));
-        let found = [0, 9, 10, 15, 19, 20, 31, 55].map(|now| table.look(Time(now)));
+        let steps = [0, 9, 10, 15, 19, 20, 31, 55].map(|now| table.step_at(Time(now)));
         let expected = [(0, 10), (0, 10), (1, 15), (2, 20), (2, 20), (0, 30), (1, 35), (2, 60)];
-        assert_eq!(found, expected.map(|(step, end)| (step, Time(end))));
-        assert_eq!(Timetable::new([0, 10].map(Time).into(), None).look(Time(12)), (1, NEVER));
+        assert_eq!(steps, expected.map(|(step, end)| (step, Time(end))));
+        assert_eq!(Timetable::new([0, 10].map(Time).into(), None).step_at(Time(12)), (1, NEVER));
     }
 }

@@ -1,10 +1,10 @@
-//! Independent losses: each packet with the same probability.
+//! Bernoulli loss: independent losses with a constant probability.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 
 use crate::random::Stream;
 
-/// The entry among the loss models.
+/// The declaration of the model.
 pub static SPEC: Table = Table::new(
     "bernoulli",
     "Each packet is lost with the same probability.",
@@ -12,7 +12,7 @@ pub static SPEC: Table = Table::new(
 )
 .class("Bernoulli");
 
-/// The configuration.
+/// The configuration of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Loss probability.
@@ -29,7 +29,7 @@ impl Config {
     }
 }
 
-/// The process.
+/// The loss process.
 #[derive(Clone, Debug)]
 pub struct Process {
     p: f64,
@@ -38,7 +38,7 @@ pub struct Process {
 
 impl Process {
     #[inline]
-    pub(super) fn takes(&mut self, _payload: bool) -> bool {
+    pub(super) fn loses(&mut self, _payload: bool) -> bool {
         self.stream.unit() < self.p
     }
 }

@@ -1,26 +1,27 @@
-//! Losses in bursts: a chain of two states, each with a loss probability of its own.
+//! Gilbert–Elliott loss: a Markov chain of two states, each with its own loss probability.
 //!
-//! Sources: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960; E. O. Elliott, "Estimates of Error Rates for Codes on
-//! Burst-Noise Channels", 1963. The state changes before each packet, starting in the good one.
+//! Sources: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960; E. O. Elliott, "Estimates of Error Rates for
+//! Codes on Burst-Noise Channels", 1963. The chain starts in the good state and makes one transition before each
+//! packet.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 
 use crate::random::Stream;
 
-/// The entry among the loss models.
+/// The declaration of the model.
 pub static SPEC: Table = Table::new(
     "gilbert-elliott",
-    "Losses in bursts: a chain of a good and a bad state, which may change before each packet (Gilbert 1960, Elliott 1963).",
+    "Bursts of losses: a Markov chain of a good and a bad state with one transition before each packet (Gilbert 1960, Elliott 1963).",
     &[&[
-        Field::new("p", Kind::Probability, "probability of a change from the good state to the bad one").required("'p = 0.01'"),
-        Field::new("r", Kind::Probability, "probability of a change from the bad state to the good one").required("'r = 0.01'"),
+        Field::new("p", Kind::Probability, "probability of the transition from the good to the bad state").required("'p = 0.01'"),
+        Field::new("r", Kind::Probability, "probability of the transition from the bad to the good state").required("'r = 0.01'"),
         Field::probability("loss_bad", 1.0, "loss probability in the bad state"),
         Field::probability("loss_good", 0.0, "loss probability in the good state"),
     ]],
 )
 .class("GilbertElliott");
 
-/// The configuration.
+/// The configuration of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// P(good → bad).
@@ -46,7 +47,7 @@ impl Config {
     }
 }
 
-/// The process.
+/// The loss process.
 #[derive(Clone, Debug)]
 pub struct Process {
     config: Config,
@@ -56,7 +57,7 @@ pub struct Process {
 
 impl Process {
     #[inline]
-    pub(super) fn takes(&mut self, _payload: bool) -> bool {
+    pub(super) fn loses(&mut self, _payload: bool) -> bool {
         let change = self.stream.unit();
         self.bad = if self.bad { change >= self.config.r } else { change < self.config.p };
         self.stream.unit() < if self.bad { self.config.loss_bad } else { self.config.loss_good }
@@ -67,14 +68,14 @@ impl Process {
 mod tests {
     use super::*;
 
-    /// By hand: p = 0.01, r = 0.3, loss 0.5 in the bad state and none in the good one: the bad state holds for
-    /// p / (p + r) = 0.0323 of the time, and the mean loss is 0.01613.
+    /// By hand: p = 0.01, r = 0.3, loss 0.5 in the bad state and none in the good one: the chain is in the
+    /// bad state for p / (p + r) = 0.0323 of the packets, and the mean loss probability is 0.01613.
     #[test]
-    fn the_mean_loss_is_the_stationary_one() {
+    fn the_mean_loss_matches_the_stationary_distribution() {
         let config = Config { p: 0.01, r: 0.3, loss_bad: 0.5, loss_good: 0.0 };
         let mut process = config.build(Stream::new(3, 0, 0));
         let n = 2_000_000;
-        let lost = (0..n).filter(|_| process.takes(true)).count();
+        let lost = (0..n).filter(|_| process.loses(true)).count();
         let mean = lost as f64 / f64::from(n);
         assert!((mean - 0.016_129_032_258_064_516).abs() < 0.0005, "{mean}");
     }

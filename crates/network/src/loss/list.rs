@@ -1,4 +1,4 @@
-//! The packets with given indices, such as those that another simulator dropped.
+//! Loss of packets with given indices, such as the drops recorded in another simulator.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::random::Stream;
 
-const COUNTS: &[Word] = &[("all", "every packet counts"), ("payload", "only packets that carry payload count")];
+const COUNTS: &[Word] = &[("all", "all packets"), ("payload", "only packets that carry payload")];
 
-/// The entry among the loss models.
+/// The declaration of the model.
 pub static SPEC: Table = Table::new(
     "list",
     "The packets with these indices are lost.",
     &[&[
-        Field::new("indices", Kind::Wholes, "indices of the lost packets, from 0, ascending").absent("those in `file`"),
-        Field::word("counts", COUNTS, "all", "which packets count"),
-        Field::new("file", Kind::Text, "a CSV file with a header line, read in place of `indices`"),
-        Field::new("column", Kind::Text, "its column of indices").absent("`packet_index`"),
-        Field::new("where", Kind::Values, "values that other columns of a row must have: `{ link = \"r1-r2\" }`"),
+        Field::new("indices", Kind::Integers, "indices of the lost packets, from 0, ascending").absent("the indices in `file`"),
+        Field::word("counts", COUNTS, "all", "packets to which the indices apply"),
+        Field::new("file", Kind::Text, "CSV file with a header line, in place of `indices`"),
+        Field::new("column", Kind::Text, "column of the indices in `file`").absent("`packet_index`"),
+        Field::new("where", Kind::Values, "required values of other columns: `{ link = \"r1-r2\" }`"),
     ]],
 )
 .class("LossList");
 
-/// The configuration.
+/// The configuration of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Indices from 0, ascending.
+    /// Indices of the lost packets, from 0, ascending.
     pub indices: Arc<[u64]>,
-    /// Count only packets that carry payload.
+    /// The indices apply only to packets that carry payload.
     pub payload_only: bool,
 }
 
@@ -41,11 +41,11 @@ impl Config {
         let list = table.list("indices", faults)?;
         let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
         let Some(indices) = indices else {
-            faults.add(table.at("indices"), "packet indices are whole numbers from 0", "");
+            faults.add(table.at("indices"), "packet indices are integers from 0", "");
             return None;
         };
         if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
-            faults.add(table.at("indices"), "packet indices are not ascending", "sort them, each once");
+            faults.add(table.at("indices"), "packet indices are not ascending", "sort them and remove duplicates");
         }
         Some(Self { indices: indices.into(), payload_only: table.word("counts", faults)? == "payload" })
     }
@@ -55,19 +55,19 @@ impl Config {
     }
 }
 
-/// The process.
+/// The loss process.
 #[derive(Clone, Debug)]
 pub struct Process {
     config: Config,
     /// Packets counted so far.
     seen: u64,
-    /// Next entry of the list.
+    /// Position of the next entry in the list.
     at: usize,
 }
 
 impl Process {
     #[inline]
-    pub(super) fn takes(&mut self, payload: bool) -> bool {
+    pub(super) fn loses(&mut self, payload: bool) -> bool {
         if self.config.payload_only && !payload {
             return false;
         }
@@ -88,7 +88,7 @@ mod tests {
         let config = Config { indices: [1, 3].into(), payload_only: true };
         let mut process = config.build(Stream::new(1, 1, 1));
         let lost: Vec<bool> =
-            [true, false, true, true, true].into_iter().map(|payload| process.takes(payload)).collect();
+            [true, false, true, true, true].into_iter().map(|payload| process.loses(payload)).collect();
         assert_eq!(lost, [false, false, true, false, true]);
     }
 }

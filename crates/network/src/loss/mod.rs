@@ -7,13 +7,13 @@ use crate::random::Stream;
 macro_rules! models {
     ($($name:ident => $module:ident,)*) => {
         registry! {
-            /// The configuration of any model.
+            /// The configuration of a loss model.
             #[derive(Clone, Debug, PartialEq)] Config
             $($name => $module,)*
         }
 
         impl Config {
-            /// The process at its beginning.
+            /// The loss process in its initial state.
             #[must_use]
             pub fn build(&self, stream: Stream) -> Loss {
                 match self {
@@ -22,18 +22,19 @@ macro_rules! models {
             }
         }
 
-        /// A loss process, asked once per packet in the order of arrival at the wire.
+        /// A loss process; its state advances with each packet, in the order of arrival at the wire.
         #[derive(Clone, Debug)]
         pub enum Loss {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($module::Process),)*
         }
 
         impl Loss {
-            /// Whether this packet, which carries payload or not, is lost.
+            /// Advances the process by one packet and returns whether it is lost; `payload`: the packet carries
+            /// payload.
             #[inline]
-            pub fn takes(&mut self, payload: bool) -> bool {
+            pub fn loses(&mut self, payload: bool) -> bool {
                 match self {
-                    $(Self::$name(process) => process.takes(payload),)*
+                    $(Self::$name(process) => process.loses(payload),)*
                 }
             }
         }
@@ -46,7 +47,7 @@ models! {
     List => list,
 }
 
-/// The choice of a loss model by `kind`.
+/// The selection of a loss model by `kind`.
 pub static CHOICE: Choice = Choice {
     name: "loss",
     tag: "kind",

@@ -1,4 +1,4 @@
-//! The router's half of Accel-Brake Control.
+//! The router side of Accel-Brake Control (ABC).
 //!
 //! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: A simple explicit congestion
 //! controller for wireless networks", NSDI 2020.
@@ -17,28 +17,28 @@ use cwndlab_units::Duration;
 use super::arrival::Arrival;
 use super::configuration::Configuration;
 use super::header::Header;
-use super::meter::Meter;
+use super::load_meter::LoadMeter;
 
-/// The scheme's entry.
+/// The declaration of the scheme.
 pub static SPEC: Table = Table::new(
     "abc",
-    "ABC: every packet is marked \"accelerate\" or \"brake\"; asked by `abc-wireless`.",
+    "ABC: marks every packet \"accelerate\" or \"brake\"; requested by the algorithm `abc-wireless`.",
     &[&[
         Field::probability("eta", 0.98, "target utilisation"),
-        Field::duration("delta", "133 ms", "time in which a queue shall drain").above_zero(),
-        Field::duration("threshold", "20 ms", "queueing delay below which nothing brakes"),
+        Field::duration("delta", "133 ms", "target time for draining the queue").above_zero(),
+        Field::duration("threshold", "20 ms", "queueing delay up to which the target rate is not reduced"),
     ]],
 )
 .class("Abc");
 
-/// The configuration.
+/// The configuration of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Target utilisation.
     pub eta: f64,
-    /// Time in which a queue shall drain.
+    /// Target time for draining the queue.
     pub delta: Duration,
-    /// Queueing delay below which nothing brakes.
+    /// Queueing delay up to which the target rate is not reduced.
     pub threshold: Duration,
 }
 
@@ -55,36 +55,36 @@ impl Configuration for Config {
     }
 }
 
-/// Time over which the dequeue rate is measured.
+/// Interval over which the dequeue rate is measured.
 const WINDOW: Duration = Duration::from_millis(40);
-/// Most tokens, so that a pause saves up no burst of accelerations.
-const LIMIT: f64 = 10.0;
+/// Maximum number of tokens, which limits the burst of accelerations after a pause.
+const TOKEN_LIMIT: f64 = 10.0;
 
-/// What a router keeps.
+/// The state of a router.
 #[derive(Clone, Debug)]
 pub struct Abc {
     capacity: f64,
     eta: f64,
     delta: f64,
     threshold: f64,
-    meter: Meter,
+    meter: LoadMeter,
     token: f64,
 }
 
 impl Abc {
-    /// An agent of a line of `capacity`; `delta` and `threshold` in seconds.
+    /// An agent for a line of `capacity` bit/s; `delta` and `threshold` in seconds.
     #[must_use]
     pub fn new(capacity: f64, eta: f64, delta: f64, threshold: f64) -> Self {
-        Self { capacity, eta, delta, threshold, meter: Meter::new(WINDOW), token: 1.0 }
+        Self { capacity, eta, delta, threshold, meter: LoadMeter::new(WINDOW), token: 1.0 }
     }
 
-    /// (1).
+    /// (1): target rate in bit/s for a queueing delay of `x` seconds.
     #[must_use]
     pub fn target(&self, x: f64) -> f64 {
         (self.eta * self.capacity - self.capacity / self.delta * (x - self.threshold).max(0.0)).max(0.0)
     }
 
-    /// (2).
+    /// (2): share of "accelerate" for a queueing delay of `x` seconds and a dequeue rate of `cr` bit/s.
     #[must_use]
     pub fn fraction(&self, x: f64, cr: f64) -> f64 {
         if cr <= 0.0 {
@@ -93,12 +93,12 @@ impl Abc {
         (0.5 * self.target(x) / cr).min(1.0)
     }
 
-    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+    pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         self.meter.count(arrival.now, arrival.size);
         let Some(header) = header else { return };
         let cr = self.meter.rate(arrival.now).min(self.capacity);
         let f = self.fraction(arrival.backlog.0 as f64 * 1e-9, cr);
-        self.token = (self.token + f).min(LIMIT);
+        self.token = (self.token + f).min(TOKEN_LIMIT);
         if header.accelerate {
             if self.token > 1.0 {
                 self.token -= 1.0; // (3)
@@ -119,9 +119,10 @@ mod tests {
         Abc::new(10e6, 0.98, 0.133, 0.02)
     }
 
-    /// The sheet: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0; then all brake.
+    /// `explicit-feedback.md`: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0 and
+    /// only brakes.
     #[test]
-    fn the_share_of_accelerate_is_that_of_the_paper() {
+    fn the_share_of_accelerate_matches_the_paper() {
         let agent = router();
         assert_eq!(agent.target(0.0), 9.8e6);
         assert_eq!(agent.fraction(0.0, 9.8e6), 0.5);
@@ -129,14 +130,14 @@ mod tests {
         assert_eq!(agent.fraction(0.153, 10e6), 0.0);
     }
 
-    /// By hand: at tr = cr every second packet says "accelerate".
+    /// By hand: at tr = cr every second packet is marked "accelerate".
     #[test]
-    fn tokens_spread_the_marks_evenly() {
+    fn accelerate_marks_are_evenly_spaced() {
         let mut agent = Abc::new(12e6 / 0.98, 0.98, 0.133, 0.02);
         let mut marks = Vec::new();
         for n in 0..400 {
             let mut header = Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO);
-            agent.pass(packet(n * MS), Some(&mut header));
+            agent.on_packet(packet(n * MS), Some(&mut header));
             marks.push(header.accelerate);
         }
         let late = &marks[200..];
@@ -144,11 +145,11 @@ mod tests {
         assert!(late.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
-    /// A brake stays a brake: routers only take away.
+    /// A router never changes "brake" to "accelerate".
     #[test]
-    fn no_router_turns_a_brake_into_accelerate() {
+    fn a_brake_is_not_changed_to_accelerate() {
         let mut header = Header { accelerate: false, ..Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO) };
-        router().pass(packet(0), Some(&mut header));
+        router().on_packet(packet(0), Some(&mut header));
         assert!(!header.accelerate);
     }
 }

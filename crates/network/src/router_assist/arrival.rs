@@ -1,23 +1,23 @@
-//! A packet as it is offered to a link.
+//! The arrival of a packet at a link with agents.
 
 use cwndlab_units::{Duration, Time};
 
-/// A packet as an agent sees it.
+/// The properties of an arriving packet that agents use.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it arrives at the link.
+    /// Time of arrival at the link.
     pub now: Time,
     /// Bytes on the wire.
     pub size: u32,
-    /// Its flow.
+    /// Index of the flow.
     pub flow: u32,
-    /// The place of the link in the flow's route, from 0.
+    /// Position of the link in the flow's route, from 0.
     pub hop: u8,
-    /// How long the line is still busy with what came before.
+    /// Time until the line has sent all earlier packets.
     pub backlog: Duration,
-    /// It opens the connection.
+    /// The packet is a SYN.
     pub syn: bool,
-    /// The link leaves a router, not the sender itself: its answer counts.
+    /// The link belongs to a router, not to the sending host, so that its feedback counts.
     pub router: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Arrival {
 pub(crate) mod scripted {
     use super::{Arrival, Duration, Time};
 
-    /// A full packet of flow 0 at `now` ns.
+    /// A full-size packet of flow 0 at `now` ns.
     pub(crate) fn packet(now: u64) -> Arrival {
         Arrival { now: Time(now), size: 1500, flow: 0, hop: 1, backlog: Duration::ZERO, syn: false, router: true }
     }

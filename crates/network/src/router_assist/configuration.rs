@@ -1,10 +1,10 @@
-//! What the configuration of a scheme's agent is.
+//! The interface of an agent's configuration.
 
 use cwndlab_config::{Faults, Reader};
 
-/// The configuration of a scheme's agent.
+/// The configuration of an agent.
 pub(super) trait Configuration: Sized {
-    /// The agent at work.
+    /// The state of the agent.
     type Agent;
 
     /// Its rates are shares of the line, headers of packets included; other schemes write rates of payload.
@@ -22,6 +22,6 @@ pub(super) trait Configuration: Sized {
     /// Reads the fields of its `SPEC`.
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// An agent of a line of `capacity` bit/s.
+    /// An agent for a line of `capacity` bit/s.
     fn build(&self, capacity: f64) -> Self::Agent;
 }

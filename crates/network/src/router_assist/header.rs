@@ -1,31 +1,32 @@
-//! What a packet carries for the routers.
+//! The packet header of router-assisted schemes.
 
 use cwndlab_units::Duration;
 
 use super::Scheme;
 
-/// The most links of a route on which PERC can tell them apart.
+/// Maximum number of links of a route for which a header of PERC has separate entries.
 pub const MAX_HOPS: usize = 16;
 
-/// What a packet carries for the routers.
+/// A packet header of a router-assisted scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Header {
-    /// Which agents it speaks to.
+    /// The scheme whose agents update the header.
     pub scheme: Scheme,
-    /// The least rate that any router wrote, bit/s; as it leaves, what the sender asks for (infinity: anything).
+    /// Minimum of the rates written by routers, bit/s; initially the rate that the sender requests (infinity: no
+    /// limit).
     pub rate: f64,
-    /// Routers that wrote.
+    /// Number of routers that updated the header.
     pub routers: u8,
-    /// "Accelerate"; a router may turn it into "brake".
+    /// ABC: "accelerate"; a router may change it to "brake".
     pub accelerate: bool,
-    /// The sender's smoothed round-trip time; zero before it has one.
+    /// The sender's SRTT; zero before the first RTT sample.
     pub rtt: Duration,
-    /// PERC: what each link of the route allotted on the last round, bit/s.
+    /// PERC: rate allotted by each link of the route in the last round, bit/s.
     pub shares: [f64; MAX_HOPS],
 }
 
 impl Header {
-    /// A header as it leaves the sender.
+    /// A header as sent by the sender; `rate` in bit/s.
     #[must_use]
     pub fn new(scheme: Scheme, rate: f64, rtt: Duration) -> Self {
         Self { scheme, rate, routers: 0, accelerate: true, rtt, shares: [f64::INFINITY; MAX_HOPS] }

@@ -1,12 +1,13 @@
-//! Router assistance: what a router does for schemes that ask it. Each is tested alone against scripted arrivals.
+//! Router assistance: the router side of schemes in which routers write feedback into packet headers.
 //!
-//! An agent belongs to a link. It sees every packet that is offered to it, and writes on those whose header speaks its
+//! An agent belongs to a link. It processes every packet that arrives at the link and updates the headers of its own
 //! scheme. Rates are in bit/s (f64), sizes in bytes on the wire. A scheme is one file and one line in the list below.
+//! Tests run each agent alone with scripted arrivals.
 
 mod arrival;
 mod configuration;
 mod header;
-mod meter;
+mod load_meter;
 
 use cwndlab_config::{registry, Choice};
 
@@ -15,7 +16,7 @@ use configuration::Configuration;
 pub use abc::Abc;
 pub use arrival::Arrival;
 pub use header::{Header, MAX_HOPS};
-pub use meter::Meter;
+pub use load_meter::LoadMeter;
 pub use perc::Perc;
 pub use quick_start::QuickStart;
 pub use rcp::Rcp;
@@ -25,13 +26,13 @@ pub use stamp::Stamp;
 macro_rules! schemes {
     ($($name:ident => $module:ident,)*) => {
         registry! {
-            /// The configuration of any scheme's agent.
+            /// The configuration of an agent.
             #[derive(Clone, Debug, PartialEq)] Config
             $($name => $module,)*
         }
 
         impl Config {
-            /// The scheme.
+            /// The scheme of the agent.
             #[must_use]
             pub fn scheme(&self) -> Scheme {
                 match self {
@@ -39,7 +40,7 @@ macro_rules! schemes {
                 }
             }
 
-            /// An agent of a line of `capacity` bit/s.
+            /// An agent for a line of `capacity` bit/s.
             #[must_use]
             pub fn build(&self, capacity: f64) -> Agent {
                 match self {
@@ -89,14 +90,14 @@ macro_rules! schemes {
             }
         }
 
-        /// An agent at work.
+        /// The state of an agent.
         #[derive(Clone, Debug)]
         pub enum Agent {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)*
         }
 
         impl Agent {
-            /// The headers that it answers.
+            /// The scheme whose headers the agent updates.
             #[must_use]
             pub fn scheme(&self) -> Scheme {
                 match self {
@@ -104,15 +105,15 @@ macro_rules! schemes {
                 }
             }
 
-            /// A packet is offered to the link; one whose header speaks the agent's scheme is written on.
-            pub fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+            /// Processes a packet that arrives at the link; updates `header` if it belongs to the agent's scheme.
+            pub fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
                 let scheme = self.scheme();
                 let mut header = header.filter(|header| header.scheme == scheme);
                 if let Some(header) = &mut header {
                     header.routers += u8::from(arrival.router);
                 }
                 match self {
-                    $(Self::$name(agent) => agent.pass(arrival, header),)*
+                    $(Self::$name(agent) => agent.on_packet(arrival, header),)*
                 }
             }
         }
@@ -128,12 +129,12 @@ schemes! {
     Abc => abc,
 }
 
-/// The choice of an agent by `scheme`; its name alone takes the defaults.
+/// The selection of an agent by `scheme`; the name alone selects the defaults.
 pub static CHOICE: Choice = Choice {
     name: "agent",
     tag: "scheme",
     default: None,
-    example: "'scheme = \"rcp\"', or just its name in the list",
+    example: "'scheme = \"rcp\"', or the name itself in the list",
     shorthand: true,
     tables: || SPECS.to_vec(),
 };
@@ -145,13 +146,13 @@ mod tests {
     use cwndlab_units::Duration;
 
     #[test]
-    fn an_agent_writes_only_on_headers_of_its_own_scheme() {
+    fn an_agent_updates_only_headers_of_its_own_scheme() {
         let mut agent = Agent::Sirens(Sirens::new(100e6, Duration::from_millis(100)));
         let mut other = Header::new(Scheme::Rcp, f64::INFINITY, Duration::ZERO);
-        agent.pass(packet(0), Some(&mut other));
+        agent.on_packet(packet(0), Some(&mut other));
         assert_eq!((other.routers, other.rate), (0, f64::INFINITY));
-        let mut mine = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
-        agent.pass(packet(0), Some(&mut mine));
-        assert_eq!((mine.routers, mine.rate), (1, 100e6));
+        let mut own = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
+        agent.on_packet(packet(0), Some(&mut own));
+        assert_eq!((own.routers, own.rate), (1, 100e6));
     }
 }

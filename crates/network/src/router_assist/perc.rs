@@ -1,14 +1,14 @@
-//! The router's half of PERC: max-min shares by messages, without measuring.
+//! The router side of PERC: max-min shares computed from messages, without measurements.
 //!
 //! Source: L. Jose, L. Yan, M. Alizadeh, G. Varghese, N. McKeown, S. Katti, "High speed networks need proactive
 //! congestion control", HotNets 2015.
 //!
 //! ```text
-//! x_f = least share that the other links of flow f allotted                                     (1)
-//! R   = (C − Σ_{f∈E} x_f) / (n − |E|),  E = flows with x_f < R;  flow f gets min(R, x_f)          (2)
+//! x_f = minimum share allotted to flow f by its other links                                     (1)
+//! R   = (C − Σ_{f∈E} x_f) / (n − |E|),  E = flows with x_f < R;  flow f receives min(R, x_f)     (2)
 //! ```
 //!
-//! Every packet is a message here. A flow from which nothing came for a second is dropped.
+//! Every packet is a message. A flow without packets for one second is removed.
 
 use cwndlab_config::{Faults, Reader, Table};
 use cwndlab_units::{Duration, Time};
@@ -17,11 +17,11 @@ use super::arrival::Arrival;
 use super::configuration::Configuration;
 use super::header::{Header, MAX_HOPS};
 
-/// The scheme's entry.
+/// The declaration of the scheme.
 pub static SPEC: Table =
-    Table::new("perc", "PERC: the exact max-min share, by messages; asked by `perc`.", &[]).class("Perc");
+    Table::new("perc", "PERC: computes exact max-min shares from messages; requested by the algorithm `perc`.", &[]).class("Perc");
 
-/// The configuration: there is nothing to set.
+/// The configuration of the agent, which has no fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config;
 
@@ -40,12 +40,12 @@ impl Configuration for Config {
     }
 }
 
-/// A flow that is silent for so long is forgotten.
-const GONE: Duration = Duration::from_secs(1);
+/// Idle time after which a flow is removed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The share of a flow that nothing else limits, on a line of `capacity` with these demands: (2). `demands` is sorted here.
+/// (2): share of a flow without a limit elsewhere, on a line of `capacity` with these demands. Sorts `demands`.
 #[must_use]
-pub fn share(capacity: f64, demands: &mut [f64]) -> f64 {
+pub fn fair_share(capacity: f64, demands: &mut [f64]) -> f64 {
     demands.sort_by(f64::total_cmp);
     let (mut left, mut flows) = (capacity, demands.len());
     for demand in demands.iter() {
@@ -56,21 +56,21 @@ pub fn share(capacity: f64, demands: &mut [f64]) -> f64 {
         flows -= 1;
     }
     if flows == 0 {
-        // All are limited elsewhere: one may have what the others leave.
+        // All flows are limited elsewhere: one flow may use the capacity that the others leave.
         left + demands.last().copied().unwrap_or(0.0)
     } else {
         left / flows as f64
     }
 }
 
-/// Max-min shares of flows over links, exactly: synchronous rounds of the messages until nothing moves. `routes[f]` holds
-/// the links of flow f. Links as many as there are bottleneck levels bound the rounds.
+/// Exact max-min shares of flows over links, by synchronous rounds of messages until no share changes. `routes[f]`
+/// contains the links of flow f. The number of bottleneck levels, at most the number of links, bounds the rounds.
 #[must_use]
 pub fn max_min(capacities: &[f64], routes: &[Vec<usize>]) -> Vec<f64> {
     let mut shares: Vec<Vec<f64>> = routes.iter().map(|route| vec![f64::INFINITY; route.len()]).collect();
     for _ in 0..4 * (capacities.len() + 1) {
         let mut next = shares.clone();
-        let mut moved = false;
+        let mut changed = false;
         for (link, capacity) in capacities.iter().enumerate() {
             let crossing: Vec<(usize, usize)> = routes
                 .iter()
@@ -79,29 +79,29 @@ pub fn max_min(capacities: &[f64], routes: &[Vec<usize>]) -> Vec<f64> {
                 .filter(|(_, _, at)| *at == link)
                 .map(|(flow, hop, _)| (flow, hop))
                 .collect();
-            let demand = |flow: usize, hop: usize| least_but(&shares[flow], hop);
+            let demand = |flow: usize, hop: usize| min_of_others(&shares[flow], hop);
             let mut demands: Vec<f64> = crossing.iter().map(|&(flow, hop)| demand(flow, hop)).collect();
-            let fair = share(*capacity, &mut demands);
+            let fair = fair_share(*capacity, &mut demands);
             for &(flow, hop) in &crossing {
-                moved |= (fair / shares[flow][hop] - 1.0).abs() > 1e-12;
+                changed |= (fair / shares[flow][hop] - 1.0).abs() > 1e-12;
                 next[flow][hop] = fair;
             }
         }
         shares = next;
-        if !moved {
+        if !changed {
             break;
         }
     }
     shares.iter().map(|route| route.iter().copied().fold(f64::INFINITY, f64::min)).collect()
 }
 
-/// The least share of the other links.
-fn least_but(shares: &[f64], hop: usize) -> f64 {
+/// Minimum share allotted by the links other than `hop`.
+fn min_of_others(shares: &[f64], hop: usize) -> f64 {
     let others = shares.iter().enumerate().filter(|(at, _)| *at != hop);
     others.map(|(_, share)| *share).fold(f64::INFINITY, f64::min)
 }
 
-/// What a router keeps of a flow.
+/// A router's state of one flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: u32,
@@ -109,7 +109,7 @@ struct Entry {
     seen: Time,
 }
 
-/// What a router keeps.
+/// The state of a router.
 #[derive(Clone, Debug)]
 pub struct Perc {
     capacity: f64,
@@ -118,25 +118,25 @@ pub struct Perc {
 }
 
 impl Perc {
-    /// An agent of a line of `capacity`.
+    /// An agent for a line of `capacity` bit/s.
     #[must_use]
     pub fn new(capacity: f64) -> Self {
         Self { capacity, flows: Vec::new(), scratch: Vec::new() }
     }
 
-    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+    pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         let Some(header) = header else { return };
         let hop = usize::from(arrival.hop).min(MAX_HOPS - 1);
-        let demand = least_but(&header.shares, hop); // (1)
+        let demand = min_of_others(&header.shares, hop); // (1)
         let now = arrival.now;
-        self.flows.retain(|one| one.flow == arrival.flow || one.seen + GONE > now);
+        self.flows.retain(|one| one.flow == arrival.flow || one.seen + IDLE_TIMEOUT > now);
         match self.flows.iter_mut().find(|one| one.flow == arrival.flow) {
             Some(one) => (one.demand, one.seen) = (demand, now),
             None => self.flows.push(Entry { flow: arrival.flow, demand, seen: now }),
         }
         self.scratch.clear();
         self.scratch.extend(self.flows.iter().map(|one| one.demand));
-        let fair = share(self.capacity, &mut self.scratch); // (2)
+        let fair = fair_share(self.capacity, &mut self.scratch); // (2)
         header.shares[hop] = fair;
         header.rate = header.rate.min(fair).min(demand);
     }
@@ -149,22 +149,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sheet: demands of 2, 8 and 10 on 10 get 2, 4, 4; three without limit on 9 get 3 each.
+    /// `explicit-feedback.md`: demands of 2, 8 and 10 on a line of 10 receive 2, 4, 4; three unlimited demands on a
+    /// line of 9 receive 3 each.
     #[test]
-    fn a_line_is_filled_like_water() {
-        assert_eq!(share(10.0, &mut [2.0, 8.0, 10.0]), 4.0);
-        assert_eq!(share(9.0, &mut [f64::INFINITY; 3]), 3.0);
+    fn shares_of_one_line_are_max_min_fair() {
+        assert_eq!(fair_share(10.0, &mut [2.0, 8.0, 10.0]), 4.0);
+        assert_eq!(fair_share(9.0, &mut [f64::INFINITY; 3]), 3.0);
     }
 
-    /// The sheet: C1 = 10 with A and B, C2 = 4 with B and C: B = C = 2, A = 8.
+    /// `explicit-feedback.md`: C1 = 10 with flows A and B, C2 = 4 with flows B and C: B = C = 2, A = 8.
     #[test]
-    fn two_links_find_the_max_min_shares() {
+    fn shares_of_two_links_are_max_min_fair() {
         assert_eq!(max_min(&[10.0, 4.0], &[vec![0], vec![0, 1], vec![1]]), [8.0, 2.0, 2.0]);
     }
 
-    /// The same by messages: each flow carries what it heard through both routers a few times.
+    /// The same shares by messages: the header of each flow passes its routers several times.
     #[test]
-    fn routers_agree_after_a_few_rounds() {
+    fn routers_converge_after_a_few_rounds() {
         let mut routers = [Perc::new(10.0), Perc::new(4.0)];
         let routes: [&[usize]; 3] = [&[0], &[0, 1], &[1]];
         let mut shares = [[f64::INFINITY; MAX_HOPS]; 3];
@@ -175,7 +176,7 @@ mod tests {
                 header.shares = shares[flow];
                 for (hop, &router) in route.iter().enumerate() {
                     let arrival = Arrival { flow: flow as u32, hop: hop as u8, ..packet(round) };
-                    routers[router].pass(arrival, Some(&mut header));
+                    routers[router].on_packet(arrival, Some(&mut header));
                 }
                 shares[flow] = header.shares;
                 rates[flow] = header.rate;
@@ -184,8 +185,8 @@ mod tests {
         assert_eq!(rates, [8.0, 2.0, 2.0]);
     }
 
-    /// Max-min by progressive filling, another way to the same shares.
-    fn filled(capacities: &[f64], routes: &[Vec<usize>]) -> Vec<f64> {
+    /// Max-min shares by progressive filling, an independent method.
+    fn progressive_filling(capacities: &[f64], routes: &[Vec<usize>]) -> Vec<f64> {
         let mut rates: Vec<Option<f64>> = vec![None; routes.len()];
         while rates.iter().any(Option::is_none) {
             let level = |link: usize| {
@@ -209,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_and_filling_agree(
+        fn messages_and_progressive_filling_give_equal_shares(
             capacities in prop::collection::vec(1.0f64..100.0, 1..5),
             routes in prop::collection::vec(prop::collection::btree_set(0usize..5, 1..4), 1..7),
         ) {
@@ -218,7 +219,7 @@ mod tests {
                     let links: std::collections::BTreeSet<_> = route.into_iter().map(|l| l % capacities.len()).collect();
                     links.into_iter().collect()
                 }).collect();
-            for (ours, theirs) in max_min(&capacities, &routes).iter().zip(filled(&capacities, &routes)) {
+            for (ours, theirs) in max_min(&capacities, &routes).iter().zip(progressive_filling(&capacities, &routes)) {
                 prop_assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} {theirs}");
             }
         }

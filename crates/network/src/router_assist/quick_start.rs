@@ -1,4 +1,4 @@
-//! The router's half of Quick-Start.
+//! The router side of Quick-Start.
 //!
 //! Source: S. Floyd, M. Allman, A. Jain, P. Sarolahti, "Quick-Start for TCP and IP", RFC 4782, 2007.
 //!
@@ -7,7 +7,8 @@
 //! spare = max(0, θ C − load − approved in the last T); grant the largest rate(N) ≤ spare  (2)
 //! ```
 //!
-//! Units: bit/s. θ and T are left to the router by the RFC (its appendix sketches one); here θ = 0.95, T = 200 ms.
+//! Units: bit/s. The RFC leaves θ and T to the router (its appendix describes an example); the defaults are θ = 0.95
+//! and T = 200 ms.
 
 use std::collections::VecDeque;
 
@@ -17,22 +18,22 @@ use cwndlab_units::{Duration, Time};
 use super::arrival::Arrival;
 use super::configuration::Configuration;
 use super::header::Header;
-use super::meter::Meter;
+use super::load_meter::LoadMeter;
 
-/// The scheme's entry.
+/// The declaration of the scheme.
 pub static SPEC: Table =
-    Table::new("quick-start", "Quick-Start (RFC 4782): routers grant or lower the rate that the SYN requests; asked by the slow start `quick-start`.", &[&[
-        Field::probability("theta", 0.95, "share of the line that may be granted"),
-        Field::duration("interval", "200 ms", "time for which a grant counts, and over which the load is measured").above_zero(),
+    Table::new("quick-start", "Quick-Start (RFC 4782): routers approve or reduce the rate requested in the SYN; requested by the slow start `quick-start`.", &[&[
+        Field::probability("theta", 0.95, "maximum share of the line for load and approved rates"),
+        Field::duration("interval", "200 ms", "period for which an approved rate is reserved, and over which the load is measured").above_zero(),
     ]])
 .class("QuickStart");
 
-/// The configuration.
+/// The configuration of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Share of the line that may be granted.
+    /// Maximum share of the line for load and approved rates.
     pub theta: f64,
-    /// Time for which a grant counts, and over which the load is measured.
+    /// Period for which an approved rate is reserved, and over which the load is measured.
     pub interval: Duration,
 }
 
@@ -53,7 +54,7 @@ impl Configuration for Config {
     }
 }
 
-/// Rate of request `n`: (1).
+/// (1): rate of the field value `n`, bit/s.
 #[must_use]
 pub fn rate(n: u8) -> f64 {
     if n == 0 {
@@ -63,30 +64,30 @@ pub fn rate(n: u8) -> f64 {
     }
 }
 
-/// The largest rate that the field can say and that is at most `bps`.
+/// The largest encodable rate that is at most `bps`, bit/s.
 #[must_use]
 pub fn encodable(bps: f64) -> f64 {
     (0..=15).rev().map(rate).find(|rate| *rate <= bps).unwrap_or(0.0)
 }
 
-/// What a router keeps.
+/// The state of a router.
 #[derive(Clone, Debug)]
 pub struct QuickStart {
     capacity: f64,
     theta: f64,
     interval: Duration,
-    meter: Meter,
+    meter: LoadMeter,
     approved: VecDeque<(Time, f64)>,
 }
 
 impl QuickStart {
-    /// An agent of a line of `capacity`.
+    /// An agent for a line of `capacity` bit/s.
     #[must_use]
     pub fn new(capacity: f64, theta: f64, interval: Duration) -> Self {
-        Self { capacity, theta, interval, meter: Meter::new(interval), approved: VecDeque::new() }
+        Self { capacity, theta, interval, meter: LoadMeter::new(interval), approved: VecDeque::new() }
     }
 
-    /// What is granted of `request` at `now`: (2).
+    /// (2): rate approved at `now` for a request of `request`, bit/s.
     pub fn grant(&mut self, now: Time, request: f64) -> f64 {
         while self.approved.front().is_some_and(|(at, _)| *at + self.interval <= now) {
             self.approved.pop_front();
@@ -100,7 +101,7 @@ impl QuickStart {
         granted
     }
 
-    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+    pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         if let Some(header) = header.filter(|_| arrival.syn) {
             header.rate = self.grant(arrival.now, header.rate);
         }
@@ -115,32 +116,34 @@ mod tests {
 
     /// `known-answers.csv`: 80 kbit/s, 2.56, 10.24 and 1310.72 Mbit/s.
     #[test]
-    fn requests_say_these_rates() {
+    fn field_values_encode_the_rates_of_the_rfc() {
         assert_eq!([1, 6, 8, 15].map(rate), [80_000.0, 2_560_000.0, 10_240_000.0, 1_310_720_000.0]);
         assert_eq!(rate(0), 0.0);
     }
 
-    /// The sheet: of 10.24 Mbit/s asked, 3 Mbit/s spare grant 2.56; 50 kbit/s grant nothing.
+    /// `explicit-feedback.md`: a request of 10.24 Mbit/s receives 2.56 Mbit/s from 3 Mbit/s of spare capacity and 0
+    /// from 50 kbit/s.
     #[test]
-    fn a_grant_is_the_largest_rate_that_fits() {
+    fn the_largest_encodable_spare_rate_is_approved() {
         assert_eq!(QuickStart::new(3e6 / 0.95, 0.95, Duration::from_millis(200)).grant(Time::ZERO, rate(8)), 2.56e6);
         assert_eq!(QuickStart::new(50e3 / 0.95, 0.95, Duration::from_millis(200)).grant(Time::ZERO, rate(8)), 0.0);
     }
 
-    /// By hand: 100 Mbit/s · 0.95 = 95 Mbit/s hold two grants of 40.96 Mbit/s, not three; after 200 ms a third.
+    /// By hand: 100 Mbit/s · 0.95 = 95 Mbit/s suffice for two approvals of 40.96 Mbit/s, not for three; after 200 ms
+    /// for a third.
     #[test]
-    fn what_was_granted_lately_is_not_granted_again() {
+    fn recently_approved_rates_reduce_the_spare_capacity() {
         let mut agent = QuickStart::new(100e6, 0.95, Duration::from_millis(200));
         let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(Time(ms * MS), rate(10))).into();
         assert_eq!(grants, [40.96e6, 40.96e6, 10.24e6, 40.96e6]);
     }
 
-    /// By hand: a line that carries 9 of 10 Mbit/s has 0.5 to spare of 9.5: N = 3, 320 kbit/s.
+    /// By hand: a load of 9 Mbit/s on a line of 10 leaves 0.5 of 9.5 Mbit/s spare: N = 3, 320 kbit/s.
     #[test]
-    fn load_is_not_granted() {
+    fn the_load_reduces_the_spare_capacity() {
         let mut agent = QuickStart::new(10e6, 0.95, Duration::from_millis(200));
         for n in 0..=300 {
-            agent.pass(super::Arrival { size: 1125, ..packet(n * MS) }, None);
+            agent.on_packet(super::Arrival { size: 1125, ..packet(n * MS) }, None);
         }
         assert_eq!(agent.grant(Time(300 * MS), rate(15)), 320e3);
     }

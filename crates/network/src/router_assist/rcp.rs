@@ -1,4 +1,4 @@
-//! The router's half of RCP: one rate for all flows of the line.
+//! The router side of RCP: one rate for all flows of the line.
 //!
 //! Source: N. Dukkipati, N. McKeown et al., "Processor sharing flows in the Internet", IWQoS 2005.
 //!
@@ -8,7 +8,7 @@
 //! each packet: d0 ← 0.98 d0 + 0.02 rtt;  field ← min(field, R)                      (2)
 //! ```
 //!
-//! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. At first R = C/20 and d0 = 200 ms.
+//! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. Initial values: R = C/20, d0 = 200 ms.
 
 use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{Duration, Time};
@@ -17,10 +17,10 @@ use super::arrival::Arrival;
 use super::configuration::Configuration;
 use super::header::Header;
 
-/// The scheme's entry.
+/// The declaration of the scheme.
 pub static SPEC: Table = Table::new(
     "rcp",
-    "RCP: one rate for all flows of the line; asked by `rcp`.",
+    "RCP: one rate for all flows of the line; requested by the algorithm `rcp`.",
     &[&[
         Field::probability("alpha", 0.4, "weight of the spare capacity"),
         Field::probability("beta", 0.4, "weight of the queue"),
@@ -28,7 +28,7 @@ pub static SPEC: Table = Table::new(
 )
 .class("Rcp");
 
-/// The configuration.
+/// The configuration of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Weight of the spare capacity.
@@ -54,10 +54,10 @@ impl Configuration for Config {
 
 /// Weight of a packet's RTT in (2).
 const GAIN: f64 = 0.02;
-/// The longest T.
-const LONGEST_STEP: Duration = Duration::from_millis(10);
+/// Maximum of T.
+const MAX_STEP: Duration = Duration::from_millis(10);
 
-/// What a router keeps.
+/// The state of a router.
 #[derive(Clone, Debug)]
 pub struct Rcp {
     capacity: f64,
@@ -70,32 +70,33 @@ pub struct Rcp {
 }
 
 impl Rcp {
-    /// An agent of a line of `capacity`.
+    /// An agent for a line of `capacity` bit/s; `alpha` and `beta` as in (1).
     #[must_use]
     pub fn new(capacity: f64, alpha: f64, beta: f64) -> Self {
         Self { capacity, alpha, beta, rate: capacity / 20.0, d0: 0.2, start: Time::ZERO, bytes: 0 }
     }
 
-    /// The rate that it writes.
+    /// R, bit/s.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
+    /// T.
     fn step(&self) -> Duration {
-        LONGEST_STEP.min(Duration((self.d0 * 1e9) as u64)).max(Duration(1))
+        MAX_STEP.min(Duration((self.d0 * 1e9) as u64)).max(Duration(1))
     }
 
-    /// (1), with the input `y` of a step of `t` seconds and `q` bits waiting.
+    /// (1), for an input rate `y` over a step of `t` seconds and a queue of `q` bits.
     fn update(&mut self, t: f64, y: f64, q: f64) {
         let law = 1.0 + t / self.d0 * (self.alpha * (self.capacity - y) - self.beta * q / self.d0) / self.capacity;
         self.rate = (self.rate * law).clamp((12_000.0 / self.d0).min(self.capacity), self.capacity);
     }
 
-    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+    pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         let passed = arrival.now.saturating_since(self.start);
         if passed >= self.step() {
-            // Between packets nothing is asked: a silence counts as one step of its length, at most one d0.
+            // There is no update between packets: a pause counts as one step of its length, at most one d0.
             let t = (passed.0 as f64 * 1e-9).min(self.d0);
             let y = self.bytes as f64 * 8e9 / passed.0 as f64;
             self.update(t, y, arrival.backlog.0 as f64 * 1e-9 * self.capacity);
@@ -121,9 +122,10 @@ mod tests {
         Rcp { rate, d0: 0.1, ..Rcp::new(100e6, 0.4, 0.4) }
     }
 
-    /// `known-answers.csv`: C = 100, R = 10, T = d0: y = 50 and no queue give 12; y = 100 and 1 Mbit give 9.6 Mbit/s.
+    /// `known-answers.csv`: C = 100, R = 10, T = d0: y = 50 and no queue give 12; y = 100 and a queue of 1 Mbit give
+    /// 9.6 Mbit/s.
     #[test]
-    fn the_law_is_that_of_the_paper() {
+    fn the_control_equation_matches_the_paper() {
         let mut free = router(10e6);
         free.update(0.1, 50e6, 0.0);
         assert!((free.rate() - 12e6).abs() < 1e-6);
@@ -132,17 +134,17 @@ mod tests {
         assert!((full.rate() - 9.6e6).abs() < 1e-6);
     }
 
-    /// The equilibrium: y = C and an empty queue leave R as it is.
+    /// In equilibrium, y = C with an empty queue, R does not change.
     #[test]
-    fn a_full_line_without_queue_is_at_rest() {
+    fn a_fully_used_line_without_queue_is_in_equilibrium() {
         let mut agent = router(25e6);
         agent.update(0.1, 100e6, 0.0);
         assert_eq!(agent.rate(), 25e6);
     }
 
-    /// Four flows that do what they are told, by hand: R = C / 4 within two seconds.
+    /// By hand: four flows that send at R converge to R = C / 4.
     #[test]
-    fn flows_that_obey_share_the_line() {
+    fn compliant_flows_share_the_line() {
         let mut agent = Rcp::new(100e6, 0.4, 0.4);
         let (mut sent, mut now) = (0.0, 0u64);
         while now < 5_000 * MS {
@@ -151,7 +153,7 @@ mod tests {
             while sent >= 1500.0 {
                 sent -= 1500.0;
                 let mut header = Header::new(Scheme::Rcp, f64::INFINITY, Duration::from_millis(50));
-                agent.pass(packet(now), Some(&mut header));
+                agent.on_packet(packet(now), Some(&mut header));
             }
         }
         assert!((agent.rate() / 25e6 - 1.0).abs() < 0.02, "{}", agent.rate());

@@ -1,10 +1,10 @@
-//! The router's half of SIRENS: how much of the line is free.
+//! The router side of SIRENS: feedback of the available bandwidth.
 //!
-//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product networks",
-//! Computer Networks 51(7), 2007; only the idea is taken, the form is ours.
+//! Source: K. Nakauchi, K. Kobayashi, "An explicit router feedback framework for high bandwidth-delay product
+//! networks", Computer Networks 51(7), 2007. Only the idea is from the paper; the format of the feedback is not.
 //!
 //! ```text
-//! available = max(0, C − load over the last interval); the header keeps the least of the path    (1)
+//! available = max(0, C − load over the last interval); header: minimum over the path    (1)
 //! ```
 
 use cwndlab_config::{Faults, Field, Reader, Table};
@@ -13,20 +13,20 @@ use cwndlab_units::Duration;
 use super::arrival::Arrival;
 use super::configuration::Configuration;
 use super::header::Header;
-use super::meter::Meter;
+use super::load_meter::LoadMeter;
 
-/// The scheme's entry.
+/// The declaration of the scheme.
 pub static SPEC: Table = Table::new(
     "sirens",
-    "SIRENS: the routers write the bandwidth that is left; asked by the slow start `alss-sirens`.",
-    &[&[Field::duration("interval", "100 ms", "time over which the load is measured").above_zero()]],
+    "SIRENS: routers write the available bandwidth; requested by the slow start `alss-sirens`.",
+    &[&[Field::duration("interval", "100 ms", "interval over which the load is measured").above_zero()]],
 )
 .class("Sirens");
 
-/// The configuration.
+/// The configuration of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Time over which the load is measured.
+    /// Interval over which the load is measured.
     pub interval: Duration,
 }
 
@@ -42,21 +42,21 @@ impl Configuration for Config {
     }
 }
 
-/// What a router keeps.
+/// The state of a router.
 #[derive(Clone, Debug)]
 pub struct Sirens {
     capacity: f64,
-    meter: Meter,
+    meter: LoadMeter,
 }
 
 impl Sirens {
-    /// An agent of a line of `capacity` that measures its load over `interval`.
+    /// An agent for a line of `capacity` bit/s that measures its load over `interval`.
     #[must_use]
     pub fn new(capacity: f64, interval: Duration) -> Self {
-        Self { capacity, meter: Meter::new(interval) }
+        Self { capacity, meter: LoadMeter::new(interval) }
     }
 
-    pub(super) fn pass(&mut self, arrival: Arrival, header: Option<&mut Header>) {
+    pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         if let Some(header) = header {
             header.rate = header.rate.min((self.capacity - self.meter.rate(arrival.now)).max(0.0));
             // (1)
@@ -71,18 +71,19 @@ mod tests {
     use super::super::{Agent, Header, Scheme};
     use super::*;
 
-    /// The sheet: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 leave 30 Mbit/s.
+    /// `explicit-feedback.md`: hops of 100, 60 and 80 Mbit/s with loads of 20, 30 and 10 Mbit/s have 30 Mbit/s
+    /// available.
     #[test]
-    fn the_least_of_the_path_comes_back() {
+    fn the_header_has_the_minimum_over_the_path() {
         let mut header = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
         for (capacity, load) in [(100e6, 20e6), (60e6, 30e6), (80e6, 10e6)] {
             let mut agent = Agent::Sirens(Sirens::new(capacity, Duration::from_millis(100)));
             for n in 0..100 {
                 let size = (load / 8e3) as u32;
-                agent.pass(Arrival { size, flow: 1, ..packet(n * MS) }, None);
+                agent.on_packet(Arrival { size, flow: 1, ..packet(n * MS) }, None);
             }
             let probe = Arrival { size: 40, syn: true, ..packet(100 * MS) };
-            agent.pass(probe, Some(&mut header));
+            agent.on_packet(probe, Some(&mut header));
         }
         assert_eq!((header.rate, header.routers), (30e6, 3));
     }

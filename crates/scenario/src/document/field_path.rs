@@ -1,4 +1,4 @@
-//! The way to a field of a document, written as `flow[1].rtt`.
+//! Paths to fields of a document, such as `flow[1].rtt`.
 
 use std::sync::LazyLock;
 
@@ -13,20 +13,20 @@ const EXAMPLES: &str = "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'";
 /// An item of a list.
 #[derive(Clone, Copy)]
 enum Item {
-    /// The one at this index.
+    /// The item at this index.
     At(usize),
-    /// One that is added.
+    /// A new item.
     New,
 }
 
-/// A step of the way: a key of a table, and an item where its value is a list.
+/// One step of a path: a key of a table, and an item if the value is a list.
 struct Step<'a> {
     key: &'a str,
     item: Option<Item>,
 }
 
 impl<'a> Step<'a> {
-    /// Reads `rtt`, `flow[1]` or `flow[+]`.
+    /// Parses `rtt`, `flow[1]` or `flow[+]`.
     fn parse(text: &'a str) -> Option<Self> {
         let Some((key, rest)) = text.split_once('[') else { return Some(Self { key: text, item: None }) };
         let item = match rest.strip_suffix(']')? {
@@ -37,13 +37,13 @@ impl<'a> Step<'a> {
     }
 }
 
-/// The field of this path. Tables and items that are missing on the way are added.
+/// Returns the field at this path; adds missing tables and items.
 pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, Fault> {
     let mut at = document;
     let mut walked = String::new();
     let mut steps = path.split('.').peekable();
     while let Some(text) = steps.next() {
-        let step = Step::parse(text).ok_or_else(|| Fault::new(path, "is no field", EXAMPLES))?;
+        let step = Step::parse(text).ok_or_else(|| Fault::new(path, "is not a field", EXAMPLES))?;
         if !walked.is_empty() {
             walked.push('.');
         }
@@ -56,9 +56,9 @@ pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Va
     Ok(at)
 }
 
-/// The value of the step's key; where the table has none yet, an empty one, of which the `last` step is no table.
+/// The value of the step's key. A missing value is added: null for the `last` step, otherwise an empty table.
 fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool) -> Result<&'a mut Value, Fault> {
-    let Value::Object(map) = table else { return Err(Fault::new(walked, "is in no table", "")) };
+    let Value::Object(map) = table else { return Err(Fault::new(walked, "is not in a table", "")) };
     if !map.contains_key(step.key) && (step.item.is_some() || !FIELD_NAMES.iter().any(|known| known == step.key)) {
         return Err(unknown(walked, step.key, map));
     }
@@ -66,23 +66,23 @@ fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool)
     Ok(map.entry(step.key).or_insert(empty))
 }
 
-/// The item of a list that stands at `walked`, which then names the item.
+/// The item of the list at the path `walked`; extends `walked` by the item.
 fn item_of<'a>(list: &'a mut Value, item: Item, walked: &mut String) -> Result<&'a mut Value, Fault> {
     let index = match item {
         Item::At(index) => index,
-        Item::New => add_copy(list).ok_or_else(|| Fault::new(walked.as_str(), "is no list", EXAMPLES))?,
+        Item::New => add_copy(list).ok_or_else(|| Fault::new(walked.as_str(), "is not a list", EXAMPLES))?,
     };
     let length = list.as_array().map_or(0, Vec::len);
     let place = format!("{walked}[{index}]");
-    let found = list.get_mut(index).ok_or_else(|| {
-        let hint = format!("they count from 0; '{walked}[+]' adds one");
-        Fault::new(place.as_str(), format!("there are {length} of them"), hint)
+    let entry = list.get_mut(index).ok_or_else(|| {
+        let hint = format!("indices start at 0; '{walked}[+]' adds one");
+        Fault::new(place.as_str(), format!("the list has {length} items"), hint)
     })?;
     *walked = place;
-    Ok(found)
+    Ok(entry)
 }
 
-/// Adds a copy of the list's last item without its name; its index.
+/// Appends a copy of the last item without its name; returns its index.
 fn add_copy(list: &mut Value) -> Option<usize> {
     let items = list.as_array_mut()?;
     let mut copy = items.last().cloned().unwrap_or_else(|| Value::Object(Map::new()));

@@ -1,14 +1,14 @@
-//! Files that a document names: what stands in them takes the place of their names, so that the hash covers it.
+//! Files that a document names. Their contents replace their names, so that the hash covers them.
 
 use std::path::{Path, PathBuf};
 
 use cwndlab_config::Faults;
-use cwndlab_traffic::distribution_fields::{last_point, next_point};
+use cwndlab_traffic::distribution_fields::{check_last_point, check_point};
 use serde_json::{Map, Value};
 
 use crate::trace;
 
-/// Replaces the names of all files: lists of drops, distribution functions, traces.
+/// Replaces the names of all files by their contents: lists of drops, distribution functions, traces.
 pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
     match value {
         Value::Array(items) => {
@@ -17,7 +17,7 @@ pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, f
             }
         }
         Value::Object(map) => {
-            // The file of a class is where it was, not something to read.
+            // The file of a class records its origin and is not read.
             if !path.starts_with("algorithms.") {
                 match kind_and_file(map, folder) {
                     Some((kind, file)) if kind == "cdf" => return read_distribution(map, &file, path, faults),
@@ -37,7 +37,7 @@ pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, f
     }
 }
 
-/// The kind of a table that has one and names a file, and where that file is.
+/// The kind of a table that names a file, and the path of that file.
 fn kind_and_file(map: &Map<String, Value>, folder: Option<&Path>) -> Option<(String, PathBuf)> {
     let (kind, file) = (map.get("kind")?.as_str()?, map.get("file")?.as_str()?);
     Some((kind.to_owned(), folder.unwrap_or(Path::new("")).join(file)))
@@ -54,7 +54,7 @@ fn read_distribution(map: &mut Map<String, Value>, file: &Path, path: &str, faul
     }
 }
 
-/// Replaces the file of a list of drops by the indices in it.
+/// Replaces the file of a list of drops by its indices.
 fn read_drop_list(map: &mut Map<String, Value>, file: &Path, path: &str, faults: &mut Faults) {
     let column = map.get("column").and_then(Value::as_str).unwrap_or("packet_index");
     match drop_list(file, column, map.get("where")) {
@@ -70,13 +70,13 @@ fn read_drop_list(map: &mut Map<String, Value>, file: &Path, path: &str, faults:
     }
 }
 
-/// The points of a distribution function: lines of value (bytes or nanoseconds) and probability, separated by a comma
-/// or blanks; a first line of words and lines after `#` count as remarks.
+/// Reads the points of a distribution function: lines of value (bytes or nanoseconds) and probability, separated by a
+/// comma or white space. A header line and text after `#` are ignored.
 fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
     let name = file.display();
     let fail = |line: usize, what: String, hint: &str| Err((format!("{name}:{line}: {what}"), hint.to_owned()));
     let text = std::fs::read_to_string(file)
-        .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file of two columns".to_owned()))?;
+        .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file with two columns".to_owned()))?;
     let (mut points, mut last, mut end) = (Vec::new(), None, 0);
     for (n, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
@@ -87,26 +87,26 @@ fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
             continue;
         }
         let &[value, probability] = numbers.as_slice() else {
-            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
+            return fail(n + 1, "expected two numbers".to_owned(), "two columns: size in bytes, probability");
         };
         if cells.len() != 2 {
-            return fail(n + 1, "two numbers are wanted".to_owned(), "two columns: size in bytes, probability");
+            return fail(n + 1, "expected two numbers".to_owned(), "two columns: size in bytes, probability");
         }
-        if let Err((what, hint)) = next_point(last, value, probability) {
+        if let Err((what, hint)) = check_point(last, value, probability) {
             return fail(n + 1, what, hint);
         }
         last = Some((value, probability));
         end = n + 1;
         points.push(serde_json::json!([value, probability]));
     }
-    match last_point(last) {
+    match check_last_point(last) {
         Ok(()) => Ok(Value::Array(points)),
         Err((what, hint)) => fail(end.max(1), what, hint),
     }
 }
 
-/// Replaces the file of a trace by what stands in it, so that the scenario is whole without it; names of synthetic traces
-/// stay.
+/// Replaces the file of a trace by its contents, so that the scenario is complete without it; names of synthetic traces
+/// are kept.
 fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
     let (name, place) = match &*value {
         Value::String(name) => (name.clone(), path.to_owned()),
@@ -116,10 +116,10 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
         },
         _ => return,
     };
-    if trace::Kind::named(&name).is_some() {
+    if trace::SyntheticTrace::named(&name).is_some() {
         return;
     }
-    let names: Vec<_> = trace::KINDS.iter().map(|kind| kind.name).collect();
+    let names: Vec<_> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
     let hint = format!("a file in Mahimahi's format, or one of {}", names.join(", "));
     let file = folder.unwrap_or(Path::new("")).join(&name);
     let text = match std::fs::read_to_string(&file) {
@@ -127,7 +127,7 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
         Err(error) => return faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
     };
     if let Err(what) = trace::parse(&text, &name) {
-        return faults.add(place, what, "one whole number of milliseconds per line, none before its predecessor");
+        return faults.add(place, what, "one integer number of milliseconds per line, in non-decreasing order");
     }
     if let Value::Object(map) = value {
         map.remove("file");
@@ -137,14 +137,14 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
     }
 }
 
-/// The numbers in a column of a CSV file, of the rows in which every column of `select` has its value.
+/// Reads a column of a CSV file, restricted to rows in which each column of `select` has the given value.
 fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u64>, String> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|error| format!("'{name}' cannot be read: {error}"))?;
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
-    let position = |wanted: &str| {
-        header.iter().position(|one| *one == wanted).ok_or_else(|| format!("'{name}' has no column '{wanted}'"))
+    let position = |column: &str| {
+        header.iter().position(|one| *one == column).ok_or_else(|| format!("'{name}' has no column '{column}'"))
     };
     let at = position(column)?;
     let mut filters = Vec::new();
@@ -158,7 +158,7 @@ fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u6
             continue;
         }
         let cell = cells.get(at).copied().unwrap_or("");
-        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: a packet index is wanted", n + 2))?);
+        indices.push(cell.parse().map_err(|_| format!("'{name}', line {}: expected a packet index", n + 2))?);
     }
     Ok(indices)
 }

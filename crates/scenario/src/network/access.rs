@@ -1,29 +1,29 @@
-//! Access links: from hosts to routers, and the wires of a wireless LAN.
+//! Access links between hosts and routers, and the wires of a wireless LAN.
 
 use std::sync::Arc;
 
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::Duration;
 
-use super::builder::{Declared, Network};
+use super::builder::{LinkTemplate, Network};
 use crate::plan::Name;
 use crate::schema::{Access, Link};
 
-/// Hosts of flows: their links are alike but for their delays, and they have one name each with the flow's index behind it.
+/// The hosts of flows. Their links differ only in their delays, their names in the index of the flow.
 pub(super) struct Hosts {
-    link: Declared,
+    link: LinkTemplate,
     sources: Arc<str>,
     destinations: Arc<str>,
 }
 
 impl Hosts {
-    /// Hosts whose links to their routers are these.
+    /// Hosts with these access links.
     pub(super) fn new(access: &Access, network: &mut Network) -> Self {
-        Self { link: network.declare_access(access), sources: "s".into(), destinations: "d".into() }
+        Self { link: network.access_template(access), sources: "s".into(), destinations: "d".into() }
     }
 
-    /// Adds the hosts of the flow of this index and their four links, to the routers `near` its source and `far` from it,
-    /// which take `rest` ns together. The routes that lead over them and, between the routers, over `there` and `back`.
+    /// Adds the hosts of the flow `index` and their four links to the routers `near` and `far`, with a total delay of
+    /// `rest` ns. Returns the forward and the reverse route, with the links `there` and `back` between the routers.
     pub(super) fn add(
         &self,
         index: usize,
@@ -44,10 +44,10 @@ impl Hosts {
 }
 
 impl Network {
-    /// What access links have in common.
-    pub(super) fn declare_access(&mut self, access: &Access) -> Declared {
+    /// The template of access links.
+    pub(super) fn access_template(&mut self, access: &Access) -> LinkTemplate {
         let mut link = Link::plain("access", access.rate, Duration::ZERO, access.queue);
         link.agents = access.agents.clone().unwrap_or_default();
-        self.declare(&link, Size::Unlimited, false, None)
+        self.template(&link, CapacitySpec::Unlimited, false, None)
     }
 }

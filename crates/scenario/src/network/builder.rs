@@ -1,12 +1,12 @@
-//! A network under construction: nodes and links, by the names that a topology gives them.
+//! Construction of a network of nodes and links.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::{Duration, Rate};
 
-use super::shared::Shared;
+use super::interner::Interner;
 use crate::plan::{Capacity, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
 use crate::schema::{Link, Queue};
 
@@ -15,30 +15,30 @@ use crate::schema::{Link, Queue};
 pub(super) struct Network {
     /// Names of the nodes.
     pub(super) nodes: Vec<Name>,
-    /// Indices by name of those that a topology looks for.
+    /// Indices by name of the nodes that a topology looks up.
     pub(super) index: BTreeMap<Arc<str>, u32>,
     /// The links so far.
     pub(super) links: Vec<LinkPlan>,
-    /// The size as written and the place in the document, until the flows' RTTs are known.
-    pub(super) sizes: Vec<(Size, Arc<str>)>,
-    /// How long the scenario runs.
+    /// Configured capacity of each link's queue, and the link's path in the document; resolved when the RTTs are known.
+    pub(super) sizes: Vec<(CapacitySpec, Arc<str>)>,
+    /// Duration of the scenario.
     pub(super) duration: Duration,
-    /// What links have in common.
-    pub(super) kinds: Shared<LinkKind>,
+    /// Properties shared between links.
+    pub(super) kinds: Interner<LinkKind>,
 }
 
-/// What links of one declaration have in common.
+/// The common properties of links of one declaration.
 #[derive(Clone)]
-pub(super) struct Declared {
+pub(super) struct LinkTemplate {
     kind: Arc<LinkKind>,
-    /// The queue's size, as written.
-    size: Size,
-    /// The place in the document.
+    /// Configured capacity of the queue.
+    size: CapacitySpec,
+    /// Path in the document.
     path: Arc<str>,
 }
 
 impl Network {
-    /// Index of the node of this name, which is added where there is none yet.
+    /// Index of the node of this name, which is added if it does not exist.
     pub(super) fn node(&mut self, name: &str) -> u32 {
         if let Some(&at) = self.index.get(name) {
             return at;
@@ -49,19 +49,25 @@ impl Network {
         at
     }
 
-    /// Adds a node that nobody looks for by its name; its index.
+    /// Adds a node without an entry in the index by name; returns its index.
     pub(super) fn add_node(&mut self, name: Name) -> u32 {
         self.nodes.push(name);
         self.nodes.len() as u32 - 1
     }
 
-    /// What links like this one have in common. One that says nothing of its queue has one of the `default` size.
-    pub(super) fn declare(&mut self, link: &Link, default: Size, sampled: bool, radio: Option<RadioPlan>) -> Declared {
+    /// The template of links like this one; without a configured queue the capacity is `default`.
+    pub(super) fn template(
+        &mut self,
+        link: &Link,
+        default: CapacitySpec,
+        sampled: bool,
+        radio: Option<RadioPlan>,
+    ) -> LinkTemplate {
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         let kind = LinkKind {
             rate: self.mean_rate(link),
             line: link.line.clone(),
-            schedule: whole(link),
+            schedule: complete_schedule(link),
             harq: link.harq,
             discipline: queue.discipline,
             losses: link.losses.clone(),
@@ -71,20 +77,20 @@ impl Network {
             sampled,
             radio,
         };
-        Declared {
-            kind: self.kinds.one(kind),
-            size: if link.rate.is_none() && link.queue.is_none() { Size::Unlimited } else { queue.size },
+        LinkTemplate {
+            kind: self.kinds.intern(kind),
+            size: if link.rate.is_none() && link.queue.is_none() { CapacitySpec::Unlimited } else { queue.size },
             path: link.path.as_str().into(),
         }
     }
 
-    /// Adds a link of this name, if it has another than its nodes give it; its index.
+    /// Adds a link, with `own_name` if its name is not `FROM-TO`; returns its index.
     pub(super) fn add(
         &mut self,
         own_name: Option<&str>,
         (from, to): (u32, u32),
         delay: Duration,
-        declared: &Declared,
+        declared: &LinkTemplate,
     ) -> u32 {
         let (own_name, kind) = (own_name.map(Into::into), declared.kind.clone());
         self.links.push(LinkPlan { own_name, from, to, delay, capacity: Capacity::Unlimited, kind });
@@ -92,7 +98,7 @@ impl Network {
         self.links.len() as u32 - 1
     }
 
-    /// The rate by which sizes are derived: of a schedule the mean over its period, or over the run where it has none.
+    /// The rate for derived capacities; for a schedule the mean over its period, or over the run without a period.
     fn mean_rate(&self, link: &Link) -> Option<Rate> {
         if !link.schedule.changes_rate() {
             return link.rate;
@@ -105,7 +111,7 @@ impl Network {
             .zip(ends)
             .map(|(step, until)| u128::from(step.1 .0) * u128::from(until.min(end).saturating_sub(step.0 .0)))
             .sum();
-        // A line that rests all the time has the least rate there is: something has to be divided by.
+        // At least 1 bit/s, also for a permanent outage, since the rate is a divisor.
         Some(Rate((carried / u128::from(end)).max(1) as u64))
     }
 
@@ -120,8 +126,8 @@ impl Network {
     }
 }
 
-/// The schedule with the link's own rate in force from the start.
-fn whole(link: &Link) -> SchedulePlan {
+/// The schedule with the link's own rate before the first step.
+fn complete_schedule(link: &Link) -> SchedulePlan {
     let mut schedule = link.schedule.clone();
     if schedule.changes_rate() {
         if schedule.steps[0].at > Duration::ZERO {

@@ -1,11 +1,11 @@
-//! The dumbbell: one bottleneck between two routers, and access links.
+//! The dumbbell topology: one bottleneck between two routers, and access links.
 
 use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 
 use super::access::Hosts;
 use super::builder::Network;
-use super::placed::{singles, Placed};
+use super::routed_flows::{flow_instances, RoutedFlow};
 use crate::schema::{Access, Link, Schema};
 
 pub(super) fn dumbbell<'a>(
@@ -15,22 +15,22 @@ pub(super) fn dumbbell<'a>(
     access: &Access,
     network: &mut Network,
     faults: &mut Faults,
-) -> Vec<Placed<'a>> {
+) -> Vec<RoutedFlow<'a>> {
     let access = &Access { agents: access.agents.clone().or_else(|| Some(forward.agents.clone())), ..access.clone() };
     let (near, far) = (network.node("r1"), network.node("r2"));
     let mut bottleneck = |name: &str, ends: (u32, u32), link: &Link| {
-        let declared = network.declare(link, Size::Bdp(1.0, None), true, None);
+        let declared = network.template(link, CapacitySpec::Bdp(1.0, None), true, None);
         network.add(Some(name), ends, link.delay, &declared)
     };
     let there = bottleneck("bottleneck", (near, far), forward);
     let back = bottleneck("bottleneck-reverse", (far, near), reverse);
     let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
-    for one in singles(schema) {
-        let Some(rest) = one.rest(forward.delay.0 + reverse.delay.0, faults) else { continue };
+    for one in flow_instances(schema) {
+        let Some(rest) = one.remaining_rtt(forward.delay.0 + reverse.delay.0, faults) else { continue };
         let (routers, out, home) =
             if one.flow.reverse { ((far, near), back, there) } else { ((near, far), there, back) };
         let (forward, reverse) = hosts.add(one.index, routers, rest, (&[out], &[home]), network);
-        placed.push(one.on(forward, reverse));
+        placed.push(one.with_routes(forward, reverse));
     }
     placed
 }

@@ -1,4 +1,4 @@
-//! A flow's part of the plan: its algorithm, its stack, its start, its workload.
+//! The plan of a flow: algorithm, stack, start and workload.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_units::{Bytes, Duration};
 
 use super::builder::Network;
-use super::placed::Placed;
+use super::interner::Interner;
 use super::queue_sizes::PACKET;
-use super::shared::Shared;
+use super::routed_flows::RoutedFlow;
 use crate::plan::{Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema};
 
-/// Sizes of a flow without a stack: the payload of its largest packet, and the headers of IPv4 and UDP.
+/// The stack of a UDP flow, which defines its packet sizes: payload of the largest packet, headers of IPv4 and UDP.
 fn datagram_stack(workload: &Workload, base: &Stack) -> Stack {
     let mss = workload.packet().map_or(base.mss, |packet| packet - UDP_HEADER);
     Stack { mss, header: UDP_HEADER, ecn: Ecn::Off, ..base.clone() }
 }
 
-/// Makes the flows of a plan; what is equal in them is kept once.
+/// Creates the flow plans; equal parts are shared.
 pub(super) struct FlowPlans<'a> {
     schema: &'a Schema,
     network: &'a Network,
-    /// By `[[flow]]`.
+    /// Algorithm of each `[[flow]]`.
     algorithms: Vec<Option<Arc<Algorithm>>>,
     texts: BTreeSet<Arc<str>>,
-    stacks: Shared<Stack>,
-    kinds: Shared<FlowKind>,
+    stacks: Interner<Stack>,
+    kinds: Interner<FlowKind>,
 }
 
 impl<'a> FlowPlans<'a> {
     pub(super) fn new(schema: &'a Schema, network: &'a Network, algorithms: Vec<Option<Arc<Algorithm>>>) -> Self {
-        let (texts, stacks, kinds) = (BTreeSet::new(), Shared::default(), Shared::default());
+        let (texts, stacks, kinds) = (BTreeSet::new(), Interner::default(), Interner::default());
         Self { schema, network, algorithms, texts, stacks, kinds }
     }
 
-    /// The text, or an equal one from before.
+    /// Interns a text.
     fn text(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
@@ -48,8 +48,8 @@ impl<'a> FlowPlans<'a> {
         text
     }
 
-    /// The flow with its routes.
-    pub(super) fn plan(&mut self, placed: Placed<'_>) -> FlowPlan {
+    /// The plan of a flow with its routes.
+    pub(super) fn plan(&mut self, placed: RoutedFlow<'_>) -> FlowPlan {
         let (single, timing) = (&placed.single, &placed.single.flow.timing);
         let base_rtt = Duration(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
         let start_jitter = match timing.jitter.unwrap_or(self.schema.jitter) {
@@ -68,8 +68,8 @@ impl<'a> FlowPlans<'a> {
         }
     }
 
-    /// What it shares with equal flows.
-    fn kind(&mut self, placed: &Placed<'_>) -> Arc<FlowKind> {
+    /// The properties that the flow shares with equal flows.
+    fn kind(&mut self, placed: &RoutedFlow<'_>) -> Arc<FlowKind> {
         let (flow, network) = (placed.single.flow, self.network);
         let algorithm = self.algorithms[placed.single.entry].clone();
         let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
@@ -94,16 +94,16 @@ impl<'a> FlowPlans<'a> {
             start_gap: flow.timing.gaps.clone(),
             stop: flow.timing.stop,
             workload,
-            stack: self.stacks.one(stack),
+            stack: self.stacks.intern(stack),
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),
-            remote: flow.control,
+            control_delay: flow.control,
         };
-        self.kinds.one(kind)
+        self.kinds.intern(kind)
     }
 }
 
-/// How many routers on the way answer requests: links with a rate, without the first of several.
+/// Number of routers on the route that can process requests: links with a rate, without the first of several links.
 fn routers(forward: &[u32], network: &Network) -> u8 {
     let rated = |link: u32| network.links[link as usize].rate.is_some();
     let count = forward.iter().filter(|&&link| rated(link)).count();
@@ -126,12 +126,12 @@ fn text_with_recovery(algorithm: &Algorithm, recovery: RecoveryKind) -> String {
     format!("{algorithm}/{name}")
 }
 
-/// What growth and recovery say about the transport goes before the profile.
+/// The stack of a flow. Requirements of the algorithm and its recovery override the profile.
 fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let mut stack = flow.stack.clone();
-    // A timer that every ACK restarts leaves a lost retransmission to the recovery, and only these two see one.
-    let sees = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
-    if !flow.restart_given && !sees && stack.rto_restart == RtoRestart::EveryAck {
+    // If every ACK restarts the RTO timer, the recovery must detect lost retransmissions, as only FACK and RACK do.
+    let detects = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
+    if !flow.restart_given && !detects && stack.rto_restart == RtoRestart::EveryAck {
         stack.rto_restart = RtoRestart::Retransmission;
     }
     if !flow.ecn_given && algorithm.needs(Need::Ecn) {

@@ -1,18 +1,18 @@
-//! A graph: nodes and links as written, and the flows' routes.
+//! The graph topology: explicit nodes and links, and the flows' routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 
-use super::air;
 use super::builder::Network;
-use super::placed::{singles, Placed};
+use super::radio_links;
+use super::routed_flows::{flow_instances, RoutedFlow};
 use super::routes::Routes;
 use crate::schema::{Flow, Link, Medium, NamedLink, Schema};
 
-/// A message names at most so many nodes.
-const MOST_NAMED: usize = 20;
+/// Maximum number of nodes listed in a message.
+const MAX_LISTED_NODES: usize = 20;
 
 pub(super) fn graph<'a>(
     schema: &'a Schema,
@@ -20,7 +20,7 @@ pub(super) fn graph<'a>(
     links: &[NamedLink],
     network: &mut Network,
     faults: &mut Faults,
-) -> Vec<Placed<'a>> {
+) -> Vec<RoutedFlow<'a>> {
     for node in nodes {
         network.node(node);
     }
@@ -31,32 +31,32 @@ pub(super) fn graph<'a>(
         add_link(one, both, &media, network);
     }
     let (mut placed, mut routes) = (Vec::new(), Routes::new(network));
-    for one in singles(schema) {
+    for one in flow_instances(schema) {
         let flow = one.flow;
-        let from = end(flow, "from", flow.ends.0.as_ref(), network, faults);
-        let to = end(flow, "to", flow.ends.1.as_ref(), network, faults);
+        let from = endpoint(flow, "from", flow.ends.0.as_ref(), network, faults);
+        let to = endpoint(flow, "to", flow.ends.1.as_ref(), network, faults);
         let (Some(from), Some(to)) = (from, to) else { continue };
         let (there, back) = (flow.routes.0.as_deref(), flow.routes.1.as_deref());
         let forward = routes.between((from, to), there, format!("{}.route", flow.path), faults);
         let reverse = routes.between((to, from), back, format!("{}.reverse_route", flow.path), faults);
         if let (Some(forward), Some(reverse)) = (forward, reverse) {
-            placed.push(one.on(forward.into(), reverse.into()));
+            placed.push(one.with_routes(forward.into(), reverse.into()));
         }
     }
     placed
 }
 
-/// Adds a link, and with `both` the way back, which loses nothing.
+/// Adds a link, and with `both` the reverse link without losses.
 fn add_link(one: &NamedLink, both: bool, media: &BTreeMap<&str, (u32, &Medium)>, network: &mut Network) {
-    let on_air = air::radio(one.radio.as_ref(), media);
-    let (default, rate) = match on_air {
-        Some((_, rate)) => (air::STATION_QUEUE, Some(rate)),
-        None => (Size::Bdp(1.0, None), one.link.rate),
+    let on_medium = radio_links::radio(one.radio.as_ref(), media);
+    let (default, rate) = match on_medium {
+        Some((_, rate)) => (radio_links::STATION_QUEUE, Some(rate)),
+        None => (CapacitySpec::Bdp(1.0, None), one.link.rate),
     };
     let link = Link { rate, ..one.link.clone() };
     let (from, to) = (network.node(&one.from), network.node(&one.to));
     let mut add = |own_name: Option<&str>, ends: (u32, u32), link: &Link| {
-        let declared = network.declare(link, default, link.rate.is_some(), on_air.map(|(radio, _)| radio));
+        let declared = network.template(link, default, link.rate.is_some(), on_medium.map(|(radio, _)| radio));
         network.add(own_name, ends, link.delay, &declared);
     };
     let own_name = Some(one.name.as_str()).filter(|name| *name != format!("{}-{}", one.from, one.to));
@@ -66,18 +66,18 @@ fn add_link(one: &NamedLink, both: bool, media: &BTreeMap<&str, (u32, &Medium)>,
     }
 }
 
-/// Index of the node where the flow begins (`from`) or ends (`to`); `None` is a fault.
-fn end(flow: &Flow, key: &str, node: Option<&String>, network: &Network, faults: &mut Faults) -> Option<u32> {
+/// Index of the flow's node `from` or `to`; `None` after a fault.
+fn endpoint(flow: &Flow, key: &str, node: Option<&String>, network: &Network, faults: &mut Faults) -> Option<u32> {
     let path = format!("{}.{key}", flow.path);
     let Some(node) = node else {
-        faults.add(path, "is missing", format!("the node of the flow's end: '{key} = \"a\"'"));
+        faults.add(path, "is missing", format!("write '{key} = \"a\"', a node"));
         return None;
     };
-    let found = network.index.get(node.as_str()).copied();
-    if found.is_none() {
-        let named: Vec<String> = network.nodes.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-        let more = if network.nodes.len() > MOST_NAMED { ", …" } else { "" };
+    let index = network.index.get(node.as_str()).copied();
+    if index.is_none() {
+        let named: Vec<String> = network.nodes.iter().take(MAX_LISTED_NODES).map(ToString::to_string).collect();
+        let more = if network.nodes.len() > MAX_LISTED_NODES { ", …" } else { "" };
         faults.add(path, format!("no node is called '{node}'"), format!("there are {}{more}", named.join(", ")));
     }
-    found
+    index
 }

@@ -1,20 +1,20 @@
-//! The parking lot: a row of bottlenecks, and access links at its routers.
+//! The parking-lot topology: bottlenecks in series, and access links at their routers.
 
 use std::ops::Range;
 
 use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 
 use super::access::Hosts;
 use super::builder::Network;
-use super::placed::{singles, Placed};
+use super::routed_flows::{flow_instances, RoutedFlow};
 use crate::schema::{Access, Flow, Link, Schema};
 
 /// A bottleneck in both directions.
 struct Hop {
     there: u32,
     back: u32,
-    /// Delay both ways, ns.
+    /// Sum of the delays of both directions, ns.
     delay: u64,
 }
 
@@ -24,16 +24,16 @@ pub(super) fn parking_lot<'a>(
     access: &Access,
     network: &mut Network,
     faults: &mut Faults,
-) -> Vec<Placed<'a>> {
+) -> Vec<RoutedFlow<'a>> {
     let agents = access.agents.clone().or_else(|| hops.first().map(|hop| hop.agents.clone()));
     let access = &Access { agents, ..access.clone() };
     let hops: Vec<Hop> = hops.iter().enumerate().map(|(n, link)| add_hop(n, link, network)).collect();
     let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
-    for one in singles(schema) {
+    for one in flow_instances(schema) {
         let Some(crossed) = crossed(one.flow, hops.len(), faults) else { continue };
         let (mut near, mut far) = (router(crossed.start, network), router(crossed.end, network));
         let hops = &hops[crossed];
-        let Some(rest) = one.rest(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
+        let Some(rest) = one.remaining_rtt(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
         let mut there: Vec<u32> = hops.iter().map(|hop| hop.there).collect();
         let mut back: Vec<u32> = hops.iter().rev().map(|hop| hop.back).collect();
         if one.flow.reverse {
@@ -41,22 +41,22 @@ pub(super) fn parking_lot<'a>(
             std::mem::swap(&mut there, &mut back);
         }
         let (forward, reverse) = hosts.add(one.index, (near, far), rest, (&there, &back), network);
-        placed.push(one.on(forward, reverse));
+        placed.push(one.with_routes(forward, reverse));
     }
     placed
 }
 
-/// The router of this index; their names count from 1 on.
+/// The router `index`; names of routers start at `r1`.
 fn router(index: usize, network: &mut Network) -> u32 {
     network.node(&format!("r{}", index + 1))
 }
 
-/// Adds the hop of this index in both directions; the way back loses nothing.
+/// Adds the hop `index` in both directions; the reverse link has no losses.
 fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
     let (near, far) = (router(index, network), router(index + 1, network));
     let name = format!("hop{}", index + 1);
     let mut add = |name: &str, ends: (u32, u32), link: &Link| {
-        let declared = network.declare(link, Size::Bdp(1.0, None), true, None);
+        let declared = network.template(link, CapacitySpec::Bdp(1.0, None), true, None);
         network.add(Some(name), ends, link.delay, &declared)
     };
     let there = add(&name, (near, far), link);
@@ -64,15 +64,15 @@ fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
     Hop { there, back, delay: 2 * link.delay.0 }
 }
 
-/// Indices of the hops between the routers where the flow enters and leaves; `None` is a fault.
+/// Indices of the hops between the routers where the flow enters and leaves; `None` after a fault.
 fn crossed(flow: &Flow, hops: usize, faults: &mut Faults) -> Option<Range<usize>> {
     let last = hops as u64 + 1;
     let (enter, leave) = (flow.hops.0.unwrap_or(1), flow.hops.1.unwrap_or(last));
     if enter >= leave || leave > last {
         faults.add(
             format!("{}.leave", flow.path),
-            format!("from router {enter} to router {leave} there is no way"),
-            format!("routers count from 1 to {last}; a flow leaves after it enters"),
+            format!("there is no path from router {enter} to router {leave}"),
+            format!("routers are numbered from 1 to {last}, and 'leave' is above 'enter'"),
         );
         return None;
     }

@@ -1,16 +1,16 @@
-//! Sizes of the queues, once the routes of all flows are known.
+//! Capacities of queues, which depend on the routes of all flows.
 
 use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use super::builder::Network;
-use super::placed::Placed;
+use super::routed_flows::RoutedFlow;
 use crate::plan::Capacity;
 
-/// The packet in which a bandwidth-delay product is counted.
+/// Size of the packets in which a bandwidth-delay product is expressed, bytes.
 pub(super) const PACKET: u64 = 1500;
-/// A size that is derived from BDP or time holds at least this many packets.
+/// Minimum of a capacity that is derived from the BDP or a time, packets.
 const FLOOR_PACKETS: u64 = 2;
 
 /// A bandwidth-delay product.
@@ -19,31 +19,37 @@ struct Bdp {
     rtt: Duration,
 }
 
-/// Sets the capacity of every queue, in packets or bytes.
-pub(super) fn size_queues(network: &mut Network, placed: &[Placed<'_>], notes: &mut Vec<String>, faults: &mut Faults) {
+/// Sets the capacity of every queue, in packets or bytes. The notes are part of the hash of records: their text is
+/// fixed.
+pub(super) fn size_queues(
+    network: &mut Network,
+    placed: &[RoutedFlow<'_>],
+    notes: &mut Vec<String>,
+    faults: &mut Faults,
+) {
     let rtts = longest_rtts(network, placed);
     let Network { links, nodes, sizes, .. } = network;
     for ((link, (size, path)), longest) in links.iter_mut().zip(&*sizes).zip(rtts) {
-        let Some(rate) = link.rate else { continue }; // nothing ever waits
+        let Some(rate) = link.rate else { continue }; // no packet waits
         let name = || link.name(nodes);
-        if longest.is_some() && link.varies() && matches!(size, Size::Time(_) | Size::Bdp(..)) {
+        if longest.is_some() && link.varies() && matches!(size, CapacitySpec::Time(_) | CapacitySpec::Bdp(..)) {
             notes.push(format!("{}: its rate changes; the queue is sized by the mean of {rate}", name()));
         }
         link.capacity = match *size {
-            Size::Unlimited => Capacity::Unlimited,
-            Size::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
-            Size::Bytes(bytes) => Capacity::Bytes(bytes),
-            Size::Time(time) => within(time, rate, name, notes),
-            Size::Bdp(factor, rtt) => match rtt.or(longest) {
+            CapacitySpec::Unlimited => Capacity::Unlimited,
+            CapacitySpec::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
+            CapacitySpec::Bytes(bytes) => Capacity::Bytes(bytes),
+            CapacitySpec::Time(time) => within(time, rate, name, notes),
+            CapacitySpec::Bdp(factor, rtt) => match rtt.or(longest) {
                 Some(rtt) => Bdp { rate, rtt }.times(factor, name, path, notes, faults),
-                None => Capacity::Unlimited, // nobody comes this way
+                None => Capacity::Unlimited, // no flow crosses the link
             },
         };
     }
 }
 
-/// For each link the longest base RTT of the flows that cross it; `None` where none does.
-fn longest_rtts(network: &Network, placed: &[Placed<'_>]) -> Vec<Option<Duration>> {
+/// For each link the largest base RTT of the flows that cross it; `None` without flows.
+fn longest_rtts(network: &Network, placed: &[RoutedFlow<'_>]) -> Vec<Option<Duration>> {
     let mut longest = vec![None; network.links.len()];
     for one in placed {
         let rtt = Some(Duration(network.delay(&one.forward) + network.delay(&one.reverse)));
@@ -54,7 +60,7 @@ fn longest_rtts(network: &Network, placed: &[Placed<'_>]) -> Vec<Option<Duration
     longest
 }
 
-/// What the link sends within this time.
+/// The bytes that the link sends in this time, with the minimum.
 fn within(time: Duration, rate: Rate, link: impl Fn() -> String, notes: &mut Vec<String>) -> Capacity {
     let bytes = rate.bytes_in(time).0;
     if bytes < FLOOR_PACKETS * PACKET {
@@ -67,7 +73,7 @@ fn within(time: Duration, rate: Rate, link: impl Fn() -> String, notes: &mut Vec
 }
 
 impl Bdp {
-    /// The packets of so many of them; `link` has the queue, which stands below `path` in the document.
+    /// The capacity of `factor` BDP in packets, for the queue of `link`, whose path in the document is `path`.
     fn times(
         &self,
         factor: f64,
@@ -79,7 +85,7 @@ impl Bdp {
         if self.rtt == Duration::ZERO {
             faults.add(
                 format!("{path}.queue.capacity"),
-                "no flow with a base RTT crosses the link, so its BDP is not known",
+                "the BDP of the link is unknown, since no flow with a base RTT crosses it",
                 "write '1 bdp(50 ms)' or a number of packets",
             );
         }
@@ -100,7 +106,7 @@ impl Bdp {
     }
 }
 
-/// Rounds as IEEE does by default.
+/// Rounds half to even, the default of IEEE 754.
 fn half_to_even(value: f64) -> u64 {
     let (whole, rest) = (value as u64, value - (value as u64) as f64);
     if rest > 0.5 || (rest == 0.5 && whole % 2 == 1) {

@@ -1,18 +1,18 @@
-//! Routes through a graph: the shortest, and those that a scenario names link by link.
+//! Routes through a graph: shortest paths and explicit routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
 
 use super::builder::Network;
-use super::shortest::Shortest;
+use super::shortest_paths::ShortestPaths;
 use crate::plan::Name;
 
-/// What finds routes: the links by name, and the shortest paths.
+/// Route computation, from link names or by shortest paths.
 pub(super) struct Routes<'a> {
     network: &'a Network,
     by_name: BTreeMap<String, u32>,
-    shortest: Shortest<'a>,
+    shortest: ShortestPaths<'a>,
 }
 
 impl<'a> Routes<'a> {
@@ -21,10 +21,10 @@ impl<'a> Routes<'a> {
         for (index, link) in (0u32..).zip(&network.links) {
             by_name.entry(link.name(&network.nodes)).or_insert(index);
         }
-        Self { network, by_name, shortest: Shortest::new(network.nodes.len(), &network.links) }
+        Self { network, by_name, shortest: ShortestPaths::new(network.nodes.len(), &network.links) }
     }
 
-    /// The route from one node to another: over the links of these names, else the shortest. `None` is a fault of `path`.
+    /// The route between two nodes: over the links `names`, or else the shortest path. `None` after a fault at `path`.
     pub(super) fn between(
         &mut self,
         (from, to): (u32, u32),
@@ -33,35 +33,38 @@ impl<'a> Routes<'a> {
         faults: &mut Faults,
     ) -> Option<Vec<u32>> {
         if from == to {
-            faults.add(path, "the flow ends where it begins", "");
+            faults.add(path, "the flow ends at its start", "");
             return None;
         }
         if let Some(names) = names {
             return self.by_names((from, to), names).map_err(|(what, hint)| faults.add(path, what, hint)).ok();
         }
-        let found = self.shortest.path(from, to);
-        if found.is_none() {
-            let what = format!("no way leads from '{}' to '{}'", self.node(from), self.node(to));
+        let route = self.shortest.path(from, to);
+        if route.is_none() {
+            let what = format!("there is no path from '{}' to '{}'", self.node(from), self.node(to));
             faults.add(path, what, "add a link");
         }
-        found
+        route
     }
 
-    /// The links of these names; else what is wrong with them, and a hint.
+    /// The links of these names.
+    ///
+    /// # Errors
+    /// A message and a hint if the links do not form a path between the nodes.
     fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<u32>, (String, &'static str)> {
         let (mut node, mut route, mut seen) = (from, Vec::new(), BTreeSet::from([from]));
-        for wanted in names {
-            let Some(&index) = self.by_name.get(wanted.as_str()) else {
-                return Err((format!("no link is called '{wanted}'"), ""));
+        for name in names {
+            let Some(&index) = self.by_name.get(name.as_str()) else {
+                return Err((format!("no link is called '{name}'"), ""));
             };
             let link = &self.network.links[index as usize];
             if link.from != node {
-                let (begins, stands) = (self.node(link.from), self.node(node));
-                return Err((format!("'{wanted}' begins at '{begins}', but the route stands at '{stands}'"), ""));
+                let (start, end) = (self.node(link.from), self.node(node));
+                return Err((format!("'{name}' starts at '{start}', but the previous link ends at '{end}'"), ""));
             }
             node = link.to;
             if !seen.insert(node) {
-                return Err((format!("the route comes to '{}' twice", self.node(node)), "a route has no cycle"));
+                return Err((format!("the route visits '{}' twice", self.node(node)), "a route has no cycle"));
             }
             route.push(index);
         }

@@ -1,35 +1,36 @@
-//! The wireless LAN: servers, wires, an access point and stations.
+//! The wireless LAN topology: servers, wires, an access point and stations.
 
 use std::sync::Arc;
 
 use cwndlab_config::Faults;
 use cwndlab_units::Duration;
 
-use super::air::STATION_QUEUE;
 use super::builder::Network;
-use super::placed::{singles, Placed};
+use super::radio_links::STATION_QUEUE;
+use super::routed_flows::{flow_instances, RoutedFlow};
 use crate::plan::{MediumPlan, Name, RadioPlan};
 use crate::schema::{Link, Queue, Radio, Schema, Wlan};
 
-/// Servers — wires — access point ))) stations, a station and a server for each flow. A flow's delay is the wires'.
+/// Servers — wires — access point ))) stations, with one station and one server per flow. The delay of a flow is that
+/// of its wires.
 pub(super) fn wlan<'a>(
     schema: &'a Schema,
     wlan: &Wlan,
     network: &mut Network,
     faults: &mut Faults,
-) -> (Vec<Placed<'a>>, Vec<MediumPlan>) {
+) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
     let ap = network.node("ap");
-    let usual = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
-    let wire = network.declare_access(&wlan.wire);
+    let default = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
+    let wire = network.access_template(&wlan.wire);
     let (servers, names): (Arc<str>, Arc<str>) = ("s".into(), "sta".into());
     let mut placed = Vec::new();
     let mut stations = 0;
-    for one in singles(schema) {
+    for one in flow_instances(schema) {
         stations = one.index + 1;
-        let Some(rest) = one.rest(0, faults) else { continue };
+        let Some(rest) = one.remaining_rtt(0, faults) else { continue };
         let station = network.add_node(Name::numbered(names.clone(), one.index as u32));
         let server = network.add_node(Name::numbered(servers.clone(), one.index as u32));
-        let radio = wlan.stations.get(one.index).unwrap_or(&usual).plan(&wlan.medium, 0);
+        let radio = wlan.stations.get(one.index).unwrap_or(&default).plan(&wlan.medium, 0);
         let down = add_radio((ap, station), radio, wlan.queue, network);
         let up = add_radio((station, ap), radio, wlan.station_queue, network);
         let out = network.add(None, (server, ap), Duration(rest / 2 + rest % 2), &wire);
@@ -38,21 +39,21 @@ pub(super) fn wlan<'a>(
         if one.flow.reverse {
             std::mem::swap(&mut forward, &mut reverse);
         }
-        placed.push(one.on(forward, reverse));
+        placed.push(one.with_routes(forward, reverse));
     }
     if wlan.stations.len() > stations {
         faults.add(
             format!("wlan.stations[{stations}]"),
-            format!("there are only {stations} flows"),
-            "every flow has one station, in their order",
+            format!("the number of flows is only {stations}"),
+            "one station per flow, in the order of the flows",
         );
     }
     (placed, vec![wlan.medium.plan(Some(0))])
 }
 
-/// Adds a link on the medium; its index.
+/// Adds a link on the medium; returns its index.
 fn add_radio(ends: (u32, u32), radio: RadioPlan, queue: Queue, network: &mut Network) -> u32 {
     let link = Link::plain("wlan", Some(radio.mode.rate()), Duration::ZERO, queue);
-    let declared = network.declare(&link, STATION_QUEUE, true, Some(radio));
+    let declared = network.template(&link, STATION_QUEUE, true, Some(radio));
     network.add(None, ends, link.delay, &declared)
 }

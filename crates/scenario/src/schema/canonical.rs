@@ -1,5 +1,5 @@
-//! The form that is hashed: it follows from the declarations of the fields and from the document, never from this code's
-//! names. `docs/canonical-form.md` documents it field by field.
+//! The canonical form, which is hashed. It depends on the declarations of the fields and on the document, not on names
+//! in the code. `docs/canonical-form.md` documents it field by field.
 
 use cwndlab_config::canonical;
 use serde_json::{Map, Value};
@@ -10,19 +10,19 @@ use super::typed::Schema;
 use crate::class::Class;
 use crate::profile;
 
-/// The version of the canonical form. A change that gives the same scenario another form raises it.
+/// The version of the canonical form. A change of the form of an existing scenario increments it.
 pub const CANONICAL_VERSION: u64 = 1;
 
 impl Schema {
-    /// The classes that a flow names.
+    /// The user-defined algorithms that flows use.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
         self.classes.iter().filter(|class| {
             self.flows.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
         })
     }
 
-    /// The canonical form of the document that this was read from: the same for scenarios that mean the same, whatever
-    /// their units, defaults and order of keys.
+    /// The canonical form of the document from which the scenario was read. It is independent of units, explicit
+    /// defaults and the order of keys.
     #[must_use]
     pub fn canonical(&self, document: &Value) -> Value {
         let mut form = self.without_flows(document);
@@ -30,12 +30,11 @@ impl Schema {
         Value::Object(form)
     }
 
-    /// SHA-256 of the canonical form's text, in hex. The form of a flow takes more memory than the flow: one is made after
-    /// another.
+    /// SHA-256 of the text of the canonical form, in hex. The forms of flows are created one at a time to save memory.
     #[must_use]
     pub fn hash(&self, document: &Value) -> String {
         let mut form = self.without_flows(document);
-        form.insert("flow".to_owned(), Value::Null); // stands in their place
+        form.insert("flow".to_owned(), Value::Null); // a placeholder
         let mut digest = Sha256::new();
         for (n, (key, value)) in form.iter().enumerate() {
             digest.update(if n == 0 { "{" } else { "," });
@@ -55,7 +54,7 @@ impl Schema {
         format!("{:x}", digest.finalize())
     }
 
-    /// The form of each flow.
+    /// The canonical forms of the flows.
     fn flow_forms<'a>(&'a self, document: &'a Value) -> impl Iterator<Item = Value> + 'a {
         let written = match &document["flow"] {
             Value::Array(all) => all.as_slice(),
@@ -63,7 +62,7 @@ impl Schema {
         };
         self.flows.iter().zip(written).map(|(flow, written)| {
             let mut form = canonical::table(&FLOW, written);
-            // A profile and its overrides mean the values that they come to.
+            // The resolved values replace profile and overrides.
             if flow.algorithm.is_some() {
                 form["stack"] = profile::canonical(&flow.stack);
             }
@@ -71,13 +70,13 @@ impl Schema {
         })
     }
 
-    /// The form of everything else.
+    /// The canonical form without flows.
     fn without_flows(&self, document: &Value) -> Map<String, Value> {
         let Value::Object(mut form) = canonical::table(&TOP, &network_of(document)) else { return Map::new() };
         form.insert("canonical_version".to_owned(), CANONICAL_VERSION.into());
         let used: Vec<&str> = self.used_classes().map(|class| class.name.as_str()).collect();
         if let Some(classes) = form.get_mut("algorithms").and_then(Value::as_object_mut) {
-            // What no flow names means nothing, and neither does the place of a file.
+            // Unused classes and the paths of files do not affect a run.
             classes.retain(|name, _| used.contains(&name.as_str()));
             classes.values_mut().filter_map(Value::as_object_mut).for_each(|class| {
                 class.remove("file");
@@ -90,7 +89,7 @@ impl Schema {
     }
 }
 
-/// The document without flows, and with what `dumbbell.reverse` leaves out filled in from the bottleneck.
+/// The document without flows, with the defaults of `dumbbell.reverse` from the bottleneck.
 fn network_of(document: &Value) -> Value {
     let fields = document.as_object().into_iter().flatten().filter(|(key, _)| *key != "flow");
     let mut document: Value = fields.map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -1,4 +1,4 @@
-//! Reads a flow: its algorithm, its stack, when it starts, what it sends, where it goes.
+//! Reads a flow: algorithm, stack, timing, workload and route.
 
 use cwndlab_config::reader::wrong_word;
 use cwndlab_config::{Faults, Reader};
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::tables::FLOW;
 use super::typed::{Flow, Jitter, Timing};
-use crate::plan::{Remote, Stack};
+use crate::plan::{ControlDelay, Stack};
 use crate::profile;
 
-/// Words for a flow's direction, and whether it is the one from right to left, or from the station.
+/// The names of directions; true for the reverse direction (from right to left, or from the station).
 pub(super) type Directions = &'static [(&'static str, bool)];
 pub(super) const WIRED: Directions = &[("forward", false), ("reverse", true)];
 pub(super) const WIRELESS: Directions = &[("download", false), ("upload", true)];
@@ -28,14 +28,14 @@ pub(super) fn read_jitter(table: &Reader<'_>, faults: &mut Faults) -> Option<Jit
     table.duration("start_jitter", faults).map(Jitter::Fixed)
 }
 
-/// Whether the flow goes against the usual direction.
+/// Whether the flow has the reverse direction.
 fn read_direction(table: &Reader<'_>, directions: Directions, faults: &mut Faults) -> bool {
     let Some(word) = table.string("direction", faults) else { return false };
-    let found = directions.iter().find(|(one, _)| *one == word);
-    if found.is_none() {
+    let direction = directions.iter().find(|(one, _)| *one == word);
+    if direction.is_none() {
         wrong_word(&table.at("direction"), &word, directions.iter().map(|(one, _)| *one), faults);
     }
-    found.is_some_and(|(_, reverse)| *reverse)
+    direction.is_some_and(|(_, reverse)| *reverse)
 }
 
 pub(super) fn read_flow(value: &Value, path: String, directions: Directions, faults: &mut Faults) -> Option<Flow> {
@@ -46,7 +46,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
     let (stack, recovery) = read_stack(&table, &profile, faults)?;
     let control = table.table("control", faults).and_then(|inner| {
         let (delay, interval) = (inner.duration("delay", faults), inner.duration("interval", faults));
-        Some(Remote { delay: delay?, interval: interval? })
+        Some(ControlDelay { delay: delay?, interval: interval? })
     });
     let workload = read_workload(&table, udp, faults);
     let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
@@ -65,7 +65,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
             start,
             stop,
             jitter: read_jitter(&table, faults),
-            count: table.whole("count", faults).unwrap_or(1),
+            count: table.integer("count", faults).unwrap_or(1),
             step: match &gaps {
                 None => table.duration("start_step", faults).unwrap_or_default(),
                 Some(_) => Duration::ZERO,
@@ -81,17 +81,17 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
         control,
         ends: (table.string("from", faults), table.string("to", faults)),
         routes: (table.names("route", faults), table.names("reverse_route", faults)),
-        hops: (table.whole("enter", faults), table.whole("leave", faults)),
+        hops: (table.integer("enter", faults), table.integer("leave", faults)),
         algorithm: if udp { None } else { Some(algorithm?) },
         path,
     })
 }
 
-/// The algorithm's text; a flow over UDP has none.
+/// The text of the algorithm; `None` over UDP.
 fn read_algorithm(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<String> {
     let algorithm = table.string("algorithm", faults);
     if udp {
-        refuse_tcp_fields(table, faults);
+        reject_tcp_fields(table, faults);
         return None;
     }
     if !table.gives("algorithm") {
@@ -101,7 +101,7 @@ fn read_algorithm(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<
     algorithm
 }
 
-/// The values of the profile with what the flow overrides, and the profile's recovery.
+/// The stack of the profile with the flow's overrides, and the profile's loss recovery.
 fn read_stack(table: &Reader<'_>, profile: &str, faults: &mut Faults) -> Option<(Stack, RecoveryKind)> {
     let Some((mut stack, recovery)) = profile::find(profile) else {
         let near = nearest(profile, profile::names());
@@ -118,7 +118,7 @@ fn read_stack(table: &Reader<'_>, profile: &str, faults: &mut Faults) -> Option<
     Some((stack, recovery))
 }
 
-/// What the flow sends: over TCP without end where nothing else is written.
+/// The workload of the flow; the default over TCP is bulk data.
 fn read_workload(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<Workload> {
     let Some(value) = table.get("workload") else {
         if udp {
@@ -131,14 +131,14 @@ fn read_workload(table: &Reader<'_>, udp: bool, faults: &mut Faults) -> Option<W
     Workload::from_document(value, table.at("workload"), transport, faults)
 }
 
-/// A flow of datagrams has neither a window nor a stack.
-fn refuse_tcp_fields(table: &Reader<'_>, faults: &mut Faults) {
+/// Rejects fields of TCP in a flow over UDP.
+fn reject_tcp_fields(table: &Reader<'_>, faults: &mut Faults) {
     for key in ["algorithm", "profile", "stack", "control"] {
         if table.get(key).is_some() {
             faults.add(
                 table.at(key),
-                "a flow over UDP has none: nothing controls its rate",
-                "leave it out, or write 'transport = \"tcp\"'",
+                "a flow over UDP has no congestion control",
+                "remove it, or write 'transport = \"tcp\"'",
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Reads what a link's line is, and what changes with time.
+//! Reads the line of a link and its schedule.
 
 use cwndlab_config::{Faults, Reader};
 use cwndlab_units::{Bytes, Duration, Rate};
@@ -9,10 +9,10 @@ use super::typed::Link;
 use crate::plan::{HarqPlan, LinePlan, SchedulePlan, StepPlan};
 use crate::trace;
 
-/// A full packet.
+/// Size of a full packet, bytes.
 const PACKET: u32 = 1500;
 
-/// The rate, the line and the schedule. Each of `rate`, `trace` and `token_bucket` stands in place of the base's line.
+/// Reads the rate, the line and the schedule. Any of `rate`, `trace` and `token_bucket` replaces the line of `base`.
 pub(super) fn read_line(
     table: &Reader<'_>,
     base: Option<&Link>,
@@ -20,7 +20,7 @@ pub(super) fn read_line(
 ) -> (Option<Rate>, LinePlan, SchedulePlan) {
     let given: Vec<&str> = ["rate", "trace", "token_bucket"].into_iter().filter(|key| table.gives(key)).collect();
     if given.len() > 1 {
-        faults.add(table.at(given[1]), format!("stands beside '{}'", given[0]), "a line is one of them");
+        faults.add(table.at(given[1]), format!("conflicts with '{}'", given[0]), "use one of them");
     }
     let (rate, line) = match given.first() {
         Some(&"rate") if table.get("rate").and_then(Value::as_str) == Some("none") => (None, LinePlan::Rate),
@@ -35,27 +35,27 @@ pub(super) fn read_line(
     } else if let Some(base) = base {
         schedule = base.schedule.clone();
         if !given.is_empty() {
-            schedule.steps.iter_mut().for_each(|step| step.rate = None); // they belonged to the other line
+            schedule.steps.iter_mut().for_each(|step| step.rate = None); // rates of the replaced line
         }
     }
     if table.gives("repeat") && !table.gives("schedule") {
-        faults.add(table.at("repeat"), "there is nothing to repeat", "write a 'schedule' beside it");
+        faults.add(table.at("repeat"), "requires a 'schedule'", "add a 'schedule'");
     }
-    let rests =
+    let undefined =
         rate.is_none() && schedule.steps.first().is_none_or(|step| step.at > Duration::ZERO || step.rate.is_none());
-    if schedule.changes_rate() && rests {
+    if schedule.changes_rate() && undefined {
         faults.add(
             table.at("rate"),
-            "is missing: the schedule's first rate does not begin at 0 s",
-            "the rate before it, or a first step with 'at = \"0 s\"'",
+            "is missing: the first rate of the schedule starts after 0 s",
+            "write the initial rate, or a first step with 'at = \"0 s\"'",
         );
     }
-    // A line whose schedule says its rate from the start needs no other.
+    // A schedule with a rate at 0 s defines the initial rate.
     let first = schedule.steps.first().and_then(|step| step.rate).filter(|_| rate.is_none());
     (rate.or(first), line, schedule)
 }
 
-/// `trace = "lte-driving"`, or a table with `text` (a file's, read in), `bytes` and `offset`.
+/// Reads `trace = "lte-driving"`, or a table with `text` (the contents of a file), `bytes` and `offset`.
 fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
     let (value, path) = (table.get("trace")?, table.at("trace"));
     let named;
@@ -69,30 +69,30 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
     let inner = Reader::new(value, path.clone(), &TRACE, faults)?;
     let stamps = match (inner.string("file", faults), inner.lines("text", faults)) {
         (Some(name), None) => {
-            let Some(kind) = trace::Kind::named(&name) else {
-                let names: Vec<_> = trace::KINDS.iter().map(|kind| kind.name).collect();
+            let Some(kind) = trace::SyntheticTrace::named(&name) else {
+                let names: Vec<_> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
                 faults.add(
                     path,
-                    format!("no trace is called '{name}', and files are read with the scenario"),
+                    format!("'{name}' is not a synthetic trace, and files are read only with the scenario's file"),
                     format!("one of {}, or a file named in the scenario's own file", names.join(", ")),
                 );
                 return None;
             };
-            kind.by_name()
+            kind.default_trace()
         }
         (None, Some(text)) => match trace::parse(text, "text") {
             Ok(stamps) => stamps,
             Err(what) => {
-                faults.add(inner.at("text"), what, "one whole number of milliseconds per line");
+                faults.add(inner.at("text"), what, "one integer number of milliseconds per line");
                 return None;
             }
         },
         _ => {
-            faults.add(path, "names neither a file nor a text", "write 'trace = \"lte-driving\"' or a file's name");
+            faults.add(path, "has neither a file nor a text", "write 'trace = \"lte-driving\"' or a file's name");
             return None;
         }
     };
-    let (bytes, offset) = (inner.whole("bytes", faults)? as u32, inner.duration("offset", faults)?);
+    let (bytes, offset) = (inner.integer("bytes", faults)? as u32, inner.duration("offset", faults)?);
     Some((Some(trace::mean_rate(&stamps, u64::from(bytes))), LinePlan::Trace { stamps, bytes, offset }))
 }
 
@@ -102,10 +102,10 @@ fn read_bucket(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>,
     let peak = inner.rate("peak", faults);
     let (rate, burst) = (rate?, burst?);
     if burst < Bytes(u64::from(PACKET)) {
-        faults.add(inner.at("burst"), format!("{burst} hold no full packet"), format!("at least {PACKET} B"));
+        faults.add(inner.at("burst"), format!("{burst} are less than a full packet"), format!("at least {PACKET} B"));
     }
     if peak.is_some_and(|peak| peak < rate) {
-        faults.add(inner.at("peak"), format!("is below the rate of {rate}"), "a peak is at least the rate");
+        faults.add(inner.at("peak"), format!("is below the rate of {rate}"), "the peak rate is at least the rate");
     }
     Some((Some(rate), LinePlan::TokenBucket { rate, burst, peak }))
 }
@@ -120,26 +120,30 @@ fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> Sc
         let step =
             StepPlan { at, rate, delay: inner.duration("delay", faults), loss: inner.probability("loss", faults) };
         if step == (StepPlan { at, ..StepPlan::default() }) {
-            faults.add(path.clone(), "changes nothing", "a rate, a delay or a loss from then on");
+            faults.add(path.clone(), "has no changes", "add a rate, a delay or a loss");
         }
         if rate.is_some() && *line != LinePlan::Rate {
-            faults.add(inner.at("rate"), "the line has no rate of its own to change", "steps of delay and loss only");
+            faults.add(
+                inner.at("rate"),
+                "the line has no constant rate that a step could change",
+                "use steps of delay and loss only",
+            );
         }
         if steps.last().is_some_and(|last| last.at >= at) {
-            faults.add(inner.at("at"), format!("{at} do not come after the step before"), "steps ascend");
+            faults.add(inner.at("at"), format!("{at} is not after the previous step"), "the times of steps ascend");
         }
         if repeat.is_some_and(|repeat| at >= repeat) {
-            faults.add(inner.at("at"), format!("{at} lie not before the end of the period"), "a longer 'repeat'");
+            faults.add(inner.at("at"), format!("{at} is not before the end of the period"), "increase 'repeat'");
         }
         steps.push(step);
     }
     SchedulePlan { steps, repeat }
 }
 
-/// Retransmissions of a radio link.
+/// Reads the retransmissions of a radio link.
 pub(super) fn read_harq(table: &Reader<'_>, faults: &mut Faults) -> Option<HarqPlan> {
     let inner = table.table("harq", faults)?;
     let (probability, round) = (inner.probability("probability", faults), inner.duration("round", faults));
-    let most = inner.whole("most", faults);
+    let most = inner.integer("most", faults);
     Some(HarqPlan { probability: probability?, round: round?, most: most? as u32 })
 }

@@ -1,4 +1,4 @@
-//! Reads a link: its queue, and what its wire does.
+//! Reads a link: its queue, its line and its wire.
 
 use cwndlab_config::{Faults, Reader, Table};
 use cwndlab_network::{aqm, loss, router_assist};
@@ -48,7 +48,7 @@ pub(super) fn read_link(
     })
 }
 
-/// What the document gives, else the base's value, else the default.
+/// The value of the document, or else of the base, or else the default.
 fn given<T>(base: Option<&Link>, is_given: bool, read: Option<T>, of: impl FnOnce(&Link) -> T) -> Option<T> {
     match base {
         Some(link) if !is_given => Some(of(link)),
@@ -56,14 +56,14 @@ fn given<T>(base: Option<&Link>, is_given: bool, read: Option<T>, of: impl FnOnc
     }
 }
 
-/// `agents = ["rcp", { scheme = "abc", eta = 0.95 }]`.
+/// Reads `agents = ["rcp", { scheme = "abc", eta = 0.95 }]`.
 pub(super) fn read_agents(table: &Reader<'_>, faults: &mut Faults) -> Vec<router_assist::Config> {
     let mut agents: Vec<router_assist::Config> = Vec::new();
     for (path, item) in table.items("agents", faults) {
         let Some(inner) = Reader::choose(item, path.clone(), &router_assist::CHOICE, faults) else { continue };
         let Some(agent) = router_assist::Config::read(&inner, faults) else { continue };
         if agents.iter().any(|one| one.scheme() == agent.scheme()) {
-            faults.add(path, "this scheme has an agent here already", "leave one of the two out");
+            faults.add(path, "the link already has an agent of this scheme", "remove one of the two");
         } else {
             agents.push(agent);
         }
@@ -78,6 +78,6 @@ fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<loss::C
 
 pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
     let table = Reader::choose(value, path, &aqm::CHOICE, faults)?;
-    let (size, discipline) = (aqm::size::read(&table, faults), aqm::Config::read(&table, faults));
+    let (size, discipline) = (aqm::capacity::read(&table, faults), aqm::Config::read(&table, faults));
     Some(Queue { size: size?, discipline: discipline? })
 }

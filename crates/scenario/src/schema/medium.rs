@@ -1,7 +1,7 @@
-//! Reads what is shared: a medium of 802.11, the links that are on it, and the wireless LAN that is made of one.
+//! Reads a medium of 802.11, the radio parameters of its links, and a wireless LAN.
 
 use cwndlab_config::{Faults, Reader};
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::{Duration, Rate};
 use serde_json::{json, Value};
 
@@ -10,13 +10,13 @@ use super::tables::{BEACON, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
 use super::typed::{Access, Medium, Queue, Radio, Wlan};
 use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
 
-/// What a station's queue holds unless the scenario says otherwise.
+/// Default capacity of a station's queue, packets.
 const STATION_PACKETS: u64 = 100;
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 
 fn station_queue() -> Queue {
-    Queue::drop_tail(Size::Packets(STATION_PACKETS))
+    Queue::drop_tail(CapacitySpec::Packets(STATION_PACKETS))
 }
 
 pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<Medium> {
@@ -30,7 +30,7 @@ pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<Medium>
         let access_point = inner.string("access_point", faults);
         let Some(medium) = read_medium(&inner, name, access_point, faults) else { continue };
         if medium.beacon.is_some() && medium.access_point.is_none() {
-            faults.add(inner.at("beacon"), "nobody sends it", "name the node: 'access_point = \"ap\"'");
+            faults.add(inner.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
         media.push(medium);
     }
@@ -46,18 +46,22 @@ fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, f
     });
     let slot = table.duration("slot", faults)?;
     if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&slot) {
-        faults.add(table.at("slot"), format!("{slot} is no slot of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
+        faults.add(table.at("slot"), format!("{slot} is not a slot time of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
     }
-    let mut whole = |key| table.whole(key, faults).map(|number| number as u32);
-    let (cw_min, cw_max) = (whole("cw_min"), whole("cw_max"));
-    let (short, long) = (whole("short_attempts"), whole("long_attempts"));
+    let mut integer = |key| table.integer(key, faults).map(|number| number as u32);
+    let (cw_min, cw_max) = (integer("cw_min"), integer("cw_max"));
+    let (short, long) = (integer("short_attempts"), integer("long_attempts"));
     let (windows, attempts) = ((cw_min?, cw_max?), (short?, long?));
     if windows.1 < windows.0 {
         faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", windows.1, windows.0), "");
     }
     let aggregation = table.flag("aggregation", faults);
     if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
-        faults.add(table.at("aggregation"), "802.11g has none", "leave it out, or write 'standard = \"802.11n\"'");
+        faults.add(
+            table.at("aggregation"),
+            "802.11g has no aggregation",
+            "remove it, or write 'standard = \"802.11n\"'",
+        );
     }
     Some(Medium {
         path: table.path.clone(),
@@ -77,7 +81,7 @@ fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, f
     })
 }
 
-/// `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
+/// Reads `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
 fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
     let value = table.get("beacon")?;
     let short;
@@ -89,27 +93,35 @@ fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
     };
     let inner = Reader::new(value, path, &BEACON, faults)?;
     let (interval, bytes) = (inner.duration("interval", faults), inner.bytes("size", faults)?);
-    // At 1 Mbit/s a beacon of the largest size is on the air for 19 ms.
+    // At 1 Mbit/s the transmission of the largest beacon takes 19 ms.
     if interval.is_some_and(|interval| interval < Duration::from_millis(20)) {
-        faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "usual are \"102.4 ms\"");
+        faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "a common interval is \"102.4 ms\"");
     }
     if bytes.0 > 2304 {
-        faults.add(table.at("beacon.size"), format!("{bytes} are more than a frame holds"), "at most \"2304 B\"");
+        faults.add(
+            table.at("beacon.size"),
+            format!("{bytes} exceed the maximum size of a frame"),
+            "at most \"2304 B\"",
+        );
     }
     Some(BeaconPlan { interval: interval?, bytes: bytes.0.min(2304) as u32 })
 }
 
-/// Rate, or MCS with streams and guard interval; `None` where nothing of it is given. Of which standard it must be is
-/// known here for a medium, and later for a link.
+/// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given. A mode outside
+/// `standard` is a fault.
 fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
     let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.gives(key));
     if let (true, Some(key)) = (table.gives("rate"), ht) {
-        faults.add(table.at(key), "stands beside a rate", "802.11g goes by rate, 802.11n by mcs, streams, short_guard");
+        faults.add(
+            table.at(key),
+            "conflicts with a rate",
+            "802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+        );
         return None;
     }
     let mode = if let Some(key) = ht {
-        let mcs = table.whole("mcs", faults).unwrap_or(7) as u8;
-        let streams = table.whole("streams", faults).unwrap_or(1) as u8;
+        let mcs = table.integer("mcs", faults).unwrap_or(7) as u8;
+        let streams = table.integer("streams", faults).unwrap_or(1) as u8;
         let short_guard = table.flag("short_guard", faults).unwrap_or(false);
         (key, ModePlan::Ht { mcs, streams, short_guard })
     } else {
@@ -117,29 +129,29 @@ fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Fa
         ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate, faults)? })
     };
     if standard.is_some_and(|standard| !mode.1.is_of(standard)) {
-        let hint = "802.11g goes by rate, 802.11n by mcs, streams, short_guard";
-        faults.add(table.at(mode.0), "is not of this standard", hint);
+        let hint = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
+        faults.add(table.at(mode.0), "is not part of this standard", hint);
         return None;
     }
     Some(mode.1)
 }
 
 fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
-    let found = RATES_MBPS.into_iter().find(|mbps| mbps * 1_000_000 == rate.0);
-    if found.is_none() {
-        let hint = "one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n goes by mcs";
-        faults.add(table.at("rate"), format!("{rate} is no rate of 802.11g"), hint);
+    let mbps = RATES_MBPS.into_iter().find(|mbps| mbps * 1_000_000 == rate.0);
+    if mbps.is_none() {
+        let hint = "one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n uses mcs";
+        faults.add(table.at("rate"), format!("{rate} is not a rate of 802.11g"), hint);
     }
-    found.map(|mbps| mbps as u8)
+    mbps.map(|mbps| mbps as u8)
 }
 
-/// What a link of a graph says of its medium.
+/// Reads the radio parameters of a graph's link.
 pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: &mut Faults) -> Option<Radio> {
     let table = Reader::new(value, path, &NAMED_LINK, &mut Faults::default())?;
     let Some(medium) = table.string("medium", faults) else {
         for key in ["mcs", "streams", "short_guard", "frame_error"] {
             if table.gives(key) {
-                faults.add(table.at(key), "the link is on no medium", "name one: 'medium = \"cell\"'");
+                faults.add(table.at(key), "the link is not on a medium", "name one: 'medium = \"cell\"'");
             }
         }
         return None;
@@ -149,21 +161,17 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
         let hint = if names.is_empty() {
             "write a '[[medium]]' with this name".to_owned()
         } else {
-            format!("there is {}", names.join(", "))
+            format!("one of {}", names.join(", "))
         };
         faults.add(table.at("medium"), format!("no medium is called '{medium}'"), hint);
         return None;
     };
     if table.gives("agents") {
-        faults.add(table.at("agents"), "a medium has no capacity that could be granted", "leave them out");
+        faults.add(table.at("agents"), "a medium has no capacity to allocate", "remove them");
     }
     for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
         if table.gives(key) {
-            faults.add(
-                table.at(key),
-                "the link is on a medium, which has no line of its own",
-                "leave one of the two out",
-            );
+            faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
         }
     }
     let mode = read_mode(&table, Some(found.standard), faults);
@@ -177,14 +185,14 @@ pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
         |key: &str, faults: &mut Faults| table.get(key).and_then(|value| read_queue(value, table.at(key), faults));
     let own = queue("queue", faults).unwrap_or_else(station_queue);
     let station_queue = queue("station_queue", faults).unwrap_or(own);
-    let mut wire = Access { rate: None, queue: Queue::drop_tail(Size::Unlimited), agents: None };
+    let mut wire = Access { rate: None, queue: Queue::drop_tail(CapacitySpec::Unlimited), agents: None };
     if let Some(inner) = table.table("wire", faults) {
         wire.rate = inner.rate("rate", faults);
         if let Some(given) = inner.get("queue") {
             wire.queue = read_queue(given, inner.at("queue"), faults)?;
         }
         if inner.gives("agents") {
-            faults.add(inner.at("agents"), "behind the wire is a medium, which has none", "leave them out");
+            faults.add(inner.at("agents"), "agents are not supported on the wires of a wireless LAN", "remove them");
         }
     }
     let standard = medium.as_ref().map(|medium| medium.standard);

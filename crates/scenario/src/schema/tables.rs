@@ -1,4 +1,5 @@
-//! Every table of a scenario but those of plug-ins, which stand beside their code: fields, units, defaults, ranges, meaning.
+//! The tables of a scenario: fields, units, defaults, ranges, meanings. Plug-ins declare their tables in their own
+//! modules.
 
 use cwndlab_config::{Custom, Field, Kind, Literal, Table, Word};
 use cwndlab_network::{aqm, loss, router_assist};
@@ -6,13 +7,13 @@ use cwndlab_traffic::{distribution_fields, workloads};
 use cwndlab_transport::stack::Stack;
 use serde_json::{json, Value};
 
-use crate::profile::words;
+use crate::profile::choices;
 use crate::trace;
 
-/// The only version of the schema so far.
+/// The version of the schema.
 pub const SCHEMA_VERSION: u64 = 1;
 
-const RATE_OR_NONE: &[Kind] = &[Kind::Rate, Kind::Words(&[("none", "serialises in no time")])];
+const RATE_OR_NONE: &[Kind] = &[Kind::Rate, Kind::Words(&[("none", "zero serialisation time")])];
 const QUEUE: Kind = Kind::Choice(&aqm::CHOICE);
 const AGENTS: Kind = Kind::List(&Kind::Choice(&router_assist::CHOICE));
 const START_JITTER: Kind = Kind::Either(&[Kind::Duration, Kind::Words(&[("rtt", "the flow's base RTT")])]);
@@ -20,54 +21,54 @@ const START_JITTER: Kind = Kind::Either(&[Kind::Duration, Kind::Words(&[("rtt", 
 /// A scenario.
 pub static TOP: Table = Table::new(
     "scenario",
-    "A scenario: the network, the flows, how long, what to record. The seed is no part of it.",
+    "A scenario: network, flows, duration and what is recorded. The seed is not part of it.",
     &[&[
-        Field::new("schema_version", Kind::Whole(1, 1), "version of this schema").required("'schema_version = 1'"),
-        Field::new("title", Kind::Text, "one line on what it shows").or(Literal::Text("")),
+        Field::new("schema_version", Kind::Integer(1, 1), "version of this schema").required("'schema_version = 1'"),
+        Field::new("title", Kind::Text, "title, one line").or(Literal::Text("")),
         Field::new(
             "algorithms",
             Kind::Keyed(&CLASS),
-            "algorithms that are in no catalogue; cwndlab writes this table when a class of one's own is handed over",
+            "user-defined algorithms; cwndlab writes this table for classes that the caller passes",
         ),
         Field::new("duration", Kind::Duration, "simulated time").required("'duration = \"60 s\"'").above_zero(),
-        Field::duration("sample_interval", "100 ms", "interval of the samples; zero takes none"),
+        Field::duration("sample_interval", "100 ms", "sampling interval; zero disables samples"),
         Field::flag("packets", false, "record every packet"),
-        Field::duration("measure_from", "0 s", "metrics leave out what was before (warm-up)"),
+        Field::duration("measure_from", "0 s", "start of the metrics; earlier samples are the warm-up"),
         Field::new(
             "start_jitter",
             START_JITTER,
-            "for every flow that has none: a uniform draw from [0, this) delays its start",
+            "default of the flows: maximum of the uniform random delay of a start",
         )
         .or(Literal::Text("0 s")),
         Field::new("dumbbell", Kind::Table(&DUMBBELL), "one bottleneck"),
-        Field::new("parking_lot", Kind::Table(&PARKING_LOT), "a row of bottlenecks"),
+        Field::new("parking_lot", Kind::Table(&PARKING_LOT), "bottlenecks in series"),
         Field::new("wlan", Kind::Table(&WLAN), "a wireless LAN"),
-        Field::new("node", Kind::Tables(&NODE), "nodes of a graph").absent("those that links name"),
+        Field::new("node", Kind::Tables(&NODE), "nodes of a graph").absent("the nodes of the links"),
         Field::new("medium", Kind::Tables(&MEDIUM), "media of 802.11 that links of a graph share"),
         Field::new("link", Kind::Tables(&NAMED_LINK), "links of a graph"),
         Field::new("flow", Kind::Tables(&FLOW), "the flows").required("a '[[flow]]' with an algorithm"),
     ]],
 );
 
-/// An algorithm that whoever runs the scenario hands over.
+/// A user-defined algorithm.
 pub static CLASS: Table = Table::new(
     "algorithm",
-    "An algorithm of one's own.",
+    "A user-defined algorithm.",
     &[&[
         Field::new("class", Kind::Text, "name of the class").required("'class = \"Mine\"'"),
         Field::word(
             "kind",
-            &[("whole", "a whole algorithm"), ("growth", "congestion avoidance alone")],
+            &[("whole", "a whole algorithm"), ("growth", "only congestion avoidance")],
             "whole",
-            "what it is",
+            "kind of the algorithm",
         ),
-        Field::new("file", Kind::Text, "the file that it was read from").absent("unknown"),
-        Field::new("sha256", Kind::Text, "SHA-256 of its source, in hex").absent("unknown"),
-        Field::new("parameters", Kind::Values, "names and defaults of its parameters"),
+        Field::new("file", Kind::Text, "source file").absent("unknown"),
+        Field::new("sha256", Kind::Text, "SHA-256 of the source, in hex").absent("unknown"),
+        Field::new("parameters", Kind::Values, "names and defaults of the parameters"),
     ]],
 );
 
-/// One bottleneck.
+/// A dumbbell.
 pub static DUMBBELL: Table = Table::new(
     "dumbbell",
     "Sources, r1, the bottleneck, r2, destinations.",
@@ -77,30 +78,30 @@ pub static DUMBBELL: Table = Table::new(
         Field::new(
             "reverse",
             Kind::Table(&LINK),
-            "the link from r2 to r1, named `bottleneck-reverse`; what it does not name is the bottleneck's",
+            "the link from r2 to r1, named `bottleneck-reverse`; other fields are those of the bottleneck",
         )
         .absent("the bottleneck without its losses"),
         Field::new(
             "access",
             Kind::Table(&ACCESS),
-            "the access links; a flow's delay beyond the bottleneck's is split evenly over them",
+            "access links; the flow's delay minus that of the bottleneck is divided equally among them",
         )
-        .absent("they serialise in no time"),
+        .absent("zero serialisation time"),
     ]],
 );
 
-/// A row of bottlenecks.
+/// A parking lot.
 pub static PARKING_LOT: Table = Table::new(
     "parking_lot",
-    "A row of bottlenecks.",
+    "Bottlenecks in series.",
     &[&[
         Field::new(
             "hops",
             Kind::List(&Kind::Table(&LINK)),
-            "the links between the routers r1, r2 and so on, named `hop1`, `hop2` and so on",
+            "links between the routers r1, r2, …, named `hop1`, `hop2`, …",
         )
         .required("'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'"),
-        Field::new("access", Kind::Table(&ACCESS), "the access links").absent("they serialise in no time"),
+        Field::new("access", Kind::Table(&ACCESS), "access links").absent("zero serialisation time"),
     ]],
 );
 
@@ -109,23 +110,23 @@ pub static ACCESS: Table = Table::new(
     "access",
     "Access links.",
     &[&[
-        Field::new("rate", Kind::Rate, "rate of each").absent("they serialise in no time"),
-        Field::new("queue", QUEUE, "queue of each").absent("unlimited"),
-        Field::new("agents", AGENTS, "what their routers do for schemes that ask them").absent("as the first hop's"),
+        Field::new("rate", Kind::Rate, "rate of each link").absent("zero serialisation time"),
+        Field::new("queue", QUEUE, "queue of each link").absent("unlimited"),
+        Field::new("agents", AGENTS, "router agents of the links").absent("those of the first hop"),
     ]],
 );
 
 static LINK_FIELDS: [Field; 12] = [
-    Field::new("rate", Kind::Either(RATE_OR_NONE), "rate of the line; `\"none\"` serialises in no time")
-        .absent("serialises in no time"),
-    Field::new("trace", Kind::Custom(&TRACE_FORM), "the line follows a trace of delivery opportunities"),
-    Field::new("token_bucket", Kind::Table(&TOKEN_BUCKET), "the line is a token bucket"),
+    Field::new("rate", Kind::Either(RATE_OR_NONE), "rate of the line; `\"none\"`: zero serialisation time")
+        .absent("zero serialisation time"),
+    Field::new("trace", Kind::Custom(&TRACE_FORM), "trace of delivery opportunities that the line follows"),
+    Field::new("token_bucket", Kind::Table(&TOKEN_BUCKET), "token bucket that limits the line"),
     Field::new("schedule", Kind::List(&Kind::Table(&STEP)), "steps of rate, delay and loss"),
-    Field::new("repeat", Kind::Duration, "the schedule begins anew after this time").absent("it does not repeat"),
+    Field::new("repeat", Kind::Duration, "period of the schedule").absent("no repetition"),
     Field::new("harq", Kind::Table(&HARQ), "retransmissions of a radio link"),
     Field::duration("delay", "0 s", "propagation delay, one way"),
-    Field::new("queue", QUEUE, "what waits for the line")
-        .absent("drop-tail of one bandwidth-delay product at a bottleneck, unlimited on access links"),
+    Field::new("queue", QUEUE, "queue of the link")
+        .absent("drop-tail with a capacity of one bandwidth-delay product at a bottleneck, unlimited on access links"),
     Field::new(
         "loss",
         Kind::List(&Kind::Choice(&loss::CHOICE)),
@@ -133,13 +134,13 @@ static LINK_FIELDS: [Field; 12] = [
     ),
     Field::new("jitter", Kind::Table(&JITTER), "delay variation"),
     Field::probability("duplicate", 0.0, "probability that a packet arrives twice"),
-    Field::new("agents", AGENTS, "what its router does for schemes that ask it"),
+    Field::new("agents", AGENTS, "router agents: schemes in which the router writes feedback into packet headers"),
 ];
 
 /// A link.
 pub static LINK: Table = Table::new(
     "link",
-    "A link in one direction: a queue, a line that serialises, a wire that delays and may lose.",
+    "A link in one direction: a queue, a line that serialises, a wire that delays and loses packets.",
     &[&LINK_FIELDS],
 );
 
@@ -149,20 +150,20 @@ pub static NAMED_LINK: Table = Table::new(
     "A link between nodes of a graph.",
     &[
         &[
-            Field::new("name", Kind::Text, "its name, unique").absent("`FROM-TO`"),
-            Field::new("from", Kind::Text, "the node where it begins").required("'from = \"r1\"'"),
-            Field::new("to", Kind::Text, "the node where it ends").required("'to = \"r1\"'"),
+            Field::new("name", Kind::Text, "unique name").absent("`FROM-TO`"),
+            Field::new("from", Kind::Text, "source node").required("'from = \"r1\"'"),
+            Field::new("to", Kind::Text, "destination node").required("'to = \"r1\"'"),
             Field::flag(
                 "duplex",
                 true,
-                "the other direction is made too, with the same parameters, unless it is given",
+                "a link in the reverse direction with the same parameters is added, unless it is given",
             ),
         ],
         &LINK_FIELDS,
         &[
-            Field::new("medium", Kind::Text, "the medium of 802.11 that it is on, in place of a line of its own"),
-            Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-            Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("the medium's"),
+            Field::new("medium", Kind::Text, "medium of 802.11, in place of a line"),
+            Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
+            Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
             Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
             Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
                 .absent("the medium's"),
@@ -173,7 +174,7 @@ pub static NAMED_LINK: Table = Table::new(
 static TRACE_FORM: Custom = Custom {
     accepts: "the name of a trace or of a file, or a table `trace`",
     schema: || {
-        let names: Vec<&str> = trace::KINDS.iter().map(|kind| kind.name).collect();
+        let names: Vec<&str> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
         json!({
             "anyOf": [
                 { "type": "string", "description": "a file in Mahimahi's format, or a synthetic trace", "examples": names },
@@ -181,7 +182,7 @@ static TRACE_FORM: Custom = Custom {
                     "type": "object", "additionalProperties": false,
                     "properties": {
                         "file": { "type": "string", "description": "a file in Mahimahi's format, or a synthetic trace" },
-                        "text": { "type": "string", "description": "what would stand in the file" },
+                        "text": { "type": "string", "description": "contents of a file" },
                         "bytes": { "type": "integer", "minimum": 1, "maximum": 65_535, "default": 1500 },
                         "offset": { "$ref": "#/$defs/duration" },
                     },
@@ -193,12 +194,12 @@ static TRACE_FORM: Custom = Custom {
     python: "str | Trace",
 };
 
-/// The moments by their hash: what a file is called means nothing.
+/// The canonical form has the hash of the times; it is independent of file names.
 fn canonical_trace(value: &Value) -> Value {
     let table = if value.is_string() { json!({ "file": value }) } else { value.clone() };
     let mut form = cwndlab_config::canonical::table(&TRACE, &table);
     let stamps = match (table["file"].as_str(), table["text"].as_str()) {
-        (Some(name), _) => trace::Kind::named(name).map(trace::Kind::by_name),
+        (Some(name), _) => trace::SyntheticTrace::named(name).map(trace::SyntheticTrace::default_trace),
         (None, Some(text)) => trace::parse(text, "text").ok(),
         (None, None) => None,
     };
@@ -220,52 +221,52 @@ pub static TRACE: Table = Table::new(
         Field::new(
             "file",
             Kind::Text,
-            "a file beside the scenario's in Mahimahi's format, or the name of a synthetic trace",
+            "file in Mahimahi's format, relative to the scenario's, or the name of a synthetic trace",
         ),
-        Field::new("text", Kind::Lines, "what would stand in the file"),
-        Field::whole(
+        Field::new("text", Kind::Lines, "contents of a file"),
+        Field::integer(
             "bytes",
             (1, 65_535),
             1500,
-            "bytes of an opportunity; Mahimahi itself sends 1504 with its tunnel's header",
+            "bytes per opportunity; Mahimahi sends 1504, with the header of its tunnel",
         ),
-        Field::duration("offset", "0 s", "where in the trace the run begins"),
+        Field::duration("offset", "0 s", "time of the trace at which the run begins"),
     ]],
 );
 
 /// A token bucket.
 pub static TOKEN_BUCKET: Table = Table::new(
     "token_bucket",
-    "A token bucket: tokens come at `rate`, at most `burst` of them are kept, and a packet waits for its own.",
+    "A token bucket: tokens accumulate at `rate`, up to `burst`, and a packet waits for its tokens.",
     &[&[
         Field::new("rate", Kind::Rate, "rate of the tokens").required("'rate = \"10 Mbps\"'"),
-        Field::new("burst", Kind::Bytes, "size of the bucket, which is full at first").required("'burst = \"15 kB\"'"),
-        Field::new("peak", Kind::Rate, "rate at which a packet leaves").absent("it leaves in no time"),
+        Field::new("burst", Kind::Bytes, "size of the bucket, which is initially full").required("'burst = \"15 kB\"'"),
+        Field::new("peak", Kind::Rate, "peak rate").absent("zero serialisation time"),
     ]],
 );
 
 /// A step of a schedule.
 pub static STEP: Table = Table::new(
     "step",
-    "A step of a schedule; what it does not name stays as it is.",
+    "A step of a schedule, which changes only the stated values.",
     &[&[
-        Field::new("at", Kind::Duration, "when; steps ascend").required("'at = \"10 s\"'"),
+        Field::new("at", Kind::Duration, "time of the step, ascending").required("'at = \"10 s\"'"),
         Field::new("rate", Kind::RateOrOutage, "rate from then on; `\"0 Mbps\"` is an outage").absent("as before"),
         Field::new("delay", Kind::Duration, "propagation delay from then on").absent("as before"),
-        Field::new("loss", Kind::Probability, "loss probability from then on, beside the link's `loss`")
+        Field::new("loss", Kind::Probability, "loss probability from then on, in addition to the link's `loss`")
             .absent("as before"),
     ]],
 );
 
-/// Retransmissions of a radio link: a first attempt fails in a tenth of all cases, since rates are chosen for that (3GPP TS
-/// 36.213 §7.2.3), and the next one is 8 ms later (eight processes, FDD; TS 36.213 §7).
+/// Retransmissions of a radio link. Rates are selected for a failure probability of 10 % of the first attempt (3GPP TS
+/// 36.213 §7.2.3); the next attempt is 8 ms later (eight processes, FDD; TS 36.213 §7).
 pub static HARQ: Table = Table::new(
     "harq",
-    "Retransmissions of a radio link, as LTE's (3GPP TS 36.213, section 7).",
+    "Retransmissions of a radio link, as in LTE (3GPP TS 36.213, section 7).",
     &[&[
-        Field::probability("probability", 0.1, "an attempt fails with this probability"),
+        Field::probability("probability", 0.1, "probability that an attempt fails"),
         Field::duration("round", "8 ms", "time until the next attempt"),
-        Field::whole("most", (0, 100), 3, "the most retransmissions"),
+        Field::integer("most", (0, 100), 3, "maximum number of retransmissions"),
     ]],
 );
 
@@ -273,16 +274,16 @@ pub static HARQ: Table = Table::new(
 pub static NODE: Table = Table::new(
     "node",
     "A node of a graph.",
-    &[&[Field::new("name", Kind::Text, "its name, unique").required("'name = \"r1\"'")]],
+    &[&[Field::new("name", Kind::Text, "unique name").required("'name = \"r1\"'")]],
 );
 
 /// Delay variation.
 pub static JITTER: Table = Table::new(
     "jitter",
-    "Delay variation: each packet is late by a uniform draw from [0, `spread`).",
+    "Delay variation: a uniform random delay from [0, `spread`) of each packet.",
     &[&[
-        Field::new("spread", Kind::Duration, "upper end of the draw").required("'spread = \"5 ms\"'"),
-        Field::flag("reorder", false, "packets may overtake each other"),
+        Field::new("spread", Kind::Duration, "upper bound of the delay").required("'spread = \"5 ms\"'"),
+        Field::flag("reorder", false, "packets may be reordered"),
     ]],
 );
 
@@ -290,23 +291,23 @@ const STANDARDS: &[Word] =
     &[("802.11g", "ERP-OFDM with DCF"), ("802.11n", "20 MHz at 2.4 GHz, HT-mixed format, EDCA best effort")];
 const BEACON_OR_INTERVAL: &[Kind] = &[Kind::Duration, Kind::Table(&BEACON)];
 
-/// What `[[medium]]` and `[wlan]` share.
+/// The fields that `[[medium]]` and `[wlan]` share.
 const MEDIUM_FIELDS: &[Field] = &[
-    Field::new("standard", Kind::Words(STANDARDS), "which part of 802.11").required("'standard = \"802.11g\"' or \"802.11n\""),
+    Field::new("standard", Kind::Words(STANDARDS), "part of 802.11").required("'standard = \"802.11g\"' or \"802.11n\""),
     Field::new("rate", Kind::Rate, "802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames").absent("54 Mbps with 802.11g"),
-    Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("7 with 802.11n"),
-    Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("1 with 802.11n"),
+    Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("7 with 802.11n"),
+    Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("1 with 802.11n"),
     Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("false with 802.11n"),
     Field::probability("frame_error", 0.0, "probability that noise destroys a data frame, or each frame of an aggregate"),
-    Field::duration("slot", "9 us", "`\"9 us\"`, or `\"20 us\"` as beside 802.11b stations"),
-    Field::whole("cw_min", (0, 32_767), 15, "smallest contention window"),
-    Field::whole("cw_max", (0, 32_767), 1023, "largest contention window"),
-    Field::whole("short_attempts", (1, 32_767), 7, "attempts after which a frame is given up"),
-    Field::whole("long_attempts", (1, 32_767), 4, "the same for data behind an RTS"),
-    Field::new("rts_above", Kind::Bytes, "frames of more bytes, MAC header and FCS included, go behind RTS and CTS").absent("never"),
-    Field::flag("eifs", false, "bystanders of a collision wait an EIFS and not DIFS"),
+    Field::duration("slot", "9 us", "slot time: `\"9 us\"`, or `\"20 us\"` as with 802.11b stations"),
+    Field::integer("cw_min", (0, 32_767), 15, "minimum contention window, slots"),
+    Field::integer("cw_max", (0, 32_767), 1023, "maximum contention window, slots"),
+    Field::integer("short_attempts", (1, 32_767), 7, "maximum number of attempts of a frame"),
+    Field::integer("long_attempts", (1, 32_767), 4, "maximum number of attempts of a data frame with RTS"),
+    Field::new("rts_above", Kind::Bytes, "size above which a frame uses RTS and CTS, MAC header and FCS included").absent("never"),
+    Field::flag("eifs", false, "stations that receive a collision wait for EIFS instead of DIFS"),
     Field::new("aggregation", Kind::Flag, "A-MPDU with BlockAck").absent("true with 802.11n"),
-    Field::flag("keeps_turn", false, "a frame for an idle medium goes after DIFS without a backoff, even if the medium turns busy before, as in ns-3"),
+    Field::flag("keeps_turn", false, "a frame that arrives while the medium is idle is sent after DIFS without a backoff, even if the medium becomes busy before, as in ns-3"),
     Field::new("beacon", Kind::Either(BEACON_OR_INTERVAL), "beacons of the access point at 1 Mbps").absent("none"),
 ];
 
@@ -316,7 +317,7 @@ pub static MEDIUM: Table = Table::new(
     "A medium of 802.11 that links of a graph share.",
     &[
         &[
-            Field::new("name", Kind::Text, "its name, unique").required("'name = \"cell\"'"),
+            Field::new("name", Kind::Text, "unique name").required("'name = \"cell\"'"),
             Field::new("access_point", Kind::Text, "the node that sends beacons"),
         ],
         MEDIUM_FIELDS,
@@ -326,18 +327,18 @@ pub static MEDIUM: Table = Table::new(
 /// A wireless LAN.
 pub static WLAN: Table = Table::new(
     "wlan",
-    "Servers, wires, an access point and stations: every flow has a server, a wire and a station of its own.",
+    "Servers, wires, an access point and stations: one server, one wire and one station per flow.",
     &[
         &[
-            Field::new("queue", QUEUE, "the access point's queue, one for all stations")
+            Field::new("queue", QUEUE, "queue of the access point, shared by all stations")
                 .absent("drop-tail of 100 packets"),
-            Field::new("station_queue", QUEUE, "each station's queue").absent("as `queue`"),
-            Field::new("wire", Kind::Table(&ACCESS), "the wires; their delay is the flow's RTT")
-                .absent("they serialise in no time"),
+            Field::new("station_queue", QUEUE, "queue of each station").absent("as `queue`"),
+            Field::new("wire", Kind::Table(&ACCESS), "wires; their delay is the RTT of the flow")
+                .absent("zero serialisation time"),
             Field::new(
                 "stations",
                 Kind::List(&Kind::Table(&WLAN_STATION)),
-                "what is particular to stations, in the order of the flows",
+                "parameters of individual stations, in the order of the flows",
             ),
         ],
         MEDIUM_FIELDS,
@@ -347,18 +348,18 @@ pub static WLAN: Table = Table::new(
 /// A station of a wireless LAN.
 pub static WLAN_STATION: Table = Table::new(
     "station",
-    "What is particular to a station, in both directions.",
+    "Parameters of an individual station, in both directions.",
     &[&[
         Field::new("rate", Kind::Rate, "802.11g: rate of data frames").absent("the medium's"),
-        Field::new("mcs", Kind::Whole(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-        Field::new("streams", Kind::Whole(1, 4), "802.11n: spatial streams").absent("the medium's"),
+        Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
+        Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
         Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
         Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
             .absent("the medium's"),
     ]],
 );
 
-/// Beacons; by default with the elements that 802.11g asks for.
+/// Beacons; the default size has the elements that 802.11g requires.
 pub static BEACON: Table = Table::new(
     "beacon",
     "Beacons of an access point.",
@@ -369,7 +370,7 @@ pub static BEACON: Table = Table::new(
 );
 
 const TRANSPORTS: &[Word] =
-    &[("tcp", "a TCP connection"), ("udp", "datagrams without window, acknowledgements and repair")];
+    &[("tcp", "a TCP connection"), ("udp", "datagrams without window, acknowledgements and retransmissions")];
 const DIRECTIONS: &[Word] = &[
     ("forward", "from left to right"),
     ("reverse", "from right to left"),
@@ -380,83 +381,93 @@ const DIRECTIONS: &[Word] = &[
 /// A flow.
 pub static FLOW: Table = Table::new(
     "flow",
-    "A flow, or several of its kind.",
+    "A flow, or several equal flows.",
     &[&[
-        Field::word("transport", TRANSPORTS, "tcp", "what carries it"),
+        Field::word("transport", TRANSPORTS, "tcp", "transport protocol"),
         Field::new("algorithm", Kind::Text, "`AVOIDANCE[+SLOW_START][/RECOVERY]`, or a name of `algorithms`; TCP only")
             .absent("required over TCP"),
-        Field::new("name", Kind::Text, "its label, unique").absent("`flow<i>`"),
-        Field::new("rtt", Kind::Duration, "base RTT, both ways (dumbbell, parking lot, wireless LAN)")
-            .absent("required there"),
+        Field::new("name", Kind::Text, "unique name").absent("`flow<i>`"),
+        Field::new("rtt", Kind::Duration, "base RTT (dumbbell, parking lot, wireless LAN)").absent("required there"),
         Field::new(
             "direction",
             Kind::Words(DIRECTIONS),
             "dumbbell, parking lot: `\"forward\"` or `\"reverse\"`; wireless LAN: `\"download\"` or `\"upload\"`",
         )
         .absent("forward; download"),
-        Field::duration("start", "0 s", "when the application begins"),
-        Field::new("stop", Kind::Duration, "when it stops producing data").absent("never"),
-        Field::new("start_jitter", START_JITTER, "a uniform draw from [0, this) delays its start")
-            .absent("the scenario's"),
-        Field::whole("count", (1, 1_000_000), 1, "how many such flows; names get `-1`, `-2` and so on"),
+        Field::duration("start", "0 s", "start of the application"),
+        Field::new("stop", Kind::Duration, "time at which the application stops").absent("never"),
+        Field::new("start_jitter", START_JITTER, "maximum of the uniform random delay of the start")
+            .absent("the scenario's `start_jitter`"),
+        Field::integer(
+            "count",
+            (1, 1_000_000),
+            1,
+            "number of flows; with more than one, names have the suffixes `-1`, `-2`, …",
+        ),
         Field::new(
             "start_step",
             distribution_fields::TIME,
-            "time between their starts; a distribution draws each: exponential ones are a Poisson process",
+            "time between their starts; a distribution gives random times, the exponential one a Poisson process",
         )
         .or(Literal::Text("0 s")),
-        Field::new("workload", Kind::Choice(&workloads::CHOICE), "what it sends")
+        Field::new("workload", Kind::Choice(&workloads::CHOICE), "workload")
             .absent("`bulk` over TCP, required over UDP"),
-        Field::word("profile", words::NAMES, "linux", "stack profile"),
-        Field::new("stack", Kind::Table(&STACK), "values of the stack in place of the profile's"),
-        Field::new("control", Kind::Table(&CONTROL), "the algorithm is asked from afar, as the kernel path does"),
-        Field::new("from", Kind::Text, "the node where it begins (graph)").absent("required in a graph"),
-        Field::new("to", Kind::Text, "the node where it ends (graph)").absent("required in a graph"),
-        Field::new("route", Kind::Names, "links of its way (graph)")
-            .absent("the shortest by delay, then hops, then name"),
-        Field::new("reverse_route", Kind::Names, "links of the way back (graph)")
-            .absent("the shortest by delay, then hops, then name"),
-        Field::new("enter", Kind::Whole(1, 1_000_000), "the router where it enters (parking lot)").absent("the first"),
-        Field::new("leave", Kind::Whole(1, 1_000_000), "the router where it leaves (parking lot)").absent("the last"),
+        Field::word("profile", choices::NAMES, "linux", "stack profile"),
+        Field::new("stack", Kind::Table(&STACK), "parameters of the stack that override those of the profile"),
+        Field::new(
+            "control",
+            Kind::Table(&CONTROL),
+            "delay between transport and algorithm, as in the kernel datapath",
+        ),
+        Field::new("from", Kind::Text, "source node (graph)").absent("required in a graph"),
+        Field::new("to", Kind::Text, "destination node (graph)").absent("required in a graph"),
+        Field::new("route", Kind::Names, "links of the forward route (graph)")
+            .absent("the shortest by delay, then hops, then the order of the links"),
+        Field::new("reverse_route", Kind::Names, "links of the reverse route (graph)")
+            .absent("the shortest by delay, then hops, then the order of the links"),
+        Field::new("enter", Kind::Integer(1, 1_000_000), "router where the flow enters (parking lot)")
+            .absent("the first"),
+        Field::new("leave", Kind::Integer(1, 1_000_000), "router where the flow leaves (parking lot)")
+            .absent("the last"),
     ]],
 );
 
-/// An algorithm that is asked from afar.
+/// A delay between transport and algorithm.
 pub static CONTROL: Table = Table::new(
     "control",
-    "The algorithm is asked from afar, as the kernel path does.",
+    "Delay between transport and algorithm, as in the kernel datapath.",
     &[&[
-        Field::duration("delay", "0 s", "time to the algorithm and back"),
-        Field::duration("interval", "0 s", "ACKs within this time are reported together"),
+        Field::duration("delay", "0 s", "time from an event to the application of the new window"),
+        Field::duration("interval", "0 s", "minimum time between reports of ACKs; zero reports each ACK"),
     ]],
 );
 
-/// A field of a stack, whose meaning stands in the transport.
+/// A field of a stack, whose meaning is declared in the crate `transport`.
 const fn stack(name: &'static str, kind: Kind) -> Field {
     Field::new(name, kind, Stack::meaning(name)).absent("the profile's")
 }
 
 const fn count(name: &'static str, low: u64, high: u64) -> Field {
-    stack(name, Kind::Whole(low, high))
+    stack(name, Kind::Integer(low, high))
 }
 
 /// Values of a stack.
 pub static STACK: Table = Table::new(
     "stack",
-    "Values of a stack in place of its profile's.",
+    "Parameters of a stack that override those of its profile.",
     &[&[
         stack("mss", Kind::Bytes),
         stack("header", Kind::Bytes),
         stack("ack", Kind::Bytes),
         stack("sack_block", Kind::Bytes),
-        stack("ack_counting", Kind::Words(words::ACK_COUNTING_WORDS)),
+        stack("ack_counting", Kind::Words(choices::ACK_COUNTING_WORDS)),
         count("initial_window", 1, 1_000_000),
         count("initial_ssthresh", 2, 100_000_000),
         stack("min_rto", Kind::Duration),
         stack("max_rto", Kind::Duration),
         stack("initial_rto", Kind::Duration),
-        stack("rto_arithmetic", Kind::Words(words::RTO_ARITHMETIC_WORDS)),
-        stack("rto_restart", Kind::Words(words::RTO_RESTART_WORDS)),
+        stack("rto_arithmetic", Kind::Words(choices::RTO_ARITHMETIC_WORDS)),
+        stack("rto_restart", Kind::Words(choices::RTO_RESTART_WORDS)),
         stack("rto_granularity", Kind::Duration),
         stack("rto_floor_on_variance", Kind::Flag),
         count("ack_every", 1, 1000),
@@ -466,19 +477,19 @@ pub static STACK: Table = Table::new(
         count("sack_blocks", 1, 4),
         stack("dsack", Kind::Flag),
         stack("timestamps", Kind::Flag),
-        stack("ecn", Kind::Words(words::ECN_WORDS)),
-        stack("pacing", Kind::Words(words::PACING_WORDS)),
+        stack("ecn", Kind::Words(choices::ECN_WORDS)),
+        stack("pacing", Kind::Words(choices::PACING_WORDS)),
         count("pacing_quantum", 1, 1000),
         stack("tso_burst", Kind::Flag),
         stack("receive_window", Kind::Bytes),
         stack("auto_tuning", Kind::Flag),
         stack("read_rate", Kind::Rate),
-        stack("idle_restart", Kind::Words(words::IDLE_RESTART_WORDS)),
+        stack("idle_restart", Kind::Words(choices::IDLE_RESTART_WORDS)),
         stack("limited_transmit", Kind::Flag),
         stack("undo", Kind::Flag),
         stack("tail_loss_probe", Kind::Flag),
-        stack("prr", Kind::Words(words::PRR_WORDS)),
-        stack("rampdown", Kind::Words(words::RAMPDOWN_WORDS)),
+        stack("prr", Kind::Words(choices::PRR_WORDS)),
+        stack("rampdown", Kind::Words(choices::RAMPDOWN_WORDS)),
         count("dup_thresh", 1, 1000),
         count("syn_retries", 0, 100),
         count("exit_burst", 0, 1_000_000),

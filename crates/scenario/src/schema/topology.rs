@@ -1,16 +1,16 @@
-//! Reads the network: which kind it is, and its links.
+//! Reads the network: its topology and its links.
 
 use std::collections::BTreeSet;
 
 use cwndlab_config::{Faults, Reader};
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 
 use super::link::{read_agents, read_link, read_queue};
 use super::medium::{read_radio, read_wlan};
 use super::tables::{LINK, NAMED_LINK, NODE};
 use super::typed::{Access, Link, Medium, NamedLink, Queue, Topology};
 
-/// Fields of a flow that only these kinds of network have.
+/// Fields of a flow that only some topologies support.
 const FLOW_FIELDS: &[(&str, &[&str])] = &[
     ("from", &["link"]),
     ("to", &["link"]),
@@ -25,7 +25,7 @@ const FLOW_FIELDS: &[(&str, &[&str])] = &[
 pub(super) fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
         ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
-    refuse_foreign_fields(table, &kinds, faults);
+    reject_foreign_fields(table, &kinds, faults);
     match kinds[..] {
         ["dumbbell"] => read_dumbbell(&table.table("dumbbell", faults)?, faults),
         ["parking_lot"] => read_parking_lot(&table.table("parking_lot", faults)?, faults),
@@ -36,27 +36,27 @@ pub(super) fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut F
             None
         }
         _ => {
-            faults.add(kinds[1], format!("stands beside '{}'", kinds[0]), "one kind of network is enough");
+            faults.add(kinds[1], format!("conflicts with '{}'", kinds[0]), "use one kind of network");
             None
         }
     }
 }
 
-/// What belongs to another kind of network is a fault, not something to pass over.
-fn refuse_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults) {
+/// Rejects fields of other topologies.
+fn reject_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults) {
     for key in ["node", "medium"].into_iter().filter(|key| table.gives(key) && !kinds.contains(&"link")) {
-        faults.add(key, "belongs to a network of '[[link]]'s", "leave it out, or write the links");
+        faults.add(key, "belongs to a network of '[[link]]'s", "remove it, or write the links");
     }
     let &[kind] = kinds else { return };
     for (path, flow) in table.items("flow", &mut Faults::default()) {
         for (key, networks) in FLOW_FIELDS {
             if flow.get(key).is_some() && !networks.contains(&kind) {
-                let whose = match *networks {
+                let topology = match *networks {
                     ["link"] => "of '[[link]]'s",
                     ["parking_lot"] => "of '[parking_lot]'",
-                    _ => "without '[[link]]'s, whose links and routes say it",
+                    _ => "without '[[link]]'s, which defines them by links and routes",
                 };
-                faults.add(format!("{path}.{key}"), format!("belongs to a network {whose}"), "leave it out");
+                faults.add(format!("{path}.{key}"), format!("belongs to a network {topology}"), "remove it");
             }
         }
     }
@@ -81,14 +81,14 @@ fn read_parking_lot(table: &Reader<'_>, faults: &mut Faults) -> Option<Topology>
         .map(|(path, item)| read_link(item, path, &LINK, None, faults))
         .collect();
     if hops.is_empty() && table.gives("hops") {
-        faults.add("parking_lot.hops", "there is none", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
+        faults.add("parking_lot.hops", "is empty", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
     }
     let access = read_access(table, faults);
     Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
 }
 
 fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {
-    let unlimited = Queue::drop_tail(Size::Unlimited);
+    let unlimited = Queue::drop_tail(CapacitySpec::Unlimited);
     if !table.gives("access") {
         return Some(Access { rate: None, queue: unlimited, agents: None });
     }
@@ -121,14 +121,14 @@ fn read_graph(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Opti
                     faults.add(
                         inner.at(key),
                         format!("no node is called '{node}'"),
-                        "add a '[[node]]', or leave all of them out",
+                        "add a '[[node]]', or remove all '[[node]]'s",
                     );
                 }
                 nodes.push(node.clone());
             }
         }
         if from == to {
-            faults.add(inner.at("to"), "the link ends where it begins", "");
+            faults.add(inner.at("to"), "the link ends at its start", "");
         }
         let name = inner.string("name", faults).unwrap_or_else(|| format!("{from}-{to}"));
         if !names.insert(name.clone()) {

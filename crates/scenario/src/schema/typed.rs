@@ -1,47 +1,49 @@
-//! The scenario as types: what its tables say, with units and defaults.
+//! The typed scenario: the contents of its tables, with units and defaults.
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_network::aqm::{self, Size};
+use cwndlab_network::aqm::{self, CapacitySpec};
 use cwndlab_network::{loss, router_assist};
 use cwndlab_traffic::{Distribution, Workload};
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::class::Class;
-use crate::plan::{BeaconPlan, HarqPlan, JitterPlan, LinePlan, ModePlan, Remote, SchedulePlan, Stack, StandardPlan};
+use crate::plan::{
+    BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, SchedulePlan, Stack, StandardPlan,
+};
 
-/// A queue as written.
+/// The configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {
-    /// Its size.
-    pub size: Size,
-    /// Who may wait and who goes next.
+    /// Configured capacity.
+    pub size: CapacitySpec,
+    /// Queue discipline.
     pub discipline: aqm::Config,
 }
 
 impl Queue {
-    /// Drop-tail of this size.
+    /// Drop-tail with this capacity.
     #[must_use]
-    pub fn drop_tail(size: Size) -> Self {
+    pub fn drop_tail(size: CapacitySpec) -> Self {
         Self { size, discipline: aqm::Config::DROP_TAIL }
     }
 }
 
-/// A link as written.
+/// The configuration of a link.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where it stands in the document.
+    /// Path in the document.
     pub path: String,
-    /// `None` serialises in no time. Of a trace or a token bucket the mean; of a schedule what holds before its first step.
+    /// Rate; `None`: zero serialisation time. For a trace or a token bucket the mean, for a schedule the initial rate.
     pub rate: Option<Rate>,
-    /// What the line is.
+    /// Model of the line.
     pub line: LinePlan,
-    /// What changes with time.
+    /// Changes with time.
     pub schedule: SchedulePlan,
     /// Retransmissions of a radio link.
     pub harq: Option<HarqPlan>,
-    /// Propagation.
+    /// Propagation delay.
     pub delay: Duration,
-    /// `None` takes the default of its place.
+    /// `None`: the default of the topology.
     pub queue: Option<Queue>,
     /// Losses of the wire.
     pub losses: Vec<loss::Config>,
@@ -49,12 +51,12 @@ pub struct Link {
     pub jitter: Option<JitterPlan>,
     /// Probability of a duplicate.
     pub duplicate: f64,
-    /// What its router does for schemes that ask it.
+    /// Router agents of the link.
     pub agents: Vec<router_assist::Config>,
 }
 
 impl Link {
-    /// A link with a line of this rate, a wire of this delay and nothing else.
+    /// A link with only a queue, a rate and a delay.
     #[must_use]
     pub fn plain(path: &str, rate: Option<Rate>, delay: Duration, queue: Queue) -> Self {
         Self {
@@ -72,7 +74,7 @@ impl Link {
         }
     }
 
-    /// The same without its losses, for the way back.
+    /// The link without losses, for the reverse direction.
     #[must_use]
     pub fn without_losses(&self) -> Self {
         let mut link = Self { losses: Vec::new(), ..self.clone() };
@@ -86,36 +88,36 @@ impl Link {
 pub struct NamedLink {
     /// Its name.
     pub name: String,
-    /// Where it begins.
+    /// Source node.
     pub from: String,
-    /// Where it ends.
+    /// Destination node.
     pub to: String,
-    /// The other direction is made too.
+    /// A link in the reverse direction is added.
     pub duplex: bool,
-    /// It is on a medium.
+    /// Radio parameters if the link is on a medium.
     pub radio: Option<Radio>,
-    /// The rest.
+    /// Properties of every link.
     pub link: Link,
 }
 
 /// Access links.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// `None` serialises in no time.
+    /// Rate; `None`: zero serialisation time.
     pub rate: Option<Rate>,
-    /// Their queue.
+    /// Queue of each link.
     pub queue: Queue,
-    /// What their routers do; `None` is what the bottleneck's, or the first hop's, does.
+    /// Router agents; `None`: those of the bottleneck or the first hop.
     pub agents: Option<Vec<router_assist::Config>>,
 }
 
-/// The kind of network.
+/// The topology of a network.
 #[allow(clippy::large_enum_variant, reason = "there is one per scenario")]
 #[derive(Clone, Debug)]
 pub enum Topology {
-    /// One bottleneck, both ways, and access links.
+    /// A bottleneck in both directions, and access links.
     Dumbbell(Link, Link, Access),
-    /// A row of bottlenecks.
+    /// Bottlenecks in series, and access links.
     ParkingLot(Vec<Link>, Access),
     /// Nodes and links.
     Graph(Vec<String>, Vec<NamedLink>),
@@ -123,75 +125,75 @@ pub enum Topology {
     Wlan(Wlan),
 }
 
-/// A random start.
+/// The random delay of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jitter {
-    /// Uniform in [0, this).
+    /// Uniform in [0, the duration).
     Fixed(Duration),
     /// Uniform in [0, the flow's base RTT).
     Rtt,
 }
 
-/// When the flows of an entry start and stop.
+/// The start and stop times of the flows of an entry.
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// Start.
+    /// Start time.
     pub start: Duration,
     /// End of the application's data.
     pub stop: Option<Duration>,
-    /// Random start.
+    /// Random delay of the start.
     pub jitter: Option<Jitter>,
-    /// How many such flows.
+    /// Number of flows.
     pub count: u64,
     /// Time between their starts.
     pub step: Duration,
-    /// The same drawn at random.
+    /// Distribution of the time between their starts.
     pub gaps: Option<Distribution>,
 }
 
-/// A flow as written.
+/// The configuration of a flow.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Where it stands in the document.
+    /// Path in the document.
     pub path: String,
-    /// Its algorithm; `None` for UDP.
+    /// Text of the algorithm; `None`: UDP.
     pub algorithm: Option<String>,
-    /// Its label.
+    /// Name.
     pub name: Option<String>,
     /// Base RTT (dumbbell, parking lot).
     pub rtt: Option<Duration>,
-    /// From right to left.
+    /// The flow has the reverse direction, from right to left or from the station.
     pub reverse: bool,
-    /// When it starts and stops.
+    /// Start and stop times.
     pub timing: Timing,
-    /// What it sends.
+    /// Workload.
     pub workload: Workload,
-    /// Profile name.
+    /// Name of the stack profile.
     pub profile: String,
-    /// Its values, overridden.
+    /// Parameters of the profile with overrides.
     pub stack: Stack,
-    /// The scenario itself says what of ECN; otherwise an algorithm that needs it negotiates it.
+    /// The scenario sets `ecn`; otherwise an algorithm that requires ECN negotiates it.
     pub ecn_given: bool,
-    /// The scenario itself says what restarts the retransmission timer.
+    /// The scenario sets `rto_restart`.
     pub restart_given: bool,
     /// The profile's recovery.
     pub recovery: RecoveryKind,
-    /// Asked from afar.
-    pub control: Option<Remote>,
-    /// Nodes of a graph.
+    /// Delay between transport and algorithm.
+    pub control: Option<ControlDelay>,
+    /// Endpoints in a graph.
     pub ends: (Option<String>, Option<String>),
-    /// Explicit routes.
+    /// Explicit routes in both directions.
     pub routes: (Option<Vec<String>>, Option<Vec<String>>),
-    /// Routers of a parking lot.
+    /// Routers of a parking lot where the flow enters and leaves.
     pub hops: (Option<u64>, Option<u64>),
 }
 
-/// A scenario, every field read.
+/// A scenario with all fields.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// One line.
+    /// Title, one line.
     pub title: String,
-    /// Algorithms that whoever runs it hands over.
+    /// User-defined algorithms.
     pub classes: Vec<Class>,
     /// Simulated time.
     pub duration: Duration,
@@ -199,9 +201,9 @@ pub struct Schema {
     pub sample_interval: Duration,
     /// Record every packet.
     pub packets: bool,
-    /// Metrics begin here.
+    /// Start of the metrics.
     pub measure_from: Duration,
-    /// For every flow that has none.
+    /// Default random delay of starts.
     pub jitter: Jitter,
     /// The network.
     pub topology: Topology,
@@ -211,61 +213,61 @@ pub struct Schema {
     pub flows: Vec<Flow>,
 }
 
-/// A medium as written.
+/// The configuration of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Medium {
-    /// Where it stands in the document.
+    /// Path in the document.
     pub path: String,
     /// Its name.
     pub name: String,
-    /// Which part of 802.11.
+    /// Part of 802.11.
     pub standard: StandardPlan,
-    /// How its stations send, where a link says nothing else.
+    /// Default modulation and coding.
     pub mode: ModePlan,
-    /// Probability that noise destroys a frame, where a link says nothing else.
+    /// Default probability that noise destroys a frame.
     pub frame_error: f64,
-    /// Slot.
+    /// Slot time.
     pub slot: Duration,
-    /// Contention windows.
+    /// Minimum and maximum contention window, slots.
     pub windows: (u32, u32),
-    /// Attempts without and behind an RTS.
+    /// Maximum number of attempts without and with RTS.
     pub attempts: (u32, u32),
-    /// Frames above this size go behind an RTS.
+    /// Size above which frames use RTS and CTS.
     pub rts_above: Option<Bytes>,
-    /// Bystanders of a collision wait an EIFS.
+    /// Stations that receive a collision wait for EIFS.
     pub eifs: bool,
-    /// A-MPDU.
+    /// A-MPDU with BlockAck.
     pub aggregation: bool,
-    /// A first try keeps its turn when the medium turns busy.
+    /// A frame that arrived while the medium was idle is sent without a backoff.
     pub keeps_turn: bool,
     /// Beacons.
     pub beacon: Option<BeaconPlan>,
-    /// Who sends them.
+    /// Name of the node that sends beacons.
     pub access_point: Option<String>,
 }
 
-/// How a link is on a medium, as written.
+/// The radio parameters of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Radio {
     /// Name of the medium.
     pub medium: String,
-    /// How it is sent, if not as the medium's stations do.
+    /// Modulation and coding; `None`: the medium's.
     pub mode: Option<ModePlan>,
-    /// Probability that noise destroys a frame.
+    /// Probability that noise destroys a frame; `None`: the medium's.
     pub frame_error: Option<f64>,
 }
 
-/// Servers, wires, an access point, stations.
+/// The configuration of a wireless LAN.
 #[derive(Clone, Debug)]
 pub struct Wlan {
     /// The medium.
     pub medium: Medium,
-    /// The access point's queue.
+    /// Queue of the access point.
     pub queue: Queue,
-    /// A station's.
+    /// Queue of a station.
     pub station_queue: Queue,
-    /// The wires.
+    /// Wires between servers and access point.
     pub wire: Access,
-    /// What is particular to the stations, in the order of the flows.
+    /// Parameters of individual stations, in the order of the flows.
     pub stations: Vec<Radio>,
 }

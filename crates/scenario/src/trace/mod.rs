@@ -1,53 +1,53 @@
-//! Traces of delivery opportunities in Mahimahi's format, and synthetic ones by name.
+//! Traces of delivery opportunities in the format of Mahimahi, and synthetic traces.
 //!
-//! One whole number of ms per line, non-decreasing; the last one, above 0, is the period after which the trace begins anew.
+//! A trace has one integer number of ms per line, non-decreasing. The last one, above 0, is the period of the trace.
 //!
-//! A kind of synthetic trace is one file with its `SPEC`, and one line in the list below.
+//! A synthetic trace is one file with its `SPEC`, and one line in the list below.
 
-mod wandering_rate;
+mod stochastic_rate;
 
 use std::sync::{Arc, OnceLock};
 
 use cwndlab_units::Rate;
 use sha2::{Digest, Sha256};
 
-/// Length of a trace that is taken by name, s.
+/// Duration of a synthetic trace in a scenario, s.
 pub const DURATION_S: u32 = 120;
-/// Seed of a trace that is taken by name.
+/// Seed of a synthetic trace in a scenario.
 pub const SEED: u64 = 1;
 
-/// A kind of synthetic trace.
-pub struct Kind {
-    /// Its name.
+/// A synthetic trace.
+pub struct SyntheticTrace {
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Description, one sentence.
     pub doc: &'static str,
-    make: fn(u64, u32) -> Vec<u32>,
-    /// The trace that is taken by name, once it was made.
-    by_name: OnceLock<Arc<[u32]>>,
+    generate: fn(u64, u32) -> Vec<u32>,
+    /// Cache of [`default_trace`](Self::default_trace).
+    cached: OnceLock<Arc<[u32]>>,
 }
 
-impl Kind {
-    const fn new(name: &'static str, doc: &'static str, make: fn(u64, u32) -> Vec<u32>) -> Self {
-        Self { name, doc, make, by_name: OnceLock::new() }
+impl SyntheticTrace {
+    const fn new(name: &'static str, doc: &'static str, generate: fn(u64, u32) -> Vec<u32>) -> Self {
+        Self { name, doc, generate, cached: OnceLock::new() }
     }
 
-    /// The kind of this name.
+    /// The synthetic trace of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
-        KINDS.iter().copied().find(|kind| kind.name == name)
+        SYNTHETIC.iter().copied().find(|kind| kind.name == name)
     }
 
-    /// A trace of so many seconds; it ends with an opportunity at its last moment, which is its period.
+    /// Generates a trace of `seconds` seconds, in ms. Its last opportunity is at its end, which is the period.
     #[must_use]
-    pub fn make(&self, seed: u64, seconds: u32) -> Vec<u32> {
-        (self.make)(seed, seconds)
+    pub fn generate(&self, seed: u64, seconds: u32) -> Vec<u32> {
+        (self.generate)(seed, seconds)
     }
 
-    /// The trace that a scenario takes by name: of [`DURATION_S`] seconds, with the seed [`SEED`].
+    /// The trace that a scenario refers to by name: [`DURATION_S`] seconds, seed [`SEED`].
     #[must_use]
-    pub fn by_name(&self) -> Arc<[u32]> {
-        Arc::clone(self.by_name.get_or_init(|| self.make(SEED, DURATION_S).into()))
+    pub fn default_trace(&self) -> Arc<[u32]> {
+        Arc::clone(self.cached.get_or_init(|| self.generate(SEED, DURATION_S).into()))
     }
 }
 
@@ -55,8 +55,8 @@ macro_rules! kinds {
     ($($module:ident,)*) => {
         $(mod $module;)*
 
-        /// Every kind, in the order of documentation.
-        pub static KINDS: &[&Kind] = &[$(&$module::SPEC),*];
+        /// All synthetic traces, in the order of the documentation.
+        pub static SYNTHETIC: &[&SyntheticTrace] = &[$(&$module::SPEC),*];
     };
 }
 
@@ -67,7 +67,10 @@ kinds! {
     satellite,
 }
 
-/// Reads a trace; `name` stands in messages as `name:line: …`.
+/// Parses a trace; messages start with `name:line: `.
+///
+/// # Errors
+/// An empty or malformed line, decreasing times, or a period of 0.
 pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
     let mut stamps: Vec<u32> = Vec::new();
     for (n, line) in text.lines().enumerate() {
@@ -76,25 +79,25 @@ pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
         if word.is_empty() {
             return Err(format!("{place}: the line is empty"));
         }
-        // What stands there is not shown: the file may be another one than its name says, and nobody's to read.
+        // The message does not quote the line: the file may be confidential and not a trace.
         let stamp: u32 = word
             .parse()
-            .map_err(|_| format!("{place}: a whole number of milliseconds from 0 to {} is wanted", u32::MAX))?;
+            .map_err(|_| format!("{place}: expected an integer number of milliseconds from 0 to {}", u32::MAX))?;
         if let Some(&last) = stamps.last().filter(|&&last| stamp < last) {
-            return Err(format!("{place}: {stamp} ms come after {last} ms"));
+            return Err(format!("{place}: {stamp} ms is less than the previous {last} ms"));
         }
         stamps.push(stamp);
     }
     match stamps.last() {
         None => Err(format!("{name}:1: the trace is empty")),
         Some(0) => {
-            Err(format!("{name}:{}: every moment is 0 ms, and the last one is the time to repeat after", stamps.len()))
+            Err(format!("{name}:{}: every time is 0 ms, but the last one is the period of the trace", stamps.len()))
         }
         Some(_) => Ok(stamps.into()),
     }
 }
 
-/// The mean rate of a trace whose opportunities carry so many bytes each.
+/// The mean rate of a trace with `bytes` bytes per opportunity.
 #[must_use]
 pub fn mean_rate(stamps: &[u32], bytes: u64) -> Rate {
     let period = stamps.last().map_or(1, |&last| u128::from(last));
@@ -102,7 +105,7 @@ pub fn mean_rate(stamps: &[u32], bytes: u64) -> Rate {
     Rate(rate.clamp(1, u128::from(u64::MAX)) as u64)
 }
 
-/// SHA-256 of the moments, one per line, in hex: what a scenario's hash covers of a trace.
+/// SHA-256 of the times, one per line, in hex; the hash of a scenario covers a trace by it.
 #[must_use]
 pub fn sha256(stamps: &[u32]) -> String {
     let mut digest = Sha256::new();
@@ -117,25 +120,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_a_moment_per_line() {
+    fn a_trace_has_one_time_per_line() {
         assert_eq!(*parse("0\n2\n2\n7\n", "t").unwrap(), [0, 2, 2, 7]);
         assert_eq!(*parse("1\r\n3", "t").unwrap(), [1, 3]);
     }
 
     #[test]
-    fn the_contents_of_a_file_that_is_no_trace_are_not_shown() {
+    fn messages_do_not_quote_the_contents_of_a_file() {
         let fault = parse("root:$6$secret:19000:0:99999:7:::\n", "/etc/shadow").unwrap_err();
-        assert_eq!(fault, "/etc/shadow:1: a whole number of milliseconds from 0 to 4294967295 is wanted");
+        assert_eq!(fault, "/etc/shadow:1: expected an integer number of milliseconds from 0 to 4294967295");
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_file_and_line() {
+    fn malformed_traces_are_rejected_with_file_and_line() {
         let fault = |text| parse(text, "a.down").unwrap_err();
         assert_eq!(fault(""), "a.down:1: the trace is empty");
         assert_eq!(fault("1\n\n2\n"), "a.down:2: the line is empty");
-        assert_eq!(fault("1\n2.5\n"), "a.down:2: a whole number of milliseconds from 0 to 4294967295 is wanted");
-        assert_eq!(fault("1\n5\n4\n"), "a.down:3: 4 ms come after 5 ms");
-        assert_eq!(fault("0\n0\n"), "a.down:2: every moment is 0 ms, and the last one is the time to repeat after");
+        assert_eq!(fault("1\n2.5\n"), "a.down:2: expected an integer number of milliseconds from 0 to 4294967295");
+        assert_eq!(fault("1\n5\n4\n"), "a.down:3: 4 ms is less than the previous 5 ms");
+        assert_eq!(fault("0\n0\n"), "a.down:2: every time is 0 ms, but the last one is the period of the trace");
     }
 
     fn mbps(stamps: &[u32]) -> f64 {
@@ -143,27 +146,27 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_repeats_for_its_seed_and_is_one() {
-        for kind in KINDS {
-            let (name, stamps) = (kind.name, kind.make(7, 20));
-            assert_eq!(stamps, kind.make(7, 20), "{name}");
-            assert_ne!(stamps, kind.make(8, 20), "{name}");
+    fn a_synthetic_trace_is_reproducible_and_valid() {
+        for kind in SYNTHETIC {
+            let (name, stamps) = (kind.name, kind.generate(7, 20));
+            assert_eq!(stamps, kind.generate(7, 20), "{name}");
+            assert_ne!(stamps, kind.generate(8, 20), "{name}");
             assert!(stamps.windows(2).all(|pair| pair[0] <= pair[1]) && *stamps.last().unwrap() == 20_000, "{name}");
         }
     }
 
-    /// The stated mean rates, less the stated share of outages; a long trace comes near them.
+    /// The mean rate of a long trace is the configured mean rate times the share of time without outages.
     #[test]
-    fn mean_rates_are_those_stated() {
-        let awake = |between: f64, outage: f64| between / (between + outage);
+    fn mean_rates_match_the_configuration() {
+        let available = |between: f64, outage: f64| between / (between + outage);
         for (name, expected) in [
-            ("lte-driving", 6.0 * awake(30.0, 0.6)),
+            ("lte-driving", 6.0 * available(30.0, 0.6)),
             ("lte-stationary", 20.0),
-            ("3g", 2.0 * awake(40.0, 1.5)),
+            ("3g", 2.0 * available(40.0, 1.5)),
             ("satellite", 50.0 * (1.0 - 0.06 / 15.0)),
         ] {
-            let found = mbps(&Kind::named(name).unwrap().make(3, 3000));
-            assert!((found / expected - 1.0).abs() < 0.1, "{name}: {found} of {expected} Mbit/s");
+            let mean = mbps(&SyntheticTrace::named(name).unwrap().generate(3, 3000));
+            assert!((mean / expected - 1.0).abs() < 0.1, "{name}: {mean} of {expected} Mbit/s");
         }
     }
 }

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 fn algorithms(names: &[String]) -> ExitCode {
     let catalogue = cwndlab_simulator::catalogue();
-    let names = if names.is_empty() { cwndlab_conformance::texts(&catalogue) } else { names.to_vec() };
+    let names = if names.is_empty() { cwndlab_conformance::algorithm_texts(&catalogue) } else { names.to_vec() };
     for name in names {
         let algorithm = match catalogue.parse(&name) {
             Ok(algorithm) => algorithm,

@@ -256,7 +256,7 @@ struct Flows {
 }
 
 fn add_flows(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
-    let algorithms = cwndlab_conformance::texts(&catalogue());
+    let algorithms = cwndlab_conformance::algorithm_texts(&catalogue());
     let groups = 1 + draw.below(4);
     let most = match draw.below(20) {
         0 => 2000,

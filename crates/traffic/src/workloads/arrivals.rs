@@ -1,40 +1,40 @@
-//! Transfers that arrive as a Poisson process, however many are under way (open loop).
+//! A Poisson process of transfers, independent of the number of active transfers (open loop).
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Rate;
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, OfferedLoad};
 use crate::arrival_process::ArrivalProcess;
 use crate::configuration::{Configuration, PacketSizes, COUNT};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE};
 use crate::flow_context::FlowContext;
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "arrivals",
-    "A Poisson process of transfers, each over a connection of its own with handshake and slow start, however many there are: open loop (TCP). `load` counts the headers of the transfers' segments and their SYNs. A transfer that finds `connections` others under way is refused: an event `refused`.",
+    "A Poisson process of transfers, each over a new connection with handshake and slow start, independent of the number of active transfers: open loop (TCP). `load` includes the headers of segments and the SYNs. An arrival is refused, with an event `refused`, while `connections` transfers are active.",
     &[&[
-        Field::new("per_second", Kind::Number(0.0, 1e9), "arrivals per second").absent("by `load`"),
+        Field::new("per_second", Kind::Number(0.0, 1e9), "arrivals per second").absent("computed from `load`"),
         Field::new(
             "load",
             Kind::Number(0.0, 100.0),
             "offered load as a share of the slowest line of the forward route, headers included",
         )
-        .absent("by `per_second`"),
+        .absent("given by `per_second`"),
         Field::new("size", SIZE, "sizes of the transfers").required("'size = \"20 kB\"'"),
         COUNT,
-        Field::whole(
+        Field::integer(
             "connections",
             (1, 1_000_000),
             10_000,
-            "connections at the same time at most; further arrivals are refused",
+            "maximum number of simultaneous connections; further arrivals are refused",
         ),
     ]],
 )
 .class("Arrivals");
 
-/// How often transfers arrive.
+/// The arrival rate of transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Intensity {
     /// Arrivals per second.
@@ -43,16 +43,16 @@ pub enum Intensity {
     Load(f64),
 }
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How often.
+    /// Arrival rate.
     pub intensity: Intensity,
-    /// Their sizes.
+    /// Distribution of the sizes.
     pub size: Distribution,
-    /// How many; `None` is without end.
+    /// Total number of transfers; `None`: unlimited.
     pub count: Option<u64>,
-    /// Connections at the same time at most; what arrives beyond is refused.
+    /// Maximum number of simultaneous connections; further arrivals are refused.
     pub connections: u32,
 }
 
@@ -69,7 +69,7 @@ fn read_intensity(table: &Reader<'_>, faults: &mut Faults) -> Option<Intensity> 
             None
         }
         (Some(_), Some(_)) => {
-            faults.add(table.at("load"), "stands beside 'per_second'", "one of them is enough");
+            faults.add(table.at("load"), "conflicts with 'per_second'", "remove one of them");
             None
         }
     }
@@ -83,15 +83,15 @@ impl Configuration for Config {
         {
             faults.add(
                 table.at("load"),
-                "sizes without a mean make no load",
-                "bound them by 'max', or give 'per_second'",
+                "a load requires sizes with a finite mean",
+                "set 'max', or use 'per_second'",
             );
         }
         Some(Self {
             intensity: intensity?,
             size: size?,
-            count: table.whole("count", faults),
-            connections: table.whole("connections", faults)? as u32,
+            count: table.integer("count", faults),
+            connections: table.integer("connections", faults)? as u32,
         })
     }
 
@@ -103,10 +103,10 @@ impl Configuration for Config {
         Application::Arrivals(ArrivalProcess::new(per_second, self.size.clone(), self.count, self.connections, flow))
     }
 
-    fn offered(&self) -> Offered {
+    fn offered_load(&self) -> OfferedLoad {
         match self.intensity {
-            Intensity::PerSecond(per_second) => Offered::Transfers { per_second, count: self.count },
-            Intensity::Load(_) => Offered::Unknown,
+            Intensity::PerSecond(per_second) => OfferedLoad::Transfers { per_second, count: self.count },
+            Intensity::Load(_) => OfferedLoad::Unknown,
         }
     }
 
@@ -118,8 +118,8 @@ impl Configuration for Config {
         matches!(self.intensity, Intensity::Load(_))
     }
 
-    /// A load becomes the number of arrivals per second that offers it: of each transfer its bytes, the headers of its
-    /// segments and its SYN cross the line.
+    /// Converts a load into arrivals per second. The line carries the bytes of each transfer, the headers of its
+    /// segments and its SYN.
     fn set_line(&mut self, rate: Rate, sizes: &PacketSizes) {
         if let Intensity::Load(share) = self.intensity {
             let (bytes, segments) = self.size.bytes_and_segments(sizes.mss.0 as f64);

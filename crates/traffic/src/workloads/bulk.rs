@@ -1,25 +1,25 @@
-//! As much data as possible, or a certain amount.
+//! Unlimited data, or a given amount.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Bytes;
 
-use crate::application::{Application, Offered};
-use crate::byte_source::{ByteSource, Script};
+use crate::application::{Application, OfferedLoad};
+use crate::byte_source::{ByteSource, WritePattern};
 use crate::configuration::Configuration;
 use crate::flow_context::FlowContext;
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "bulk",
-    "As much as possible (TCP).",
-    &[&[Field::new("bytes", Kind::Bytes, "how much").absent("without end").above_zero()]],
+    "Unlimited data, or a given amount (TCP).",
+    &[&[Field::new("bytes", Kind::Bytes, "amount of data").absent("unlimited").above_zero()]],
 )
 .class("Bulk");
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How much; `None` is without end.
+    /// Amount of data; `None`: unlimited.
     pub bytes: Option<Bytes>,
 }
 
@@ -29,10 +29,10 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::ByteSource(ByteSource::new(Script::Once(self.bytes), flow))
+        Application::ByteSource(ByteSource::new(WritePattern::Once(self.bytes), flow))
     }
 
-    fn offered(&self) -> Offered {
-        Offered::Bytes(self.bytes)
+    fn offered_load(&self) -> OfferedLoad {
+        OfferedLoad::Bytes(self.bytes)
     }
 }

@@ -1,19 +1,19 @@
-//! Packets of one size, evenly spaced.
+//! Constant bit rate: evenly spaced packets of one size.
 
 use cwndlab_config::{Faults, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
-use crate::datagrams::{Datagrams, Pattern};
+use crate::datagrams::{Datagrams, SendPattern};
 use crate::flow_context::FlowContext;
 use crate::packets;
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table =
-    Table::new("cbr", "Packets of one size, evenly spaced (UDP).", &[packets::FIELDS]).class("Cbr");
+    Table::new("cbr", "Constant bit rate: evenly spaced packets of one size (UDP).", &[packets::FIELDS]).class("Cbr");
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Rate, headers included.
@@ -31,11 +31,11 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Datagrams(Datagrams::new(self.rate, self.packet, Pattern::Steady, flow))
+        Application::Datagrams(Datagrams::new(self.rate, self.packet, SendPattern::Steady, flow))
     }
 
-    fn offered(&self) -> Offered {
-        Offered::Packets { per_second: packets::per_second(self.rate, self.packet) }
+    fn offered_load(&self) -> OfferedLoad {
+        OfferedLoad::Packets { per_second: packets::per_second(self.rate, self.packet) }
     }
 
     fn packet(&self) -> Option<Bytes> {

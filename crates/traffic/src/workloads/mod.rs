@@ -1,23 +1,23 @@
-//! Workloads: what flows send, and when. A workload is one file with its `SPEC` (fields, units, defaults, ranges, source) and
-//! its configuration, and one line in the list below (`docs/add-a-workload.md`).
+//! Workloads of flows. A workload is one file with its `SPEC` (fields, units, defaults, ranges, source) and its
+//! configuration, and one line in the list below (`docs/add-a-workload.md`).
 
 use cwndlab_config::{registry, Choice, Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
 use serde_json::Value;
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, OfferedLoad};
 use crate::configuration::{Configuration, PacketSizes, Transport};
 use crate::flow_context::FlowContext;
 
 macro_rules! workloads {
     ($($name:ident => $module:ident,)*) => {
         registry! {
-            /// What an application sends.
+            /// The configuration of a flow's workload.
             #[derive(Clone, Debug, PartialEq)] Workload
             $($name => $module,)*
         }
 
-        /// What the workload of this name may be carried by.
+        /// The transport protocols that the workload `name` supports.
         fn transports(name: &str) -> &'static [Transport] {
             $(if name == $module::SPEC.name {
                 return $module::Config::TRANSPORTS;
@@ -32,7 +32,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// The application of a flow at its beginning.
+            /// The application of a flow, in its initial state.
             #[must_use]
             pub fn application(&self, flow: &FlowContext) -> Application {
                 match self {
@@ -40,15 +40,15 @@ macro_rules! workloads {
                 }
             }
 
-            /// What it offers to the network.
+            /// The load that the workload offers to the network.
             #[must_use]
-            pub fn offered(&self) -> Offered {
+            pub fn offered_load(&self) -> OfferedLoad {
                 match self {
-                    $(Self::$name(config) => config.offered(),)*
+                    $(Self::$name(config) => config.offered_load(),)*
                 }
             }
 
-            /// The most connections that it has at once beside the flow's own.
+            /// Maximum number of simultaneous connections in addition to the flow's own.
             #[must_use]
             pub fn secondary_connections(&self) -> u32 {
                 match self {
@@ -56,7 +56,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// Over UDP: bytes of its largest packet, headers included.
+            /// Size of the largest packet over UDP, headers included; `None` over TCP.
             #[must_use]
             pub fn packet(&self) -> Option<Bytes> {
                 match self {
@@ -64,7 +64,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// Its rate is a share of the slowest line of the route.
+            /// Whether the workload's rate is a share of the slowest line of the route.
             #[must_use]
             pub fn needs_line(&self) -> bool {
                 match self {
@@ -72,7 +72,7 @@ macro_rules! workloads {
                 }
             }
 
-            /// Tells it the rate of that line, and what its packets carry.
+            /// Sets the rate of that line and the flow's packet sizes.
             pub fn set_line(&mut self, rate: Rate, sizes: &PacketSizes) {
                 match self {
                     $(Self::$name(config) => config.set_line(rate, sizes),)*
@@ -94,7 +94,7 @@ workloads! {
     PageLoads => page_loads,
 }
 
-/// The choice of a workload by `kind`.
+/// The selection of a workload by `kind`.
 pub static CHOICE: Choice = Choice {
     name: "workload",
     tag: "kind",
@@ -104,22 +104,22 @@ pub static CHOICE: Choice = Choice {
     tables: || SPECS.to_vec(),
 };
 
-/// What a flow over UDP may have as its workload.
+/// Hint with a workload for a flow over UDP.
 pub const UDP_EXAMPLE: &str = "write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'";
 
 impl Workload {
-    /// As much as possible, without end: what a flow over TCP sends if it names no workload.
+    /// Unlimited data: the default workload of a flow over TCP.
     pub const BULK: Self = Self::Bulk(bulk::Config { bytes: None });
 
-    /// Reads a workload from a document, where it stands at `path`.
+    /// Reads the workload at `path` of a document. Errors are added to `faults`.
     pub fn from_document(value: &Value, path: String, transport: Transport, faults: &mut Faults) -> Option<Self> {
         let table = Reader::choose(value, path, &CHOICE, faults)?;
-        let word = table.declared().name;
-        if !transports(word).contains(&transport) {
+        let kind = table.declared().name;
+        if !transports(kind).contains(&transport) {
             let (what, hint) = match transport {
-                Transport::Udp => (format!("'{word}' is sent by TCP, and the flow's transport is UDP"), UDP_EXAMPLE),
+                Transport::Udp => (format!("'{kind}' is a TCP workload, but the flow's transport is UDP"), UDP_EXAMPLE),
                 Transport::Tcp => (
-                    format!("'{word}' is sent by UDP, and the flow's transport is TCP"),
+                    format!("'{kind}' is a UDP workload, but the flow's transport is TCP"),
                     "write 'transport = \"udp\"' and no algorithm",
                 ),
             };

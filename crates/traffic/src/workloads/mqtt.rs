@@ -1,4 +1,4 @@
-//! A sensor that publishes to a broker (MQTT 3.1.1), and the broker's replies.
+//! MQTT 3.1.1: a sensor that publishes to a broker, and the broker's responses.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
@@ -13,58 +13,58 @@ use crate::flow_context::FlowContext;
 use crate::sampling::{sample_size, SIZE_STREAM, TIME_STREAM};
 use crate::NEVER;
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "mqtt",
-    "A sensor that publishes messages to a broker (TCP): CONNECT, CONNACK, then a PUBLISH every `period`, with QoS 1 acknowledged by a PUBACK; a PINGREQ and PINGRESP after `keep_alive` of silence. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
+    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
     &[&[
-        Field::whole("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
-        Field::new("payload", SIZE, "payload of a message").absent("even from 128 B to 1024 B"),
-        Field::new("period", Kind::Duration, "from one message to the next")
+        Field::integer("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
+        Field::new("payload", SIZE, "payload of a message").absent("uniform from 128 B to 1024 B"),
+        Field::new("period", Kind::Duration, "time between two messages")
             .required("'period = \"10 s\"'")
             .above_zero(),
-        Field::duration("jitter", "0 s", "each message is later by a uniform draw from [0, this)"),
-        Field::whole("topic", (1, 65_535), 20, "bytes of the topic's name"),
-        Field::whole("client", (0, 65_535), 23, "bytes of the client's identifier"),
-        Field::duration("keep_alive", "60 s", "the longest silence before a PINGREQ; zero sends none"),
+        Field::duration("jitter", "0 s", "maximum of the uniform random delay of each message"),
+        Field::integer("topic", (1, 65_535), 20, "length of the topic name, bytes"),
+        Field::integer("client", (0, 65_535), 23, "length of the client identifier, bytes"),
+        Field::duration("keep_alive", "60 s", "maximum idle time before a PINGREQ; zero disables PINGREQ"),
         Field::flag(
             "nagle",
             false,
-            "Nagle's algorithm holds back small segments while others are not acknowledged (RFC 9293, 3.7.4)",
+            "Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4)",
         ),
     ]],
 )
 .class("Mqtt");
 
-/// The largest message of MQTT (3.1.1, 2.2.3): 256 MiB less one.
+/// Maximum size of a message in MQTT 3.1.1 (2.2.3), rounded down: 256 MiB − 1.
 const MAX_MESSAGE: f64 = 268_435_000.0;
 /// CONNACK, PUBACK: fixed header of 2 bytes, then 2 (MQTT 3.1.1, 3.2, 3.4).
 const ACKNOWLEDGEMENT: Bytes = Bytes(4);
-/// PINGREQ and PINGRESP: a fixed header alone (3.12, 3.13).
+/// PINGREQ and PINGRESP: only a fixed header (3.12, 3.13).
 const PING: Bytes = Bytes(2);
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// 0: at most once. 1: at least once, acknowledged by the broker.
     pub qos: u8,
     /// Payload of a message.
     pub payload: Distribution,
-    /// From one message to the next.
+    /// Time between two messages.
     pub period: Duration,
-    /// Each message is later by a uniform draw from [0, this).
+    /// Maximum of the uniform random delay of each message.
     pub jitter: Duration,
-    /// Bytes of the topic's name.
+    /// Length of the topic name, bytes.
     pub topic: u32,
-    /// Bytes of the client's identifier.
+    /// Length of the client identifier, bytes.
     pub client: u32,
-    /// The longest silence before a PINGREQ; `None` sends none.
+    /// Maximum idle time before a PINGREQ; `None` disables PINGREQ.
     pub keep_alive: Option<Duration>,
-    /// Nagle's algorithm holds back small segments while others are not acknowledged (RFC 9293, 3.7.4).
+    /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4).
     pub nagle: bool,
 }
 
-/// Bytes of the field "remaining length" (MQTT 3.1.1, 2.2.3): 7 bits each.
+/// Length of the field "remaining length" in bytes of 7 bits (MQTT 3.1.1, 2.2.3).
 fn remaining_length(bytes: u64) -> u64 {
     match bytes {
         0..=127 => 1,
@@ -75,14 +75,14 @@ fn remaining_length(bytes: u64) -> u64 {
 }
 
 impl Config {
-    /// CONNECT without will, user and password (3.1): fixed header; protocol name (2 + 4), level, flags, keep-alive (2); the
-    /// identifier after its length.
+    /// Size of a CONNECT without will, user and password (3.1): fixed header; protocol name (2 + 4), level, flags,
+    /// keep-alive (2); length (2) and client identifier.
     fn connect_bytes(&self) -> Bytes {
         let rest = 10 + 2 + u64::from(self.client);
         Bytes(1 + remaining_length(rest) + rest)
     }
 
-    /// PUBLISH (3.3): fixed header; the topic after its length; with QoS 1 a packet identifier; the payload.
+    /// Size of a PUBLISH (3.3): fixed header; length (2) and topic; with QoS 1 a packet identifier; payload.
     fn publish_bytes(&self, payload: Bytes) -> Bytes {
         let identifier = if self.qos > 0 { 2 } else { 0 };
         let rest = 2 + u64::from(self.topic) + identifier + payload.0;
@@ -97,11 +97,11 @@ impl Configuration for Config {
             None => Some(Distribution::Uniform(128.0, 1024.0)),
         };
         let largest = match payload {
-            Some(Distribution::Fixed(most) | Distribution::Uniform(_, most)) => most,
+            Some(Distribution::Fixed(max) | Distribution::Uniform(_, max)) => max,
             _ => 0.0,
         };
         if largest > MAX_MESSAGE {
-            faults.add(table.at("payload"), "MQTT carries less than 256 MiB per message", "");
+            faults.add(table.at("payload"), "an MQTT message has less than 256 MiB", "");
         }
         let (period, jitter) = (table.duration("period", faults), table.duration("jitter", faults));
         if let (Some(period), Some(jitter)) = (period, jitter) {
@@ -109,8 +109,8 @@ impl Configuration for Config {
                 faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
             }
         }
-        let (qos, topic) = (table.whole("qos", faults), table.whole("topic", faults));
-        let (client, keep_alive) = (table.whole("client", faults), table.duration("keep_alive", faults));
+        let (qos, topic) = (table.integer("qos", faults), table.integer("topic", faults));
+        let (client, keep_alive) = (table.integer("client", faults), table.duration("keep_alive", faults));
         let nagle = table.flag("nagle", faults);
         Some(Self {
             qos: qos? as u8,
@@ -135,9 +135,9 @@ impl Configuration for Config {
 
 const CONNECT: u8 = 0;
 const CONNACK: u8 = 1;
-/// With its payload.
+/// Carries the size of its payload.
 const PUBLISH: u8 = 2;
-/// With the payload of what it acknowledges.
+/// Carries the payload size of the acknowledged message.
 const PUBACK: u8 = 3;
 const PINGREQ: u8 = 4;
 const PINGRESP: u8 = 5;
@@ -146,14 +146,14 @@ const PINGRESP: u8 = 5;
 enum Stage {
     /// No connection is open.
     Closed,
-    /// CONNECT is sent.
+    /// CONNECT was sent.
     Connecting,
     /// The broker accepted the connection.
     Connected,
     Done,
 }
 
-/// Sensor and broker.
+/// The state of sensor and broker.
 #[derive(Debug)]
 struct Mqtt {
     config: Config,
@@ -161,11 +161,11 @@ struct Mqtt {
     payloads: Stream,
     jitter: Stream,
     stage: Stage,
-    /// Regular time of the next message, without its jitter.
+    /// Time of the next message without its random delay.
     regular: Time,
-    /// When the next message is published.
+    /// Time at which the next message is published.
     publish: Time,
-    /// When the last packet was sent.
+    /// Time of the last packet.
     last_sent: Time,
 }
 
@@ -187,14 +187,14 @@ impl Mqtt {
         Duration(self.jitter.below(self.config.jitter.0))
     }
 
-    /// The broker accepted the connection at `now`: publishing begins.
+    /// Handles a CONNACK at `now`: publishing begins.
     fn on_connack(&mut self, now: Time) {
         self.stage = Stage::Connected;
         (self.regular, self.last_sent) = (now, now);
         self.publish = now + self.draw_jitter();
     }
 
-    /// The packet that is due at `now`: a message, or a PINGREQ.
+    /// The packet that is due at `now`: a PUBLISH or a PINGREQ.
     fn next_packet(&mut self, now: Time) -> Action {
         self.last_sent = now;
         if now < self.publish {
@@ -216,7 +216,7 @@ impl Dialogue for Mqtt {
         self.config.nagle
     }
 
-    /// A message is due, or a PINGREQ before the silence exceeds the keep-alive time.
+    /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
     fn due(&self) -> Time {
         if self.stage != Stage::Connected {
             return NEVER;
@@ -246,7 +246,7 @@ impl Dialogue for Mqtt {
             PUBLISH if self.config.qos > 0 => reply(ACKNOWLEDGEMENT, PUBACK),
             PINGREQ => reply(PING, PINGRESP),
             CONNACK => self.on_connack(now),
-            // A message of QoS 0 is complete when it arrives, another when the sensor has its PUBACK.
+            // A message with QoS 0 is complete on arrival, with QoS 1 when the sensor receives the PUBACK.
             PUBLISH | PUBACK => actions.push(Action::Record(message.since, message.size)),
             _ => {}
         }
@@ -270,11 +270,11 @@ mod tests {
         }
     }
 
-    /// By hand from the specification: CONNECT with a 10-byte identifier is 1 + 1 + 10 + 12 = 24 bytes. PUBLISH of 100 bytes to
-    /// a topic of 20: 1 + 1 + 22 + 100 = 124, at QoS 1 126; its remaining length passes 127 with a payload of 106 bytes, or
-    /// 104 at QoS 1, and 16,383 with 16,362.
+    /// By hand from the specification: CONNECT with a 10-byte identifier is 1 + 1 + 10 + 12 = 24 bytes. PUBLISH of 100
+    /// bytes to a topic of 20: 1 + 1 + 22 + 100 = 124, at QoS 1 126; its remaining length exceeds 127 with a payload of
+    /// 106 bytes, or 104 at QoS 1, and 16,383 with 16,362.
     #[test]
-    fn packets_have_the_specifications_sizes() {
+    fn packet_sizes_match_the_specification() {
         assert_eq!(config(0).connect_bytes(), Bytes(24));
         let sizes = |qos, payloads: &[u64]| -> Vec<u64> {
             payloads.iter().map(|&payload| config(qos).publish_bytes(Bytes(payload)).0).collect()
@@ -284,10 +284,10 @@ mod tests {
         assert_eq!(sizes(0, &[16_361, 16_362]), [16_386, 16_388]);
     }
 
-    /// MQTT 3.1.1, section 3.1.2.10: with a keep-alive time of 40 s and a message each 100 s, PINGREQs follow each packet by
-    /// 40 s.
+    /// MQTT 3.1.1, section 3.1.2.10: with a keep-alive time of 40 s and a message each 100 s, a PINGREQ follows 40 s
+    /// after each packet.
     #[test]
-    fn pings_fill_silences_longer_than_the_keep_alive_time() {
+    fn a_pingreq_is_sent_after_the_keep_alive_time() {
         let second = |n: u64| Time(n * 1_000_000_000);
         let mut sensor = Mqtt::new(&config(1), &FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) });
         let mut actions = Vec::new();

@@ -1,38 +1,38 @@
-//! Active and silent periods in turn.
+//! Alternating active and silent periods.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, Offered};
-use crate::byte_source::{ByteSource, Script};
+use crate::application::{Application, OfferedLoad};
+use crate::byte_source::{ByteSource, WritePattern};
 use crate::configuration::{Configuration, Transport};
-use crate::datagrams::{Datagrams, Pattern};
+use crate::datagrams::{Datagrams, SendPattern};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, TIME};
 use crate::flow_context::FlowContext;
 use crate::packets;
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "on-off",
-    "Active for `on`, silent for `off`, and so on (TCP, UDP). TCP sends as much as possible while active, UDP evenly spaced packets at `rate`; the time since the last packet is carried over a silence, so that the mean rate is `rate` × on / (on + off) however short the periods.",
+    "Alternating active (`on`) and silent (`off`) periods (TCP, UDP). In active periods TCP sends unlimited data, UDP evenly spaced packets at `rate`. The active time since the last packet carries over to the next active period, so that the mean rate is `rate` × on / (on + off) for any length of the periods.",
     &[&[
         Field::new("on", TIME, "lengths of active periods").required("'on = \"2 s\"'"),
         Field::new("off", TIME, "lengths of silent periods").required("'off = \"2 s\"'"),
-        Field::new("rate", Kind::Rate, "UDP: rate while active, headers included").absent("required over UDP"),
+        Field::new("rate", Kind::Rate, "UDP: rate in active periods, headers included").absent("required over UDP"),
         Field::new("packet", Kind::Bytes, "UDP: size of a packet, headers included").absent("1500 B over UDP"),
     ]],
 )
 .class("OnOff");
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Lengths of active periods.
     pub on: Distribution,
-    /// Lengths of silent ones.
+    /// Lengths of silent periods.
     pub off: Distribution,
-    /// Over UDP: the rate while active, and the size of a packet, headers included.
+    /// UDP: rate in active periods and size of a packet, headers included.
     pub packets: Option<(Rate, Bytes)>,
 }
 
@@ -53,8 +53,8 @@ impl Configuration for Config {
         for key in ["rate", "packet"].into_iter().filter(|key| transport == Transport::Tcp && table.gives(key)) {
             faults.add(
                 table.at(key),
-                "belongs to a flow over UDP",
-                "leave it out: TCP sends as much as possible while active",
+                "is only for a flow over UDP",
+                "remove it: TCP sends unlimited data in active periods",
             );
         }
     }
@@ -63,15 +63,15 @@ impl Configuration for Config {
         let (on, off) = (self.on.clone(), self.off.clone());
         match self.packets {
             Some((rate, packet)) => {
-                Application::Datagrams(Datagrams::new(rate, packet, Pattern::OnOff { on, off }, flow))
+                Application::Datagrams(Datagrams::new(rate, packet, SendPattern::OnOff { on, off }, flow))
             }
-            None => Application::ByteSource(ByteSource::new(Script::Periods { on, off }, flow)),
+            None => Application::ByteSource(ByteSource::new(WritePattern::Periods { on, off }, flow)),
         }
     }
 
-    fn offered(&self) -> Offered {
-        let packets = |(rate, packet)| Offered::Packets { per_second: packets::per_second(rate, packet) };
-        self.packets.map_or(Offered::Unknown, packets)
+    fn offered_load(&self) -> OfferedLoad {
+        let packets = |(rate, packet)| OfferedLoad::Packets { per_second: packets::per_second(rate, packet) };
+        self.packets.map_or(OfferedLoad::Unknown, packets)
     }
 
     fn packet(&self) -> Option<Bytes> {

@@ -1,17 +1,17 @@
-//! Page loads over HTTP/2: a page's main object, then all objects in it, multiplexed over one connection.
+//! Page loads over HTTP/2: the main object of a page, then its embedded objects, multiplexed over one connection.
 //!
 //! Source of the distributions: the web browsing model of the IEEE 802.16m Evaluation Methodology Document (IEEE
-//! 802.16m-08/004r5, 2009, section 10.1; J. J. Lee et al., IEEE C802.16m-07/182r3), which 3GPP and NGMN use as well. Framing:
-//! RFC 9113, 4.1 and 4.2.
+//! 802.16m-08/004r5, 2009, section 10.1; J. J. Lee et al., IEEE C802.16m-07/182r3), which 3GPP and NGMN also use.
+//! Framing: RFC 9113, 4.1 and 4.2.
 //!
 //! ```text
-//! number of objects = min(X, 55) − 2, X Pareto of index 1.1 from 2: 5.64 on average             (1)
-//! bytes of an object on the connection = size + 9 · ⌈size / 16384⌉                              (2)
+//! number of objects = min(X, 55) − 2, X Pareto of index 1.1 from 2: mean 5.64                 (1)
+//! bytes of an object on the connection = size + 9 · ⌈size / 16384⌉                            (2)
 //! ```
 //!
-//! A load lasts from the request for the main object to the last byte of the last object. The requests for a page's objects
-//! leave together, so that the order in which the server multiplexes them changes nothing in that time. Where the source
-//! discards sizes above 2 MB, they are cut here.
+//! The duration of a load is the time from the request for the main object to the last byte of the last object. The
+//! requests for the embedded objects are sent together, so that the order in which the server multiplexes them does not
+//! affect the duration. The source discards sizes above 2 MB; here they are limited to 2 MB.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
@@ -26,53 +26,53 @@ use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
 use crate::sampling::{sample, sample_size, OTHER_STREAM, SIZE_STREAM};
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "page-loads",
-    "Page loads over HTTP/2: the flow's receiver is the browser. It requests a page's main object, parses it, requests all objects in it at once, multiplexed over the one connection (frames of RFC 9113), and thinks before the next page; a transfer is a page. The distributions are those of the web browsing model of IEEE 802.16m-08/004r5 (TCP).",
+    "Page loads over HTTP/2: the flow's receiver is the browser. It requests the main object of a page, parses it, requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113), and waits for a think time before the next page. A transfer is a page. The default distributions are from the web browsing model of IEEE 802.16m-08/004r5 (TCP).",
     &[&[
         Field::new("main", SIZE, "sizes of main objects")
             .absent("log-normal: mean 10710 B, standard deviation 25032 B"),
-        Field::new("object", SIZE, "sizes of the objects in a page")
+        Field::new("object", SIZE, "sizes of embedded objects")
             .absent("log-normal: mean 7758 B, standard deviation 126168 B"),
-        Field::new("objects", Kind::Whole(0, 10_000), "how many objects are in a page")
-            .absent("Pareto of index 1.1 from 2 to 55, less 2"),
-        Field::bytes("largest", "2 MB", "no object is larger: draws above this are cut").above_zero(),
-        Field::bytes("request", "400 B", "size of each request (a round figure)").above_zero(),
-        Field::new("parse", TIME, "from the main object to the requests for the others")
+        Field::new("objects", Kind::Integer(0, 10_000), "number of embedded objects of a page")
+            .absent("Pareto of index 1.1 from 2 to 55, minus 2"),
+        Field::bytes("largest", "2 MB", "maximum size of an object; larger draws are limited to it").above_zero(),
+        Field::bytes("request", "400 B", "size of a request (rounded)").above_zero(),
+        Field::new("parse", TIME, "time from the main object to the requests for the embedded objects")
             .absent("exponential: mean 130 ms"),
-        Field::new("think", TIME, "from the end of a page to the next one").absent("exponential: mean 30 s"),
+        Field::new("think", TIME, "time from the end of a page to the request for the next one").absent("exponential: mean 30 s"),
         COUNT,
         NEW_CONNECTION,
     ]],
 )
 .class("PageLoads");
 
-/// Largest payload of a frame (RFC 9113, 4.2: `SETTINGS_MAX_FRAME_SIZE` is 2¹⁴ at first).
+/// Largest payload of a frame (RFC 9113, 4.2: the initial value of `SETTINGS_MAX_FRAME_SIZE` is 2¹⁴).
 const FRAME: u64 = 16_384;
 /// Header of a frame (RFC 9113, 4.1).
 const FRAME_HEADER: u64 = 9;
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Sizes of main objects.
     pub main: Distribution,
-    /// Sizes of the objects in a page.
+    /// Sizes of embedded objects.
     pub object: Distribution,
-    /// How many objects are in a page; `None` draws the number (1).
+    /// Number of embedded objects of a page; `None`: drawn by (1).
     pub objects: Option<u64>,
-    /// No object is larger.
+    /// Maximum size of an object.
     pub largest: Bytes,
-    /// Size of each request.
+    /// Size of a request.
     pub request: Bytes,
-    /// From the main object to the requests for the others.
+    /// Time from the main object to the requests for the embedded objects.
     pub parse: Distribution,
-    /// From the end of a page to the next one.
+    /// Time from the end of a page to the request for the next one.
     pub think: Distribution,
-    /// How many pages; `None` is without end.
+    /// Number of pages; `None`: unlimited.
     pub count: Option<u64>,
-    /// Each page over a connection of its own.
+    /// Each page has its own connection.
     pub new_connection: bool,
 }
 
@@ -96,7 +96,7 @@ impl Configuration for Config {
         };
         let (parse, think) = (time("parse", 130e6), time("think", 30e9));
         let (largest, request) = (table.bytes("largest", faults), table.bytes("request", faults));
-        let (objects, count) = (table.whole("objects", faults), table.whole("count", faults));
+        let (objects, count) = (table.integer("objects", faults), table.integer("count", faults));
         Some(Self {
             main: main?,
             object: object?,
@@ -119,30 +119,30 @@ impl Configuration for Config {
     }
 }
 
-/// The request for a main object of this size.
+/// The request for a main object, with the size of that object.
 const MAIN_REQUEST: u8 = 0;
-/// A main object of this size.
+/// A main object, with its size.
 const MAIN: u8 = 1;
-/// The requests for all objects of a page, of this size together.
+/// The requests for all embedded objects of a page, with the size of the page.
 const OBJECT_REQUESTS: u8 = 2;
-/// All objects of a page.
+/// All embedded objects of a page.
 const OBJECTS: u8 = 3;
 
-/// (2)
+/// (2).
 fn framed(size: Bytes) -> Bytes {
     Bytes(size.0 + FRAME_HEADER * size.0.div_ceil(FRAME))
 }
 
-/// Browser and server.
+/// The state of browser and server.
 #[derive(Debug)]
 struct PageLoads {
     config: Config,
     sizes: Stream,
     numbers: Stream,
     pages: Repetition,
-    /// The main object of the page that is parsed: when its load began, and its size.
+    /// The main object in parsing: start time of its load, and its size.
     parsed: Option<(Time, Bytes)>,
-    /// The page's objects with their frames.
+    /// Size of the page's embedded objects with frame headers.
     framed_objects: Bytes,
 }
 
@@ -158,10 +158,10 @@ impl PageLoads {
         }
     }
 
-    /// The number of objects in the next page.
+    /// Draws the number of embedded objects of the next page.
     fn draw_number(&mut self) -> u64 {
         self.config.objects.unwrap_or_else(|| {
-            let pareto = Distribution::Pareto { shape: 1.1, least: 2.0, most: f64::INFINITY };
+            let pareto = Distribution::Pareto { shape: 1.1, min: 2.0, max: f64::INFINITY };
             (sample(&pareto, &mut self.numbers).min(55.0) - 2.0 + 0.5) as u64 // (1)
         })
     }
@@ -173,7 +173,7 @@ impl PageLoads {
         actions.push(Action::Send(self.config.request, Message { kind: MAIN_REQUEST, size, since: now }));
     }
 
-    /// Requests the objects of the page whose main object was parsed; a page without any is complete.
+    /// Requests the embedded objects after the parsing of the main object; completes a page without embedded objects.
     fn request_objects(&mut self, (since, main): (Time, Bytes), now: Time, actions: &mut Vec<Action>) {
         let number = self.draw_number();
         if number == 0 {
@@ -257,10 +257,10 @@ mod tests {
         actions
     }
 
-    /// By hand: a main object of 16,385 bytes takes two frames, 18 bytes of headers; three objects of 1,000 bytes take one
-    /// each. Parsed after 50 ns; the next page 700 ns after the last object.
+    /// By hand: a main object of 16,385 bytes takes two frames, 18 bytes of headers; three objects of 1,000 bytes take
+    /// one frame each. The parsing takes 50 ns; the next page starts 700 ns after the last object.
     #[test]
-    fn a_page_is_its_main_object_and_all_objects_in_it() {
+    fn a_page_is_its_main_object_and_its_embedded_objects() {
         let mut browser = browser(Some(3), 2);
         let message = |kind, size| Message { kind, size: Bytes(size), since: Time::ZERO };
         let request = message(MAIN_REQUEST, 16_385);
@@ -278,17 +278,17 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_objects_is_complete_with_its_main_object() {
+    fn a_page_without_embedded_objects_is_complete_after_parsing() {
         let mut browser = browser(Some(0), 1);
         at_timer(&mut browser, 0);
         at_message(&mut browser, Message { kind: MAIN, size: Bytes(16_385), since: Time::ZERO }, 20);
         assert_eq!(at_timer(&mut browser, 70), [Action::Record(Time::ZERO, Bytes(16_385)), Action::Finish]);
     }
 
-    /// IEEE 802.16m-08/004r5, table of the web browsing model: 5.64 objects on average, 53 at most. Whole numbers and 200,000
-    /// draws leave the mean within 0.1.
+    /// IEEE 802.16m-08/004r5, table of the web browsing model: 5.64 objects on average, at most 53. The tolerance of
+    /// 0.1 covers the rounding to integers and 200,000 draws.
     #[test]
-    fn the_number_of_objects_has_the_sources_mean() {
+    fn the_mean_number_of_objects_matches_the_source() {
         let mut browser = browser(None, 1);
         let draws: Vec<u64> = (0..200_000).map(|_| browser.draw_number()).collect();
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;

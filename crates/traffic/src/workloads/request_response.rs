@@ -1,4 +1,4 @@
-//! Requests and responses: the client requests, the server responds, the client thinks and requests again.
+//! Requests and responses with think times between a response and the next request.
 
 use cwndlab_config::{Faults, Field, Literal, Reader, Table};
 use cwndlab_network::random::Stream;
@@ -13,32 +13,32 @@ use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
 use crate::sampling::{sample_size, OTHER_STREAM, SIZE_STREAM};
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "request-response",
-    "The flow's receiver is the client: its request goes against the flow's direction, the response in it (TCP).",
+    "Requests and responses. The flow's receiver is the client: requests travel against the flow's direction, responses in it (TCP).",
     &[&[
         Field::new("request", SIZE, "sizes of requests").required("'request = \"20 kB\"'"),
         Field::new("response", SIZE, "sizes of responses").required("'response = \"20 kB\"'"),
-        Field::new("think", TIME, "from the end of a response to the next request").or(Literal::Text("0 s")),
+        Field::new("think", TIME, "time from the end of a response to the next request").or(Literal::Text("0 s")),
         COUNT,
         NEW_CONNECTION,
     ]],
 )
 .class("RequestResponse");
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Sizes of requests.
     pub request: Distribution,
     /// Sizes of responses.
     pub response: Distribution,
-    /// From the end of a response to the next request.
+    /// Time from the end of a response to the next request.
     pub think: Distribution,
-    /// How many exchanges; `None` is without end.
+    /// Number of exchanges; `None`: unlimited.
     pub count: Option<u64>,
-    /// Each over a connection of its own.
+    /// Each exchange has its own connection.
     pub new_connection: bool,
 }
 
@@ -47,7 +47,7 @@ impl Configuration for Config {
         let request = distribution_fields::positive(table, "request", Unit::Size, faults);
         let response = distribution_fields::positive(table, "response", Unit::Size, faults);
         let think = distribution_fields::read(table, "think", Unit::Time, faults);
-        let (count, new_connection) = (table.whole("count", faults), table.flag("new_connection", faults));
+        let (count, new_connection) = (table.integer("count", faults), table.flag("new_connection", faults));
         Some(Self { request: request?, response: response?, think: think?, count, new_connection: new_connection? })
     }
 
@@ -60,12 +60,12 @@ impl Configuration for Config {
     }
 }
 
-/// A request, with the size of the response to it.
+/// A request, with the size of its response.
 const REQUEST: u8 = 0;
-/// A response of this size.
+/// A response, with its size.
 const RESPONSE: u8 = 1;
 
-/// Client and server.
+/// The state of client and server.
 #[derive(Debug)]
 struct RequestResponse {
     request: Distribution,
@@ -138,18 +138,18 @@ mod tests {
         actions
     }
 
-    /// The request of `since` reaches the server, and the response to it the client at `now`.
+    /// The actions at `now`, when the response to the request sent at `since` reaches the client.
     fn at_response(client: &mut RequestResponse, since: u64, now: u64) -> Vec<Action> {
-        let (mut answer, mut actions) = (Vec::new(), Vec::new());
+        let (mut reply, mut actions) = (Vec::new(), Vec::new());
         let request = Message { kind: REQUEST, size: Bytes(5_000), since: Time(since) };
-        client.on_message(request, Time(now), &mut answer);
+        client.on_message(request, Time(now), &mut reply);
         let response = Message { kind: RESPONSE, ..request };
-        assert_eq!(answer, [Action::Send(Bytes(5_000), response)]);
+        assert_eq!(reply, [Action::Send(Bytes(5_000), response)]);
         client.on_message(response, Time(now), &mut actions);
         actions
     }
 
-    /// Three exchanges by hand: each starts 30 ns after the response before it, over the first one's connection.
+    /// By hand: three exchanges over one connection, each 30 ns after the previous response.
     #[test]
     fn exchanges_follow_responses_until_the_count_is_reached() {
         let mut client = client(3, false, NEVER);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_requested_after_the_stop() {
+    fn no_request_is_sent_after_the_stop() {
         let mut client = client(3, false, Time(1_010));
         at_timer(&mut client, 0);
         at_response(&mut client, 0, 1_000);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_exchange_has_a_connection_of_its_own_if_the_workload_says_so() {
+    fn new_connection_opens_a_connection_for_each_exchange() {
         let mut client = client(2, true, NEVER);
         assert_eq!(at_timer(&mut client, 0)[0], Action::Connect);
         at_response(&mut client, 0, 1_000);

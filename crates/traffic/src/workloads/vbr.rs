@@ -1,43 +1,43 @@
-//! Video: frames of random size at even intervals.
+//! Variable bit rate video: frames of random size at constant intervals.
 
 use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table, Word};
 use cwndlab_units::{Bytes, Duration, Rate};
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
-use crate::datagrams::{Datagrams, Pattern};
+use crate::datagrams::{Datagrams, SendPattern};
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
 use crate::packets;
 
 const FRAME_SIZES: &[Word] = &[("log-normal", "log-normal"), ("gamma", "gamma")];
 
-/// The entry among the workloads.
+/// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "vbr",
-    "Video: frames at even intervals, independent of each other, of random size with mean `rate` / `frame_rate`; a frame leaves at once in packets of `packet` bytes (UDP). The other usual model of variable rate, exponential bursts, is `on-off` with exponential periods.",
+    "Video: frames at constant intervals, with independent random sizes of mean `rate` / `frame_rate`. A frame is sent as a burst of packets of `packet` bytes (UDP). The other common model of a variable rate, exponential bursts, is `on-off` with exponential periods.",
     &[
         packets::FIELDS,
         &[
             Field::new("frame_rate", Kind::Number(0.0, 1e6), "frames per second").or(Literal::Number(25.0)),
-            Field::new("cv", Kind::Number(0.0, 100.0), "coefficient of variation of a frame's size")
+            Field::new("cv", Kind::Number(0.0, 100.0), "coefficient of variation of the frame sizes")
                 .or(Literal::Number(0.5)),
-            Field::word("sizes", FRAME_SIZES, "log-normal", "distribution of a frame's size"),
+            Field::word("sizes", FRAME_SIZES, "log-normal", "distribution of the frame sizes"),
         ],
     ],
 )
 .class("Vbr");
 
-/// The configuration.
+/// The configuration of the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Mean rate, headers included.
     pub rate: Rate,
-    /// Size of the largest packet, headers included.
+    /// Maximum size of a packet, headers included.
     pub packet: Bytes,
-    /// Between frames.
+    /// Time between two frames.
     pub interval: Duration,
-    /// Bytes of a frame on the wire, headers included.
+    /// Size of a frame in bytes, headers included.
     pub size: Distribution,
 }
 
@@ -46,7 +46,7 @@ impl Configuration for Config {
 
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (frames, cv) = (table.number("frame_rate", faults), table.number("cv", faults));
-        let gamma = table.word("sizes", faults).map(|word| word == "gamma");
+        let gamma = table.word("sizes", faults).map(|name| name == "gamma");
         let (rate, packet) = packets::read(table, faults)?;
         let (frames, cv) = (frames?, cv?);
         let mean = rate.0 as f64 / 8.0 / frames;
@@ -55,13 +55,13 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        let pattern = Pattern::Frames { interval: self.interval, size: self.size.clone() };
+        let pattern = SendPattern::Frames { interval: self.interval, size: self.size.clone() };
         Application::Datagrams(Datagrams::new(self.rate, self.packet, pattern, flow))
     }
 
-    fn offered(&self) -> Offered {
+    fn offered_load(&self) -> OfferedLoad {
         let frames = 1e9 / self.interval.0.max(1) as f64;
-        Offered::Packets { per_second: packets::per_second(self.rate, self.packet).max(frames) }
+        OfferedLoad::Packets { per_second: packets::per_second(self.rate, self.packet).max(frames) }
     }
 
     fn packet(&self) -> Option<Bytes> {

@@ -1,65 +1,68 @@
-//! What a run would write down: more rows than a machine's memory holds are refused before it begins.
+//! Limits on the number of recorded rows, checked before a run because the rows must fit in memory.
 
 use cwndlab_config::{Fault, Faults};
-use cwndlab_traffic::application::Offered;
+use cwndlab_traffic::application::OfferedLoad;
 
 use crate::plan::{FlowPlan, Plan};
 
-/// The most rows of all tables together: a sample takes about 250 bytes, so these are 12 GB.
-const MOST_ROWS: f64 = 50e6;
-/// Datagrams are numbered modulo 2³², and a sink tells duplicates by the numbers.
-const MOST_DATAGRAMS: f64 = u32::MAX as f64;
+/// Maximum number of rows of all tables: with about 250 bytes per sample 12 GB.
+const MAX_ROWS: f64 = 50e6;
+/// Maximum number of datagrams of a flow with duplicates: their sequence numbers, which identify duplicates, have 32
+/// bits.
+const MAX_DATAGRAMS: f64 = u32::MAX as f64;
 
-/// What a flow is expected to do, as far as its workload tells.
+/// Expected counts of a flow, as far as they follow from its workload.
 #[derive(Default)]
 struct Expected {
     transfers: f64,
     datagrams: f64,
-    /// Rows where every packet is recorded at every link.
+    /// Rows if every packet is recorded at every link.
     packet_rows: f64,
 }
 
-/// Faults of a plan whose run would write down too much; `paths` are where its flows stand in the document.
+/// The faults of a plan that exceeds the limits; `paths` are the paths of its flows in the document.
 pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
     let mut faults = Faults::default();
-    refuse_short_interval(plan, &mut faults);
+    reject_short_interval(plan, &mut faults);
     let (mut transfers, mut packet_rows) = (0.0, 0.0);
     let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     for (flow, path) in plan.flows.iter().zip(paths) {
         let expected = expect(plan, flow);
         transfers += expected.transfers;
         packet_rows += expected.packet_rows;
-        if transfers > MOST_ROWS {
+        if transfers > MAX_ROWS {
             faults.add(
                 format!("{path}.workload"),
-                format!("{:.0} transfers are expected; a run records {MOST_ROWS} at most", expected.transfers),
+                format!("{:.0} transfers are expected; the maximum of a run is {MAX_ROWS}", expected.transfers),
                 "fewer 'per_second', a smaller 'load' or a 'count', larger sizes, a shorter duration",
             );
             return faults.0;
         }
-        if duplicates && expected.datagrams > MOST_DATAGRAMS {
+        if duplicates && expected.datagrams > MAX_DATAGRAMS {
             faults.add(
                 format!("{path}.workload"),
                 format!(
-                    "{:.0} datagrams are expected; duplicates are told among {MOST_DATAGRAMS:.0}",
+                    "{:.0} datagrams are expected; duplicates are detected among {MAX_DATAGRAMS:.0}",
                     expected.datagrams
                 ),
                 "links without 'duplicate', a lower rate, larger packets or a shorter duration",
             );
         }
     }
-    if plan.packets && packet_rows > MOST_ROWS {
+    if plan.packets && packet_rows > MAX_ROWS {
         faults.add(
             "packets",
-            format!("about {packet_rows:.0} rows would be recorded, one per packet and link; {MOST_ROWS} are the most"),
+            format!(
+                "about {packet_rows:.0} rows would be recorded, one per packet and link; the maximum is {MAX_ROWS}"
+            ),
             "a shorter duration, lower rates, or 'packets = false'",
         );
     }
     faults.0
 }
 
-/// An interval that takes too many samples is a fault.
-fn refuse_short_interval(plan: &Plan, faults: &mut Faults) {
+/// Rejects a sampling interval with too many samples.
+fn reject_short_interval(plan: &Plan, faults: &mut Faults) {
     if plan.sample_interval.0 == 0 {
         return;
     }
@@ -67,38 +70,38 @@ fn refuse_short_interval(plan: &Plan, faults: &mut Faults) {
     let instants = end / plan.sample_interval.0 as f64;
     let sampled = plan.links.iter().filter(|link| link.sampled).count();
     let each = (plan.flows.len() + sampled) as f64;
-    if instants * each > MOST_ROWS {
-        let least = (end * each / MOST_ROWS / 1e6).ceil().max(1.0);
+    if instants * each > MAX_ROWS {
+        let min_ms = (end * each / MAX_ROWS / 1e6).ceil().max(1.0);
         let flows = plan.flows.len();
         faults.add(
             "sample_interval",
-            format!("{instants:.0} samples of {flows} flows and {sampled} links are more than {MOST_ROWS} rows"),
-            format!("an interval of {least} ms or more; \"0 s\" takes none"),
+            format!("{instants:.0} samples of {flows} flows and {sampled} links are more than {MAX_ROWS} rows"),
+            format!("an interval of {min_ms} ms or more; \"0 s\" disables samples"),
         );
     }
 }
 
-/// What the flow does in the run: not more than its workload offers and its lines carry.
+/// Expected counts of a flow, limited by its workload and its lines.
 fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
     let stop = flow.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
     let span = stop.0.saturating_sub(flow.start.0) as f64;
     let hops = (flow.forward.len() + flow.reverse.len()) as f64;
-    match flow.workload.offered() {
-        Offered::Transfers { per_second, count } => {
+    match flow.workload.offered_load() {
+        OfferedLoad::Transfers { per_second, count } => {
             let transfers = (per_second * span * 1e-9).min(count.map_or(f64::INFINITY, |count| count as f64));
             Expected { transfers, packet_rows: transfers * hops, ..Expected::default() }
         }
-        Offered::Packets { per_second } => {
+        OfferedLoad::Packets { per_second } => {
             let datagrams = per_second * span * 1e-9;
             Expected { datagrams, packet_rows: datagrams * flow.forward.len() as f64, ..Expected::default() }
         }
-        Offered::Bytes(bytes) => {
+        OfferedLoad::Bytes(bytes) => {
             let size = (flow.stack.mss.0 + flow.stack.header.0) as f64;
             let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
             let line = rates.min().map_or(0.0, |rate| rate.0 as f64 / 8.0 * span * 1e-9);
             let carried = bytes.map_or(line, |bytes| line.min(bytes.0 as f64));
             Expected { packet_rows: carried / size * hops, ..Expected::default() }
         }
-        Offered::Unknown => Expected::default(),
+        OfferedLoad::Unknown => Expected::default(),
     }
 }

@@ -1,12 +1,12 @@
-//! Chance: one seeded stream, the same on every machine.
+//! A seeded stream of random numbers, identical on every machine.
 
 use cwndlab_units::random;
 
-/// The stream.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -25,17 +25,17 @@ impl Chance {
         low + self.below(high - low + 1)
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/`n`.
     pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// A random element.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// Of any magnitude from `low` to `high`: the number of bits is drawn before the number.
+    /// A number from `low` to `high` with a uniform number of bits.
     pub(crate) fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let bits = self.between(u64::from(low.max(1).ilog2()), u64::from(high.max(1).ilog2()));
         (1u64 << bits | self.below(1 << bits)).clamp(low, high)
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_magnitude_stays_within_its_bounds() {
-        let mut chance = Chance::new(1);
-        assert!((0..10_000).map(|_| chance.magnitude(3, 1_000)).all(|value| (3..=1_000).contains(&value)));
+    fn a_magnitude_is_within_its_bounds() {
+        let mut random = Random::new(1);
+        assert!((0..10_000).map(|_| random.magnitude(3, 1_000)).all(|value| (3..=1_000).contains(&value)));
     }
 }

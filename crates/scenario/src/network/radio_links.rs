@@ -1,17 +1,17 @@
-//! Media of 802.11 and the links that are on them.
+//! Media of 802.11 and their links.
 
 use std::collections::BTreeMap;
 
 use cwndlab_config::Faults;
-use cwndlab_network::aqm::Size;
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::Rate;
 
 use super::builder::Network;
 use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
 use crate::schema::{Medium, Radio, Schema};
 
-/// What a station's queue holds on a graph's medium unless the scenario says otherwise.
-pub(super) const STATION_QUEUE: Size = Size::Packets(100);
+/// Default capacity of a station's queue on the medium of a graph.
+pub(super) const STATION_QUEUE: CapacitySpec = CapacitySpec::Packets(100);
 
 impl Medium {
     pub(super) fn plan(&self, beacon_of: Option<u32>) -> MediumPlan {
@@ -40,7 +40,7 @@ impl Radio {
     }
 }
 
-/// How a graph's link is on its medium, and the rate that it has there; `media` are by name.
+/// The radio parameters of a graph's link, and its rate on the medium; `media` by name.
 pub(super) fn radio(radio: Option<&Radio>, media: &BTreeMap<&str, (u32, &Medium)>) -> Option<(RadioPlan, Rate)> {
     let radio = radio?;
     let &(index, medium) = media.get(radio.medium.as_str())?;
@@ -48,7 +48,7 @@ pub(super) fn radio(radio: Option<&Radio>, media: &BTreeMap<&str, (u32, &Medium)
     Some((plan, plan.mode.rate()))
 }
 
-/// The media of a graph; their stations have one queue each.
+/// The media of a graph; each station has one queue.
 pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<MediumPlan> {
     let mut on = vec![Vec::new(); schema.media.len()];
     for link in &network.links {
@@ -57,14 +57,14 @@ pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> 
         }
     }
     let plans = schema.media.iter().zip(&on).map(|(medium, on)| plan_medium(medium, on, network, faults)).collect();
-    refuse_unequal_queues(network, faults);
+    reject_unequal_queues(network, faults);
     plans
 }
 
-/// A medium with these links on it.
+/// The plan of a medium with these links.
 fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mut Faults) -> MediumPlan {
     if on.is_empty() {
-        faults.add(&medium.path, "no link is on it", format!("write 'medium = \"{}\"' in a link", medium.name));
+        faults.add(&medium.path, "has no links", format!("write 'medium = \"{}\"' in a link", medium.name));
     }
     let Some(name) = &medium.access_point else { return medium.plan(None) };
     let sender = network.index.get(name.as_str()).copied();
@@ -79,8 +79,8 @@ fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mu
     medium.plan(sender)
 }
 
-/// A station has one queue on a medium: links that leave it there say the same of it.
-fn refuse_unequal_queues(network: &Network, faults: &mut Faults) {
+/// Rejects different queues of links that leave the same station on a medium, since a station has one queue.
+fn reject_unequal_queues(network: &Network, faults: &mut Faults) {
     let mut firsts = BTreeMap::new();
     for (n, link) in network.links.iter().enumerate() {
         let Some(radio) = link.radio else { continue };
@@ -89,7 +89,7 @@ fn refuse_unequal_queues(network: &Network, faults: &mut Faults) {
             faults.add(
                 format!("{}.queue", network.sizes[n].1),
                 format!(
-                    "'{}' has another queue by the link '{}'",
+                    "'{}' has a different queue on the link '{}'",
                     network.nodes[link.from as usize],
                     network.links[first].name(&network.nodes)
                 ),
@@ -99,7 +99,7 @@ fn refuse_unequal_queues(network: &Network, faults: &mut Faults) {
     }
 }
 
-/// A station's queue holds what the largest of its links asks for.
+/// Sets the capacity of a station's queue to the maximum over its links.
 pub(super) fn join_queues(links: &mut [LinkPlan]) {
     let size = |capacity: Capacity| match capacity {
         Capacity::Unlimited => u64::MAX,

@@ -1,4 +1,4 @@
-//! Media of 802.11 in scenarios: what they plan, and every message in full.
+//! Media of 802.11 in scenarios: their plans, and their error messages.
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_scenario::plan::{Capacity, ModePlan, Plan, StandardPlan};
@@ -19,7 +19,7 @@ const CELL: &str = "[[medium]]\nname = \"cell\"\nstandard = \"802.11n\"\n";
 const AIR: &str = "[[link]]\nfrom = \"ap\"\nto = \"sta\"\nmedium = \"cell\"\n";
 const END: &str = "[[flow]]\nalgorithm = \"cubic\"\nfrom = \"ap\"\nto = \"sta\"\n";
 
-/// `docs/scenario.md`: a server, a wire and a station for every flow; the RTT is the wire's.
+/// `docs/scenario.md`: one server, one wire and one station per flow; the RTT of a flow is the delay of its wire.
 #[test]
 fn a_wireless_lan_has_a_station_for_every_flow() {
     let upload = FLOW.replace("rtt", "direction = \"upload\"\nrtt");
@@ -37,7 +37,7 @@ fn a_wireless_lan_has_a_station_for_every_flow() {
 }
 
 #[test]
-fn a_graph_has_media_beside_its_links() {
+fn a_graph_may_have_wired_and_radio_links() {
     let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
@@ -51,23 +51,23 @@ fn each_fault_of_a_medium_has_its_message() {
     let cases = [
         (
             format!("{WLAN}rate = \"11 Mbps\"\n{FLOW}"),
-            "wlan.rate: 11 Mbit/s is no rate of 802.11g\n  hint: one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n goes by mcs",
+            "wlan.rate: 11 Mbit/s is not a rate of 802.11g\n  hint: one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n uses mcs",
         ),
         (
             format!("{WLAN}mcs = 7\n{FLOW}"),
-            "wlan.mcs: is not of this standard\n  hint: 802.11g goes by rate, 802.11n by mcs, streams, short_guard",
+            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
         ),
         (
             format!("{CELL}mcs = 8\n{AIR}{END}"),
-            "medium[0].mcs: a whole number from 0 to 7 is wanted, this is 8",
+            "medium[0].mcs: expected an integer from 0 to 7, got 8",
         ),
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
-            "wlan.standard: '802.11ax' is not known here\n  hint: did you mean '802.11g'?",
+            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11g'?",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
-            "wlan.slot: 10 us is no slot of 2.4 GHz\n  hint: write \"9 us\" or \"20 us\"",
+            "wlan.slot: 10 us is not a slot time of 2.4 GHz\n  hint: write \"9 us\" or \"20 us\"",
         ),
         (
             format!("{WLAN}cw_min = 31\ncw_max = 15\n{FLOW}"),
@@ -75,19 +75,19 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{WLAN}aggregation = true\n{FLOW}"),
-            "wlan.aggregation: 802.11g has none\n  hint: leave it out, or write 'standard = \"802.11n\"'",
+            "wlan.aggregation: 802.11g has no aggregation\n  hint: remove it, or write 'standard = \"802.11n\"'",
         ),
         (
             format!("{WLAN}beacon = \"1 ms\"\n{FLOW}"),
-            "wlan.beacon: beacons are less than 20 ms apart\n  hint: usual are \"102.4 ms\"",
+            "wlan.beacon: beacons are less than 20 ms apart\n  hint: a common interval is \"102.4 ms\"",
         ),
         (
             format!("{WLAN}stations = [{{}}, {{}}]\n{FLOW}"),
-            "wlan.stations[1]: there are only 1 flows\n  hint: every flow has one station, in their order",
+            "wlan.stations[1]: the number of flows is only 1\n  hint: one station per flow, in the order of the flows",
         ),
         (
             format!("{WLAN}{}", FLOW.replace("rtt", "direction = \"forward\"\nrtt")),
-            "flow[0].direction: 'forward' is not known here\n  hint: one of download, upload",
+            "flow[0].direction: 'forward' is not a valid value\n  hint: one of download, upload",
         ),
         (
             format!("{AIR}{END}"),
@@ -99,19 +99,19 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{}{END}", AIR.replace("medium = \"cell\"", "frame_error = 0.1")),
-            "link[0].frame_error: the link is on no medium\n  hint: name one: 'medium = \"cell\"'",
+            "link[0].frame_error: the link is not on a medium\n  hint: name one: 'medium = \"cell\"'",
         ),
         (
             format!("{CELL}{}{END}", AIR.replace("medium = \"cell\"", "rate = \"1 Mbps\"")),
-            "medium[0]: no link is on it\n  hint: write 'medium = \"cell\"' in a link",
+            "medium[0]: has no links\n  hint: write 'medium = \"cell\"' in a link",
         ),
         (
             format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
-            "link[0].rate: is not of this standard\n  hint: 802.11g goes by rate, 802.11n by mcs, streams, short_guard",
+            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
         ),
         (
             format!("{CELL}beacon = \"100 ms\"\n{AIR}{END}"),
-            "medium[0].beacon: nobody sends it\n  hint: name the node: 'access_point = \"ap\"'",
+            "medium[0].beacon: no node sends it\n  hint: name the node: 'access_point = \"ap\"'",
         ),
         (
             format!("{CELL}access_point = \"a\"\n{AIR}{END}"),
@@ -123,11 +123,11 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{AIR}{}queue = {{ capacity = \"7 packets\" }}\n{END}", AIR.replace("sta", "stb")),
-            "link[1].queue: 'ap' has another queue by the link 'ap-sta'\n  hint: a station has one queue for all its links on a medium",
+            "link[1].queue: 'ap' has a different queue on the link 'ap-sta'\n  hint: a station has one queue for all its links on a medium",
         ),
         (
             format!("{CELL}{AIR}agents = [\"rcp\"]\n{END}"),
-            "link[0].agents: a medium has no capacity that could be granted\n  hint: leave them out",
+            "link[0].agents: a medium has no capacity to allocate\n  hint: remove them",
         ),
     ];
     for (text, message) in cases {

@@ -1,4 +1,4 @@
-//! The flows of a scenario one by one, and the routes on which a topology places them.
+//! The individual flows of a scenario, and their routes.
 
 use std::sync::Arc;
 
@@ -9,42 +9,42 @@ use crate::plan::Name;
 use crate::schema::{Flow, Schema};
 
 /// A flow with its routes.
-pub(super) struct Placed<'a> {
-    pub(super) single: Single<'a>,
+pub(super) struct RoutedFlow<'a> {
+    pub(super) single: FlowInstance<'a>,
     /// Links from sender to receiver.
     pub(super) forward: Box<[u32]>,
     /// Links from receiver to sender.
     pub(super) reverse: Box<[u32]>,
 }
 
-impl Placed<'_> {
-    /// Indices of all links that it crosses, in both directions.
+impl RoutedFlow<'_> {
+    /// Indices of all links of both routes.
     pub(super) fn links(&self) -> impl Iterator<Item = u32> + '_ {
         self.forward.iter().chain(&*self.reverse).copied()
     }
 }
 
-/// One flow of a `count`.
-pub(super) struct Single<'a> {
+/// One of the flows of a `count`.
+pub(super) struct FlowInstance<'a> {
     pub(super) flow: &'a Flow,
-    /// Which `[[flow]]` of the scenario says what it is.
+    /// Index of the `[[flow]]` that defines it.
     pub(super) entry: usize,
-    /// Its index among the flows of the `count`.
+    /// Index among the flows of the `count`.
     pub(super) number: u64,
-    /// Its index among all flows.
+    /// Index among all flows.
     pub(super) index: usize,
-    /// Its label.
+    /// Name in the records.
     pub(super) name: Name,
 }
 
-impl<'a> Single<'a> {
-    /// It goes by these links.
-    pub(super) fn on(self, forward: Box<[u32]>, reverse: Box<[u32]>) -> Placed<'a> {
-        Placed { single: self, forward, reverse }
+impl<'a> FlowInstance<'a> {
+    /// The flow with these routes.
+    pub(super) fn with_routes(self, forward: Box<[u32]>, reverse: Box<[u32]>) -> RoutedFlow<'a> {
+        RoutedFlow { single: self, forward, reverse }
     }
 
-    /// Its RTT beyond what the links between the routers take; `None` is a fault.
-    pub(super) fn rest(&self, taken: u64, faults: &mut Faults) -> Option<u64> {
+    /// The flow's base RTT minus the delay `taken` of the links between the routers, ns; `None` after a fault.
+    pub(super) fn remaining_rtt(&self, taken: u64, faults: &mut Faults) -> Option<u64> {
         let flow = self.flow;
         let Some(rtt) = flow.rtt else {
             faults.add(format!("{}.rtt", flow.path), "is missing", "the base RTT of the flow: 'rtt = \"50 ms\"'");
@@ -54,8 +54,8 @@ impl<'a> Single<'a> {
             let needed = Duration(taken);
             faults.add(
                 format!("{}.rtt", flow.path),
-                format!("{rtt} is shorter than the {needed} that the links between the routers take both ways"),
-                "a longer rtt, or a shorter delay of the links",
+                format!("{rtt} is shorter than {needed}, the round-trip delay of the links between the routers"),
+                "increase rtt, or reduce the delay of the links",
             );
             return None;
         }
@@ -63,8 +63,8 @@ impl<'a> Single<'a> {
     }
 }
 
-/// Every flow as often as its `count` says.
-pub(super) fn singles(schema: &Schema) -> impl Iterator<Item = Single<'_>> {
+/// All flows, each repeated `count` times.
+pub(super) fn flow_instances(schema: &Schema) -> impl Iterator<Item = FlowInstance<'_>> {
     let each = schema.flows.iter().enumerate().flat_map(|(entry, flow)| {
         let count = flow.timing.count;
         let name = flow.name.clone().unwrap_or_else(|| format!("flow{entry}"));
@@ -75,5 +75,5 @@ pub(super) fn singles(schema: &Schema) -> impl Iterator<Item = Single<'_>> {
             (entry, flow, number, name)
         })
     });
-    each.enumerate().map(|(index, (entry, flow, number, name))| Single { flow, entry, number, index, name })
+    each.enumerate().map(|(index, (entry, flow, number, name))| FlowInstance { flow, entry, number, index, name })
 }

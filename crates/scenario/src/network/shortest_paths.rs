@@ -1,44 +1,44 @@
-//! Static shortest paths by delay, then by hops, then by the links' order.
+//! Static shortest paths by delay, then by number of hops, then by the order of the links.
 //!
-//! The work grows with the network and not with its square, where most nodes are hosts. A node with one neighbour only lies on
-//! no way between two others; nor does a node that has one left when those are taken away, and so on. What remains is the
-//! core. A way leads from its source up to the core, through it, and down to its destination. In the core a node with one
-//! link out leaves no choice either. Only where there is one, Dijkstra's tree of the shortest paths to all nodes is made.
+//! If most nodes are hosts, the work is linear in the size of the network. A node with a single neighbour is not on the
+//! path between two other nodes. Removing such nodes repeatedly leaves the core of the network. A path leads from its
+//! source up to the core, through the core, and down to its destination. In the core, a node with a single outgoing
+//! link needs no decision. Dijkstra's shortest-path tree is computed only from a node with a choice.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::plan::LinkPlan;
 
-/// Stands for no link.
+/// No link.
 const NONE: u32 = u32::MAX;
-/// Trees are kept up to this number of their entries, 64 MB.
-const MOST_KEPT: usize = 16_000_000;
+/// Maximum number of entries of all cached trees, 64 MB.
+const MAX_TREE_ENTRIES: usize = 16_000_000;
 
-/// A node outside of the core.
+/// A node outside the core.
 #[derive(Clone, Copy)]
-struct Hanging {
-    /// Its neighbour on the way to the core.
+struct OutsideCore {
+    /// The neighbour towards the core.
     parent: u32,
-    /// The best link there.
+    /// The best link to the parent.
     up: u32,
-    /// The best link back.
+    /// The best link from the parent.
     down: u32,
 }
 
 /// The shortest paths of a network.
-pub(super) struct Shortest<'a> {
+pub(super) struct ShortestPaths<'a> {
     links: &'a [LinkPlan],
-    hanging: Vec<Option<Hanging>>,
-    /// By node of the core: links that leave it to others of the core.
+    outside: Vec<Option<OutsideCore>>,
+    /// For each node of the core: its links to other nodes of the core.
     leaving: Vec<Vec<u32>>,
-    /// By source: for each node the last link of the way there.
+    /// Shortest-path trees by source: for each node the last link of its path.
     trees: BTreeMap<u32, Vec<u32>>,
-    /// How many trees were made.
-    pub(super) made: usize,
+    /// Number of computed trees.
+    pub(super) trees_computed: usize,
 }
 
-/// By node: its neighbours in either direction, once each.
+/// For each node its distinct neighbours in either direction.
 fn neighbours(nodes: usize, links: &[LinkPlan]) -> Vec<Vec<u32>> {
     let mut of = vec![Vec::new(); nodes];
     for link in links {
@@ -52,52 +52,52 @@ fn neighbours(nodes: usize, links: &[LinkPlan]) -> Vec<Vec<u32>> {
     of
 }
 
-/// The nodes outside of the core, without their links.
-fn hanging(nodes: usize, links: &[LinkPlan]) -> Vec<Option<Hanging>> {
+/// The nodes outside the core, without their links.
+fn outside_core(nodes: usize, links: &[LinkPlan]) -> Vec<Option<OutsideCore>> {
     let neighbours = neighbours(nodes, links);
     let mut left: Vec<usize> = neighbours.iter().map(Vec::len).collect();
-    let mut hanging: Vec<Option<Hanging>> = vec![None; nodes];
+    let mut outside: Vec<Option<OutsideCore>> = vec![None; nodes];
     let mut open: Vec<u32> = (0..nodes as u32).filter(|&node| left[node as usize] == 1).collect();
     while let Some(node) = open.pop() {
-        let parent = neighbours[node as usize].iter().find(|&&one| hanging[one as usize].is_none());
-        let Some(&parent) = parent else { continue }; // the last of a tree
-        hanging[node as usize] = Some(Hanging { parent, up: NONE, down: NONE });
+        let parent = neighbours[node as usize].iter().find(|&&one| outside[one as usize].is_none());
+        let Some(&parent) = parent else { continue }; // the root of a tree
+        outside[node as usize] = Some(OutsideCore { parent, up: NONE, down: NONE });
         left[parent as usize] -= 1;
         if left[parent as usize] == 1 {
             open.push(parent);
         }
     }
-    hanging
+    outside
 }
 
-impl<'a> Shortest<'a> {
+impl<'a> ShortestPaths<'a> {
     pub(super) fn new(nodes: usize, links: &'a [LinkPlan]) -> Self {
-        let (mut hanging, mut leaving) = (hanging(nodes, links), vec![Vec::new(); nodes]);
+        let (mut outside, mut leaving) = (outside_core(nodes, links), vec![Vec::new(); nodes]);
         let better =
             |known: u32, index: u32| known == NONE || links[index as usize].delay < links[known as usize].delay;
         for (index, link) in (0u32..).zip(links) {
             let (from, to) = (link.from as usize, link.to as usize);
-            if let Some(at) = hanging[from].as_mut().filter(|at| at.parent == link.to) {
+            if let Some(at) = outside[from].as_mut().filter(|at| at.parent == link.to) {
                 at.up = if better(at.up, index) { index } else { at.up };
-            } else if let Some(at) = hanging[to].as_mut().filter(|at| at.parent == link.from) {
+            } else if let Some(at) = outside[to].as_mut().filter(|at| at.parent == link.from) {
                 at.down = if better(at.down, index) { index } else { at.down };
             } else {
                 leaving[from].push(index);
             }
         }
-        Self { links, hanging, leaving, trees: BTreeMap::new(), made: 0 }
+        Self { links, outside, leaving, trees: BTreeMap::new(), trees_computed: 0 }
     }
 
-    /// The node and those between it and the core, the first node of the core included.
+    /// The node and its ancestors, up to and including the first node of the core.
     fn ancestors(&self, node: u32) -> Vec<u32> {
-        std::iter::successors(Some(node), |&node| Some(self.hanging[node as usize]?.parent)).collect()
+        std::iter::successors(Some(node), |&node| Some(self.outside[node as usize]?.parent)).collect()
     }
 
     /// The links of the shortest path; `None` if there is no path.
     pub(super) fn path(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
         let (mut up, mut down) = (self.ancestors(from), self.ancestors(to));
         let through = if up.last() == down.last() {
-            // Both hang from the same node: the way turns where it meets the other.
+            // Both nodes have the same root: the path turns at their lowest common ancestor.
             let same = up.iter().rev().zip(down.iter().rev()).take_while(|(one, other)| one == other).count();
             up.truncate(up.len() - same);
             down.truncate(down.len() - same);
@@ -105,7 +105,7 @@ impl<'a> Shortest<'a> {
         } else {
             self.through_core(up.pop()?, down.pop()?)?
         };
-        let links = |node: &u32| self.hanging[*node as usize].map_or((NONE, NONE), |at| (at.up, at.down));
+        let links = |node: &u32| self.outside[*node as usize].map_or((NONE, NONE), |at| (at.up, at.down));
         let up = up.iter().map(|node| links(node).0);
         let path: Vec<u32> = up.chain(through).chain(down.iter().rev().map(|node| links(node).1)).collect();
         path.iter().all(|&link| link != NONE).then_some(path)
@@ -115,12 +115,12 @@ impl<'a> Shortest<'a> {
     fn through_core(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
         let (mut path, mut node, mut last) = (Vec::new(), from, NONE);
         while node != to {
-            let Some(link) = self.only_way(node, last) else {
+            let Some(link) = self.only_link(node, last) else {
                 path.extend(self.by_tree(node, to)?);
                 break;
             };
             if path.len() > self.leaving.len() {
-                return None; // a circle
+                return None; // a cycle
             }
             path.push(link);
             (last, node) = (node, self.links[link as usize].to);
@@ -128,28 +128,28 @@ impl<'a> Shortest<'a> {
         Some(path)
     }
 
-    /// The best link to the only node where a way that came from `last` can go on from here, if there is just one.
-    fn only_way(&self, node: u32, last: u32) -> Option<u32> {
+    /// The best link to the next node of a path that came from `last`, if only one next node is possible.
+    fn only_link(&self, node: u32, last: u32) -> Option<u32> {
         let links = || self.leaving[node as usize].iter().filter(|&&link| self.links[link as usize].to != last);
         let to = self.links[*links().next()? as usize].to;
         let best = links().min_by_key(|&&link| self.links[link as usize].delay).copied();
         best.filter(|_| links().all(|&link| self.links[link as usize].to == to))
     }
 
-    /// The shortest path between two nodes of the core by the tree of the first one.
+    /// The shortest path between two nodes of the core by the tree of the first node.
     fn by_tree(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
         if !self.trees.contains_key(&from) {
-            if (self.trees.len() + 1) * self.leaving.len() > MOST_KEPT {
+            if (self.trees.len() + 1) * self.leaving.len() > MAX_TREE_ENTRIES {
                 self.trees.clear();
             }
-            self.made += 1;
+            self.trees_computed += 1;
             self.trees.insert(from, self.tree(from));
         }
         let tree = &self.trees[&from];
         (tree[to as usize] != NONE).then(|| self.walk_back(tree, from, to))
     }
 
-    /// The links of a tree that lead from its source to this node.
+    /// The path of a tree from its source to this node.
     fn walk_back(&self, tree: &[u32], from: u32, mut to: u32) -> Vec<u32> {
         let mut path = Vec::new();
         while to != from {
@@ -185,10 +185,10 @@ impl<'a> Shortest<'a> {
         tree
     }
 
-    /// Of two equally long ways to a node, which end with these links, the first one has the earlier links.
+    /// Whether, of two equally long paths that end with these links, the first one is smaller in the order of links.
     fn comes_first(&self, tree: &[u32], from: u32, one: u32, other: u32) -> bool {
-        let way = |last: u32| (self.walk_back(tree, from, self.links[last as usize].from), last);
-        way(one) < way(other)
+        let path = |last: u32| (self.walk_back(tree, from, self.links[last as usize].from), last);
+        path(one) < path(other)
     }
 }
 
@@ -197,49 +197,49 @@ mod tests {
     use super::*;
     use crate::network::builder::Network;
     use crate::schema::{Link, Queue};
-    use cwndlab_network::aqm::Size;
+    use cwndlab_network::aqm::CapacitySpec;
     use cwndlab_units::Duration;
 
-    /// Links between nodes of these numbers, 1 ms long.
+    /// A network with these links, each with a delay of 1 ms.
     fn network(ends: &[(u32, u32)]) -> Network {
         let mut network = Network::default();
-        let link = Link::plain("link", None, Duration::from_millis(1), Queue::drop_tail(Size::Unlimited));
-        let declared = network.declare(&link, Size::Unlimited, false, None);
+        let link = Link::plain("link", None, Duration::from_millis(1), Queue::drop_tail(CapacitySpec::Unlimited));
+        let declared = network.template(&link, CapacitySpec::Unlimited, false, None);
         for &ends in ends {
             network.add(None, ends, link.delay, &declared);
         }
         network
     }
 
-    /// 1,000 hosts at each of two routers: there is one way only, and no tree is made. By hand, with the links in pairs:
-    /// host 2 is joined to router 0 by links 2 and 3, host 1002 to router 1 by 2002 and 2003.
+    /// 1,000 hosts at each of two routers: there is a single path, and no tree is computed. By hand, with the links in
+    /// pairs: links 2 and 3 connect host 2 and router 0, links 2002 and 2003 host 1002 and router 1.
     #[test]
     fn hosts_at_routers_need_no_trees() {
         let both = |host: u32, router: u32| [(host, router), (router, host)];
         let hosts = (2..2002).flat_map(|host| both(host, u32::from(host >= 1002)));
         let network = network(&both(0, 1).into_iter().chain(hosts).collect::<Vec<_>>());
-        let mut shortest = Shortest::new(2002, &network.links);
+        let mut shortest = ShortestPaths::new(2002, &network.links);
         for host in 0..1000 {
             let (near, far) = (2 + 2 * host, 2002 + 2 * host);
             assert_eq!(shortest.path(2 + host, 1002 + host), Some(vec![near, 0, far + 1]));
             assert_eq!(shortest.path(1002 + host, 2 + host), Some(vec![far, 1, near + 1]));
         }
-        assert_eq!(shortest.made, 0);
+        assert_eq!(shortest.trees_computed, 0);
     }
 
-    /// 1,000 hosts at each of three routers in a triangle, where a way has a choice: one tree for each router. So too if
-    /// each host is reached from another router than the one that it sends to.
+    /// 1,000 hosts at each of three routers in a triangle, where paths have a choice: one tree for each router. The
+    /// same holds if each host receives from a different router than it sends to.
     #[test]
-    fn every_router_needs_one_tree() {
+    fn one_tree_per_router_is_computed() {
         for away in [0, 1] {
             let routers = [(0, 1), (1, 0), (1, 2), (2, 1), (2, 0), (0, 2)];
             let hosts = (3..3003).flat_map(|host| [(host, host % 3), ((host + away) % 3, host)]);
             let network = network(&routers.into_iter().chain(hosts).collect::<Vec<_>>());
-            let mut shortest = Shortest::new(3003, &network.links);
+            let mut shortest = ShortestPaths::new(3003, &network.links);
             for host in 3..3002 {
                 assert!(shortest.path(host, host + 1).is_some() && shortest.path(host + 1, host).is_some());
             }
-            assert_eq!(shortest.made, 3);
+            assert_eq!(shortest.trees_computed, 3);
         }
     }
 }

@@ -1,20 +1,20 @@
-//! What the battery is run on: the texts that name the algorithms of a catalogue.
+//! The algorithms of a catalogue on which the battery runs.
 
 use cwndlab_control::{Catalogue, Kind};
 
-/// What the battery is run on: every growth with its companion, every whole algorithm, and every slow start under
-/// `reno` and `cubic` where these take it.
+/// The texts of the tested algorithms: every congestion avoidance with its default slow start, every whole algorithm,
+/// and every slow start with `reno` and `cubic` if compatible.
 #[must_use]
-pub fn texts(catalogue: &Catalogue) -> Vec<String> {
+pub fn algorithm_texts(catalogue: &Catalogue) -> Vec<String> {
     let of = |kinds: &'static [Kind]| catalogue.specs.iter().filter(|spec| kinds.contains(&spec.kind));
     let mut texts: Vec<String> = Vec::new();
     for spec in of(&[Kind::CongestionAvoidance, Kind::Whole, Kind::Router]) {
-        // A scheme of routers alone, such as SIRENS, names no sender.
+        // Router schemes without a sender, such as SIRENS, are not algorithms.
         texts.extend(catalogue.parse(spec.name).map(|algorithm| algorithm.to_string()));
     }
     for spec in of(&[Kind::SlowStart]) {
         for growth in ["reno", "cubic"] {
-            // Some are refused, since the growth has a start that they do not fit.
+            // Incompatible combinations are errors and are skipped.
             texts.extend(catalogue.parse(&format!("{growth}+{}", spec.name)).map(|algorithm| algorithm.to_string()));
         }
     }

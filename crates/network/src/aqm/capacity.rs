@@ -1,27 +1,27 @@
-//! How much a queue holds, as scenarios write it.
+//! The capacity of a queue as stated in a scenario.
 
 use cwndlab_config::{Custom, Faults, Field, Kind, Literal, Reader};
 use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration};
 use serde_json::{json, Value};
 
-/// The size of a queue, as written.
+/// The capacity of a queue as stated in a scenario, before it is resolved for a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Size {
-    /// Any number.
+pub enum CapacitySpec {
+    /// No limit.
     Unlimited,
-    /// Packets.
+    /// A number of packets.
     Packets(u64),
-    /// Bytes.
+    /// A number of bytes.
     Bytes(Bytes),
-    /// What the link carries in this time.
+    /// The bytes that the link carries in this time.
     Time(Duration),
-    /// Multiples of the bandwidth-delay product, with another RTT than the flows' if given.
+    /// A multiple of the bandwidth-delay product; the RTT, if given, replaces that of the flows.
     Bdp(f64, Option<Duration>),
 }
 
-/// The field `capacity` of every queue, with this default.
+/// The field `capacity` of every queue, with the given default.
 pub(super) const fn field(default: &'static str) -> Field {
-    Field::new("capacity", Kind::Custom(&FORM), "how much may wait").or(Literal::Text(default))
+    Field::new("capacity", Kind::Custom(&FORM), "maximum length of the queue").or(Literal::Text(default))
 }
 
 static FORM: Custom = Custom {
@@ -38,33 +38,33 @@ static FORM: Custom = Custom {
     python: "str",
 };
 
-/// `"unlimited"`, or an object with one of `packets`, `bytes`, `ns`, `bdp` (perhaps beside `rtt_ns`).
+/// `"unlimited"`, or an object with one of `packets`, `bytes`, `ns` and `bdp` (with an optional `rtt_ns`).
 fn canonical(value: &Value) -> Value {
     match value.as_str().map(parse) {
-        Some(Ok(Size::Packets(packets))) => json!({ "packets": packets }),
-        Some(Ok(Size::Bytes(bytes))) => json!({ "bytes": bytes.0 }),
-        Some(Ok(Size::Time(time))) => json!({ "ns": time.0 }),
-        Some(Ok(Size::Bdp(factor, None))) => json!({ "bdp": factor }),
-        Some(Ok(Size::Bdp(factor, Some(rtt)))) => json!({ "bdp": factor, "rtt_ns": rtt.0 }),
-        Some(Ok(Size::Unlimited) | Err(_)) | None => value.clone(),
+        Some(Ok(CapacitySpec::Packets(packets))) => json!({ "packets": packets }),
+        Some(Ok(CapacitySpec::Bytes(bytes))) => json!({ "bytes": bytes.0 }),
+        Some(Ok(CapacitySpec::Time(time))) => json!({ "ns": time.0 }),
+        Some(Ok(CapacitySpec::Bdp(factor, None))) => json!({ "bdp": factor }),
+        Some(Ok(CapacitySpec::Bdp(factor, Some(rtt)))) => json!({ "bdp": factor, "rtt_ns": rtt.0 }),
+        Some(Ok(CapacitySpec::Unlimited) | Err(_)) | None => value.clone(),
     }
 }
 
-/// Reads the field `capacity`.
-pub fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Size> {
+/// Reads the field `capacity`; a malformed value is added to `faults`.
+pub fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<CapacitySpec> {
     let text = table.string("capacity", faults)?;
     let hint = "write \"100 packets\", \"64 KiB\", \"20 ms\", \"0.5 bdp\" or \"unlimited\"";
     parse(&text).map_err(|what| faults.add(table.at("capacity"), what, hint)).ok()
 }
 
-/// `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)`, `unlimited`.
-fn parse(text: &str) -> Result<Size, String> {
+/// Parses `100 packets`, `64 KiB`, `20 ms`, `0.5 bdp`, `0.5 bdp(50 ms)` or `unlimited`.
+fn parse(text: &str) -> Result<CapacitySpec, String> {
     let text = text.trim();
     if text == "unlimited" {
-        return Ok(Size::Unlimited);
+        return Ok(CapacitySpec::Unlimited);
     }
     if let Some((number, rest)) = text.split_once("bdp") {
-        let factor: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
+        let factor: f64 = number.trim().parse().map_err(|_| format!("'{text}' is not a capacity of a queue"))?;
         if !(factor > 0.0 && factor.is_finite()) {
             return Err(format!("'{text}' is not above zero"));
         }
@@ -72,24 +72,24 @@ fn parse(text: &str) -> Result<Size, String> {
         let rtt = match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
             Some(inside) => Some(parse_duration(inside).map_err(|fault| fault.what)?),
             None if rest.is_empty() => None,
-            None => return Err(format!("'{text}' is no size of a queue")),
+            None => return Err(format!("'{text}' is not a capacity of a queue")),
         };
-        return Ok(Size::Bdp(factor, rtt));
+        return Ok(CapacitySpec::Bdp(factor, rtt));
     }
     for unit in ["packets", "packet", "pkts", "pkt"] {
         if let Some(number) = text.strip_suffix(unit) {
-            let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is no size of a queue"))?;
+            let number: f64 = number.trim().parse().map_err(|_| format!("'{text}' is not a capacity of a queue"))?;
             if number.is_nan() || number < 1.0 {
                 return Err(format!("'{text}' is less than a packet"));
             }
             if number > f64::from(u32::MAX) {
                 return Err(format!("'{text}' is more than {} packets", u32::MAX));
             }
-            return Ok(Size::Packets(number as u64));
+            return Ok(CapacitySpec::Packets(number as u64));
         }
     }
     if let Ok(time) = parse_duration(text) {
-        return Ok(Size::Time(time));
+        return Ok(CapacitySpec::Time(time));
     }
     let bytes = parse_bytes(text).map_err(|fault| {
         if parse_rate(text).is_ok() {
@@ -101,7 +101,7 @@ fn parse(text: &str) -> Result<Size, String> {
     if bytes.0 < 1500 {
         return Err(format!("'{text}' is less than a packet"));
     }
-    Ok(Size::Bytes(bytes))
+    Ok(CapacitySpec::Bytes(bytes))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_size_has_the_same_canonical_form() {
+    fn equal_capacities_have_equal_canonical_forms() {
         let form = |text: &str| canonical(&Value::from(text)).to_string();
         assert_eq!(form("64 KiB"), r#"{"bytes":65536}"#);
         assert_eq!(form("65536 B"), form("64KiB"));
