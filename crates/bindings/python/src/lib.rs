@@ -58,7 +58,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
-    module.add_function(wrap_pyfunction!(replay::replay_courses, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay_cases, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::make_trace, module)?)?;

@@ -14,7 +14,7 @@ use crate::work::run_in_thread;
 
 /// The cases: name and description.
 #[pyfunction]
-pub(crate) fn replay_courses() -> Vec<(&'static str, &'static str)> {
+pub(crate) fn replay_cases() -> Vec<(&'static str, &'static str)> {
     CASES.iter().map(|case| (case.name, case.what)).collect()
 }
 
