@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Loss(Table):
-    """What a wire loses."""
+    """A loss model of a wire."""
 
     FIELD: ClassVar[str] = "loss"
 
@@ -43,15 +43,15 @@ class Bernoulli(Loss):
 
 @dataclass(frozen=True)
 class GilbertElliott(Loss):
-    """Losses in bursts: a chain of a good and a bad state, which may change before each packet (Gilbert 1960,
-    Elliott 1963).
+    """Bursts of losses: a Markov chain of a good and a bad state with one transition before each packet (Gilbert
+    1960, Elliott 1963).
 
     Parameters
     ----------
     p
-        Probability of a change from the good state to the bad one.
+        Probability of the transition from the good to the bad state.
     r
-        Probability of a change from the bad state to the good one.
+        Probability of the transition from the bad to the good state.
     loss_bad
         Loss probability in the bad state (default: ``1.0``).
     loss_good
@@ -73,15 +73,15 @@ class LossList(Loss):
     Parameters
     ----------
     indices
-        Indices of the lost packets, from 0, ascending (default: those in ``file``).
+        Indices of the lost packets, from 0, ascending (default: the indices in ``file``).
     counts
-        Which packets count (default: ``"all"``).
+        Packets to which the indices apply (default: ``"all"``).
     file
-        A CSV file with a header line, read in place of ``indices``.
+        CSV file with a header line, in place of ``indices``.
     column
-        Its column of indices (default: ``packet_index``).
+        Column of the indices in ``file`` (default: ``packet_index``).
     where
-        Values that other columns of a row must have: ``{ link = "r1-r2" }``.
+        Required values of other columns: ``{ link = "r1-r2" }``.
     """
 
     KIND: ClassVar[str] = "list"

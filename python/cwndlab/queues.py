@@ -29,12 +29,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Queue(Table):
-    """What waits for a line.
+    """A queue of a link.
 
     Parameters
     ----------
     capacity
-        How much may wait: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
+        Capacity of the queue: ``"100 packets"``, ``"64 KiB"``, ``"20 ms"`` (of the link's rate), ``"0.5 bdp"``,
         ``"0.5 bdp(50 ms)"`` or ``"unlimited"``; each discipline has a default.
     """
 
@@ -49,7 +49,7 @@ class DropTail(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1 bdp"``).
+        Maximum length of the queue (default: ``"1 bdp"``).
     counts_in_service
         The packet under transmission counts towards the capacity (default: ``false``).
     """
@@ -60,15 +60,15 @@ class DropTail(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEcn(Queue):
-    """Drop-tail that marks ECN-capable packets which find more than ``mark_above`` packets waiting (DCTCP, RFC
+    """Drop-tail that marks an arriving ECN-capable packet if more than ``mark_above`` packets wait (DCTCP, RFC
     8257).
 
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1 bdp"``).
+        Maximum length of the queue (default: ``"1 bdp"``).
     mark_above
-        Packets that may wait without a mark.
+        Largest number of waiting packets at which an arrival is not marked.
     counts_in_service
         The packet under transmission counts towards the capacity (default: ``false``).
     """
@@ -85,10 +85,10 @@ class Red(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1000 packets"``).
+        Maximum length of the queue (default: ``"1000 packets"``).
     min_th
-        Average queue below which nothing is dropped, packets; ``"auto"``: half of what the line sends in
-        ``target``, at least 5 (default: ``5.0``).
+        Average queue below which no packet is dropped, packets; ``"auto"``: half of the packets that the line
+        sends in ``target``, at least 5 (default: ``5.0``).
     max_th
         Average queue at which the probability reaches ``max_p``, packets; ``"auto"``: three times ``min_th``
         (default: ``15.0``).
@@ -98,13 +98,14 @@ class Red(Queue):
     max_p
         Drop probability at ``max_th`` (default: ``0.1``).
     gentle
-        The probability rises to 1 at twice ``max_th`` and does not jump there (default: ``true``).
+        The probability rises linearly from ``max_p`` at ``max_th`` to 1 at twice ``max_th``, without a step at
+        ``max_th`` (default: ``true``).
     wait
-        Spaces drops as ns-2 and ns-3 do (default: ``false``).
+        Spacing of drops as in ns-2 and ns-3 (``wait_``) (default: ``false``).
     ecn
-        Marks ECN-capable packets where a drop is random (default: ``false``).
+        Marks ECN-capable packets instead of dropping them at random (default: ``false``).
     target
-        Queueing delay that automatic thresholds aim at (default: ``"5 ms"``).
+        Target queueing delay of automatic thresholds (default: ``"5 ms"``).
     mean_packet
         Mean size of a packet (default: ``"1500 B"``).
     """
@@ -123,16 +124,16 @@ class Red(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class Ared(Queue):
-    """Adaptive RED: ``max_p`` moves so that the average stays midway between the thresholds (Floyd, Gummadi,
-    Shenker 2001).
+    """RED that adapts ``max_p`` to keep the average queue midway between the thresholds (Floyd, Gummadi, Shenker
+    2001).
 
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1000 packets"``).
+        Maximum length of the queue (default: ``"1000 packets"``).
     min_th
-        Average queue below which nothing is dropped, packets; ``"auto"``: half of what the line sends in
-        ``target``, at least 5 (default: ``"auto"``).
+        Average queue below which no packet is dropped, packets; ``"auto"``: half of the packets that the line
+        sends in ``target``, at least 5 (default: ``"auto"``).
     max_th
         Average queue at which the probability reaches ``max_p``, packets; ``"auto"``: three times ``min_th``
         (default: ``"auto"``).
@@ -140,17 +141,18 @@ class Ared(Queue):
         Weight of a new value in the average; ``"auto"``: 1 − e^(−1/C) for a line of C packets per second
         (default: ``"auto"``).
     interval
-        Time between two steps of ``max_p`` (default: ``"500 ms"``).
+        Time between two updates of ``max_p`` (default: ``"500 ms"``).
     max_p
         Drop probability at ``max_th`` (default: ``0.1``).
     gentle
-        The probability rises to 1 at twice ``max_th`` and does not jump there (default: ``true``).
+        The probability rises linearly from ``max_p`` at ``max_th`` to 1 at twice ``max_th``, without a step at
+        ``max_th`` (default: ``true``).
     wait
-        Spaces drops as ns-2 and ns-3 do (default: ``false``).
+        Spacing of drops as in ns-2 and ns-3 (``wait_``) (default: ``false``).
     ecn
-        Marks ECN-capable packets where a drop is random (default: ``false``).
+        Marks ECN-capable packets instead of dropping them at random (default: ``false``).
     target
-        Queueing delay that automatic thresholds aim at (default: ``"5 ms"``).
+        Target queueing delay of automatic thresholds (default: ``"5 ms"``).
     mean_packet
         Mean size of a packet (default: ``"1500 B"``).
     """
@@ -170,16 +172,16 @@ class Ared(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class Codel(Queue):
-    """Controlled delay: drops when the shortest sojourn time of an interval stays above the target (RFC 8289).
+    """Controlled delay: drops packets when the minimum sojourn time over an interval exceeds the target (RFC 8289).
 
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1000 packets"``).
+        Maximum length of the queue (default: ``"1000 packets"``).
     target
-        Sojourn time below which nothing is dropped (default: ``"5 ms"``).
+        Sojourn time below which no packet is dropped (default: ``"5 ms"``).
     interval
-        Sliding window, of the order of the largest usual RTT (default: ``"100 ms"``).
+        Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
     """
@@ -197,9 +199,9 @@ class Pie(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1000 packets"``).
+        Maximum length of the queue (default: ``"1000 packets"``).
     target
-        Queueing delay that the controller aims at, ``QDELAY_REF`` (default: ``"15 ms"``).
+        Target queueing delay, ``QDELAY_REF`` (default: ``"15 ms"``).
     update
         Time between two updates of the probability, ``T_UPDATE`` (default: ``"15 ms"``).
     alpha
@@ -207,11 +209,11 @@ class Pie(Queue):
     beta
         Weight of the trend of the delay, per second (default: ``1.25``).
     burst
-        Length of a burst that passes without drops, ``MAX_BURST`` (default: ``"150 ms"``).
+        Duration of a burst that is admitted without drops, ``MAX_BURST`` (default: ``"150 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
     mark_below
-        Probability above which ECN-capable packets are dropped as well (default: ``0.1``).
+        Drop probability above which ECN-capable packets are dropped as well (default: ``0.1``).
     mean_packet
         Mean size of a packet (default: ``"1000 B"``).
     """
@@ -234,11 +236,12 @@ class DualPi2(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"10000 packets"``).
+        Maximum length of the queue (default: ``"10000 packets"``).
     target
-        Delay of the classic queue that the controller aims at (default: ``"15 ms"``).
+        Target delay of the classic queue (default: ``"15 ms"``).
     rtt_max
-        Largest usual RTT, from which the next three follow (default: ``"100 ms"``).
+        Largest expected RTT, from which the defaults of the next three fields are computed (default: ``"100
+        ms"``).
     update
         Time between two updates of the probability (default: the smaller of ``target`` and a third of
         ``rtt_max``).
@@ -249,11 +252,12 @@ class DualPi2(Queue):
     coupling
         Coupling factor k (default: ``2.0``).
     l_min
-        Delay of the L queue at which its own marking begins (default: ``"800 us"``).
+        Delay of the L queue at which its native marking begins (default: ``"800 us"``).
     l_range
-        Additional delay over which that marking rises to 1; zero is a step (default: ``"400 us"``).
+        Additional delay over which the native marking probability rises to 1; zero is a step (default: ``"400
+        us"``).
     protection
-        Share of the line that the classic queue keeps (default: ``0.1``).
+        Guaranteed share of the line for the classic queue (default: ``0.1``).
     """
 
     KIND: ClassVar[str] = "dualpi2"
@@ -270,17 +274,17 @@ class DualPi2(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class Fq(Queue):
-    """A queue per flow, served in turn by deficit round robin (Shreedhar, Varghese 1996); beyond the capacity the
-    longest queue pays.
+    """One queue per flow, served by deficit round robin (Shreedhar, Varghese 1996); an overflow drops packets of
+    the longest queue.
 
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"10000 packets"``).
+        Maximum length of the queue (default: ``"10000 packets"``).
     quantum
-        Credit of a turn, from 64 B to 1 MiB (default: ``"1514 B"``).
+        Credit of a queue per round, from 64 B to 1 MiB (default: ``"1514 B"``).
     batch
-        Most packets that are dropped at once when the capacity is exceeded (default: ``64``).
+        Maximum number of packets dropped at once when the capacity is exceeded (default: ``64``).
     """
 
     KIND: ClassVar[str] = "fq"
@@ -295,17 +299,17 @@ class FqCodel(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"10240 packets"``).
+        Maximum length of the queue (default: ``"10240 packets"``).
     queues
         Number of queues; flows are hashed to them (default: ``1024``).
     quantum
-        Credit of a turn, from 64 B to 1 MiB (default: ``"1514 B"``).
+        Credit of a queue per round, from 64 B to 1 MiB (default: ``"1514 B"``).
     batch
-        Most packets that are dropped at once when the capacity is exceeded (default: ``64``).
+        Maximum number of packets dropped at once when the capacity is exceeded (default: ``64``).
     target
-        Sojourn time below which nothing is dropped (default: ``"5 ms"``).
+        Sojourn time below which no packet is dropped (default: ``"5 ms"``).
     interval
-        Sliding window, of the order of the largest usual RTT (default: ``"100 ms"``).
+        Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``true``).
     """
@@ -326,15 +330,15 @@ class FqPie(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"10240 packets"``).
+        Maximum length of the queue (default: ``"10240 packets"``).
     queues
         Number of queues; flows are hashed to them (default: ``1024``).
     quantum
-        Credit of a turn, from 64 B to 1 MiB (default: ``"1514 B"``).
+        Credit of a queue per round, from 64 B to 1 MiB (default: ``"1514 B"``).
     batch
-        Most packets that are dropped at once when the capacity is exceeded (default: ``64``).
+        Maximum number of packets dropped at once when the capacity is exceeded (default: ``64``).
     target
-        Queueing delay that the controller aims at, ``QDELAY_REF`` (default: ``"15 ms"``).
+        Target queueing delay, ``QDELAY_REF`` (default: ``"15 ms"``).
     update
         Time between two updates of the probability, ``T_UPDATE`` (default: ``"15 ms"``).
     alpha
@@ -342,11 +346,11 @@ class FqPie(Queue):
     beta
         Weight of the trend of the delay, per second (default: ``1.25``).
     burst
-        Length of a burst that passes without drops, ``MAX_BURST`` (default: ``"150 ms"``).
+        Duration of a burst that is admitted without drops, ``MAX_BURST`` (default: ``"150 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
     mark_below
-        Probability above which ECN-capable packets are dropped as well (default: ``0.1``).
+        Drop probability above which ECN-capable packets are dropped as well (default: ``0.1``).
     mean_packet
         Mean size of a packet (default: ``"1000 B"``).
     """
@@ -373,17 +377,17 @@ class Blue(Queue):
     Parameters
     ----------
     capacity
-        How much may wait (default: ``"1000 packets"``).
+        Maximum length of the queue (default: ``"1000 packets"``).
     d1
         Increment of the probability (default: ``0.02``).
     d2
         Decrement of the probability (default: ``0.002``).
     freeze_time
-        Least time between two updates (default: ``"100 ms"``).
+        Minimum time between two updates (default: ``"100 ms"``).
     above
-        An arrival that finds more packets counts as a loss (default: losses alone count).
+        Number of waiting packets above which an arrival counts as a loss (default: only losses count).
     ecn
-        Marks ECN-capable packets where chance says drop (default: ``false``).
+        Marks ECN-capable packets instead of dropping them at random (default: ``false``).
     """
 
     KIND: ClassVar[str] = "blue"

@@ -1,4 +1,4 @@
-"""What a router does for schemes that ask it, one class each: the ``agents`` of a link.
+"""Router agents, one class each: the ``agents`` of a link.
 
 Made by ``tools/declared_files.py`` from the declarations in ``crates/network/src/router_assist/``: change those and run
 ``make docs``. A field left at ``None`` takes its default.
@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Agent(Table):
-    """The router's half of a scheme."""
+    """A router agent."""
 
     FIELD: ClassVar[str] = "agents"
     TAG: ClassVar[str] = "scheme"
@@ -32,15 +32,16 @@ class Agent(Table):
 
 @dataclass(frozen=True)
 class QuickStart(Agent):
-    """Quick-Start (RFC 4782): routers grant or lower the rate that the SYN requests; asked by the slow start
+    """Quick-Start (RFC 4782): routers approve or reduce the rate requested in the SYN; requested by the slow start
     ``quick-start``.
 
     Parameters
     ----------
     theta
-        Share of the line that may be granted (default: ``0.95``).
+        Maximum share of the line for load and approved rates (default: ``0.95``).
     interval
-        Time for which a grant counts, and over which the load is measured (default: ``"200 ms"``).
+        Period for which an approved rate is reserved, and over which the load is measured (default: ``"200
+        ms"``).
     """
 
     KIND: ClassVar[str] = "quick-start"
@@ -51,12 +52,12 @@ class QuickStart(Agent):
 
 @dataclass(frozen=True)
 class Sirens(Agent):
-    """SIRENS: the routers write the bandwidth that is left; asked by the slow start ``alss-sirens``.
+    """SIRENS: routers write the available bandwidth; requested by the slow start ``alss-sirens``.
 
     Parameters
     ----------
     interval
-        Time over which the load is measured (default: ``"100 ms"``).
+        Interval over which the load is measured (default: ``"100 ms"``).
     """
 
     KIND: ClassVar[str] = "sirens"
@@ -65,12 +66,12 @@ class Sirens(Agent):
 
 @dataclass(frozen=True)
 class BandwidthStamp(Agent):
-    """The stamp of the IoT algorithm: the bandwidth that is left when the connection begins; asked by ``iotcc``.
+    """Stamp of the available bandwidth at the start of a connection; requested by the algorithm ``iotcc``.
 
     Parameters
     ----------
     interval
-        Time over which the load is measured (default: ``"100 ms"``).
+        Interval over which the load is measured (default: ``"100 ms"``).
     """
 
     KIND: ClassVar[str] = "bandwidth-stamp"
@@ -79,7 +80,7 @@ class BandwidthStamp(Agent):
 
 @dataclass(frozen=True)
 class Rcp(Agent):
-    """RCP: one rate for all flows of the line; asked by ``rcp``.
+    """RCP: one rate for all flows of the line; requested by the algorithm ``rcp``.
 
     Parameters
     ----------
@@ -97,23 +98,23 @@ class Rcp(Agent):
 
 @dataclass(frozen=True, kw_only=True)
 class Perc(Agent):
-    """PERC: the exact max-min share, by messages; asked by ``perc``."""
+    """PERC: computes exact max-min shares from messages; requested by the algorithm ``perc``."""
 
     KIND: ClassVar[str] = "perc"
 
 
 @dataclass(frozen=True)
 class Abc(Agent):
-    """ABC: every packet is marked "accelerate" or "brake"; asked by ``abc-wireless``.
+    """ABC: marks every packet "accelerate" or "brake"; requested by the algorithm ``abc-wireless``.
 
     Parameters
     ----------
     eta
         Target utilisation (default: ``0.98``).
     delta
-        Time in which a queue shall drain (default: ``"133 ms"``).
+        Target time for draining the queue (default: ``"133 ms"``).
     threshold
-        Queueing delay below which nothing brakes (default: ``"20 ms"``).
+        Queueing delay up to which the target rate is not reduced (default: ``"20 ms"``).
     """
 
     KIND: ClassVar[str] = "abc"

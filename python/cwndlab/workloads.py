@@ -1,4 +1,4 @@
-"""What flows send, and the distributions that sizes and times are drawn from, one class each.
+"""Workloads of flows, and distributions of sizes and times, one class each.
 
 Made by ``tools/declared_files.py`` from the declarations in ``crates/traffic/src/``: change those and run
 ``make docs``. A field left at ``None`` takes its default.
@@ -35,14 +35,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Distribution(Table):
-    """What a size or a time is drawn from: ``size=LogNormal(median="12 kB", sigma=1.4)``."""
+    """The distribution of a size or a time: ``size=LogNormal(median="12 kB", sigma=1.4)``."""
 
     FIELD: ClassVar[str] = "distribution"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Distribution):
-    """Even between two bounds.
+    """Uniform between two bounds.
 
     Parameters
     ----------
@@ -73,18 +73,18 @@ class Exponential(Distribution):
 
 @dataclass(frozen=True)
 class Pareto(Distribution):
-    """Pareto, with either a mean, or a lower bound and perhaps an upper one.
+    """Pareto, by its mean, or by a lower and an optional upper bound.
 
     Parameters
     ----------
     shape
         Tail index.
     mean
-        Mean; takes a tail index above 1.
+        Mean; requires a tail index above 1.
     min
-        Smallest value.
+        Lower bound.
     max
-        Largest value (bounded Pareto) (default: without bound).
+        Upper bound (bounded Pareto) (default: unbounded).
     """
 
     KIND: ClassVar[str] = "pareto"
@@ -108,7 +108,7 @@ class LogNormal(Distribution):
     median
         Median, in place of the mean.
     sigma
-        Standard deviation of the logarithm, beside the median.
+        Standard deviation of the logarithm, together with the median.
     """
 
     KIND: ClassVar[str] = "log-normal"
@@ -139,14 +139,14 @@ class Gamma(Distribution):
 
 @dataclass(frozen=True)
 class Cdf(Distribution):
-    """A distribution function by points, straight between them.
+    """A cumulative distribution function by points, with linear interpolation.
 
     Parameters
     ----------
     points
-        Ascending points (value, P(X ≤ value)), the last with probability 1 (default: those in ``file``).
+        Ascending points (value, P(X ≤ value)), the last with probability 1 (default: the points in ``file``).
     file
-        A file of two columns, read in place of ``points``.
+        File with two columns, in place of ``points``.
     """
 
     KIND: ClassVar[str] = "cdf"
@@ -161,19 +161,19 @@ for _field in ("main", "object", "off", "on", "parse", "payload", "request", "re
 
 @dataclass(frozen=True)
 class Workload(Table):
-    """What a flow sends, and when."""
+    """The workload of a flow."""
 
     FIELD: ClassVar[str] = "workload"
 
 
 @dataclass(frozen=True)
 class Bulk(Workload):
-    """As much as possible (TCP).
+    """Unlimited data, or a given amount (TCP).
 
     Parameters
     ----------
     bytes
-        How much (default: without end).
+        Amount of data (default: unlimited).
     """
 
     KIND: ClassVar[str] = "bulk"
@@ -182,9 +182,9 @@ class Bulk(Workload):
 
 @dataclass(frozen=True)
 class OnOff(Workload):
-    """Active for ``on``, silent for ``off``, and so on (TCP, UDP). TCP sends as much as possible while active, UDP
-    evenly spaced packets at ``rate``; the time since the last packet is carried over a silence, so that the mean
-    rate is ``rate`` × on / (on + off) however short the periods.
+    """Alternating active (``on``) and silent (``off``) periods (TCP, UDP). In active periods TCP sends unlimited
+    data, UDP evenly spaced packets at ``rate``. The active time since the last packet carries over to the next
+    active period, so that the mean rate is ``rate`` × on / (on + off) for any length of the periods.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class OnOff(Workload):
     off
         Lengths of silent periods.
     rate
-        UDP: rate while active, headers included (default: required over UDP).
+        UDP: rate in active periods, headers included (default: required over UDP).
     packet
         UDP: size of a packet, headers included (default: 1500 B over UDP).
     """
@@ -208,18 +208,18 @@ class OnOff(Workload):
 
 @dataclass(frozen=True)
 class Transfers(Workload):
-    """One transfer after another, the next one ``gap`` after the last was acknowledged (TCP).
+    """Consecutive transfers, each ``gap`` after the last acknowledgement of the previous one (TCP).
 
     Parameters
     ----------
     bytes
-        Size of each.
+        Size of a transfer.
     count
-        How many (default: without end).
+        Total number (default: unlimited).
     gap
-        From the last acknowledgement of one to the start of the next (default: ``"0 s"``).
+        Time from the last acknowledgement of a transfer to the start of the next one (default: ``"0 s"``).
     new_connection
-        Each over a connection of its own (default: ``false``).
+        A separate connection for each (default: ``false``).
     """
 
     KIND: ClassVar[str] = "transfers"
@@ -232,23 +232,23 @@ class Transfers(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals(Workload):
-    """A Poisson process of transfers, each over a connection of its own with handshake and slow start, however many
-    there are: open loop (TCP). ``load`` counts the headers of the transfers' segments and their SYNs. A transfer
-    that finds ``connections`` others under way is refused: an event ``refused``.
+    """A Poisson process of transfers, each over a new connection with handshake and slow start, independent of the
+    number of active transfers: open loop (TCP). ``load`` includes the headers of segments and the SYNs. An arrival
+    is refused, with an event ``refused``, while ``connections`` transfers are active.
 
     Parameters
     ----------
     per_second
-        Arrivals per second (default: by ``load``).
+        Arrivals per second (default: computed from ``load``).
     load
-        Offered load as a share of the slowest line of the forward route, headers included (default: by
+        Offered load as a share of the slowest line of the forward route, headers included (default: given by
         ``per_second``).
     size
         Sizes of the transfers.
     count
-        How many (default: without end).
+        Total number (default: unlimited).
     connections
-        Connections at the same time at most; further arrivals are refused (default: ``10000``).
+        Maximum number of simultaneous connections; further arrivals are refused (default: ``10000``).
     """
 
     KIND: ClassVar[str] = "arrivals"
@@ -261,7 +261,8 @@ class Arrivals(Workload):
 
 @dataclass(frozen=True)
 class RequestResponse(Workload):
-    """The flow's receiver is the client: its request goes against the flow's direction, the response in it (TCP).
+    """Requests and responses. The flow's receiver is the client: requests travel against the flow's direction,
+    responses in it (TCP).
 
     Parameters
     ----------
@@ -270,11 +271,11 @@ class RequestResponse(Workload):
     response
         Sizes of responses.
     think
-        From the end of a response to the next request (default: ``"0 s"``).
+        Time from the end of a response to the next request (default: ``"0 s"``).
     count
-        How many (default: without end).
+        Total number (default: unlimited).
     new_connection
-        Each over a connection of its own (default: ``false``).
+        A separate connection for each (default: ``false``).
     """
 
     KIND: ClassVar[str] = "request-response"
@@ -288,29 +289,29 @@ class RequestResponse(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Mqtt(Workload):
-    """A sensor that publishes messages to a broker (TCP): CONNECT, CONNACK, then a PUBLISH every ``period``, with
-    QoS 1 acknowledged by a PUBACK; a PINGREQ and PINGRESP after ``keep_alive`` of silence. Packet sizes are those
-    of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.
+    """A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every ``period``,
+    acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of ``keep_alive``. Packet
+    sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.
 
     Parameters
     ----------
     qos
         0: at most once; 1: at least once, acknowledged by a PUBACK (default: ``0``).
     payload
-        Payload of a message (default: even from 128 B to 1024 B).
+        Payload of a message (default: uniform from 128 B to 1024 B).
     period
-        From one message to the next.
+        Time between two messages.
     jitter
-        Each message is later by a uniform draw from [0, this) (default: ``"0 s"``).
+        Maximum of the uniform random delay of each message (default: ``"0 s"``).
     topic
-        Bytes of the topic's name (default: ``20``).
+        Length of the topic name, bytes (default: ``20``).
     client
-        Bytes of the client's identifier (default: ``23``).
+        Length of the client identifier, bytes (default: ``23``).
     keep_alive
-        The longest silence before a PINGREQ; zero sends none (default: ``"60 s"``).
+        Maximum idle time before a PINGREQ; zero disables PINGREQ (default: ``"60 s"``).
     nagle
-        Nagle's algorithm holds back small segments while others are not acknowledged (RFC 9293, 3.7.4)
-        (default: ``false``).
+        Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4) (default:
+        ``false``).
     """
 
     KIND: ClassVar[str] = "mqtt"
@@ -326,7 +327,7 @@ class Mqtt(Workload):
 
 @dataclass(frozen=True)
 class Cbr(Workload):
-    """Packets of one size, evenly spaced (UDP).
+    """Constant bit rate: evenly spaced packets of one size (UDP).
 
     Parameters
     ----------
@@ -344,9 +345,9 @@ class Cbr(Workload):
 
 @dataclass(frozen=True)
 class Vbr(Workload):
-    """Video: frames at even intervals, independent of each other, of random size with mean ``rate`` /
-    ``frame_rate``; a frame leaves at once in packets of ``packet`` bytes (UDP). The other usual model of variable
-    rate, exponential bursts, is ``on-off`` with exponential periods.
+    """Video: frames at constant intervals, with independent random sizes of mean ``rate`` / ``frame_rate``. A frame
+    is sent as a burst of packets of ``packet`` bytes (UDP). The other common model of a variable rate, exponential
+    bursts, is ``on-off`` with exponential periods.
 
     Parameters
     ----------
@@ -357,9 +358,9 @@ class Vbr(Workload):
     frame_rate
         Frames per second (default: ``25.0``).
     cv
-        Coefficient of variation of a frame's size (default: ``0.5``).
+        Coefficient of variation of the frame sizes (default: ``0.5``).
     sizes
-        Distribution of a frame's size (default: ``"log-normal"``).
+        Distribution of the frame sizes (default: ``"log-normal"``).
     """
 
     KIND: ClassVar[str] = "vbr"
@@ -373,31 +374,31 @@ class Vbr(Workload):
 
 @dataclass(frozen=True)
 class PageLoads(Workload):
-    """Page loads over HTTP/2: the flow's receiver is the browser. It requests a page's main object, parses it,
-    requests all objects in it at once, multiplexed over the one connection (frames of RFC 9113), and thinks before
-    the next page; a transfer is a page. The distributions are those of the web browsing model of IEEE
-    802.16m-08/004r5 (TCP).
+    """Page loads over HTTP/2: the flow's receiver is the browser. It requests the main object of a page, parses it,
+    requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113), and waits for a
+    think time before the next page. A transfer is a page. The default distributions are from the web browsing model
+    of IEEE 802.16m-08/004r5 (TCP).
 
     Parameters
     ----------
     main
         Sizes of main objects (default: log-normal: mean 10710 B, standard deviation 25032 B).
     object
-        Sizes of the objects in a page (default: log-normal: mean 7758 B, standard deviation 126168 B).
+        Sizes of embedded objects (default: log-normal: mean 7758 B, standard deviation 126168 B).
     objects
-        How many objects are in a page (default: Pareto of index 1.1 from 2 to 55, less 2).
+        Number of embedded objects of a page (default: Pareto of index 1.1 from 2 to 55, minus 2).
     largest
-        No object is larger: draws above this are cut (default: ``"2 MB"``).
+        Maximum size of an object; larger draws are limited to it (default: ``"2 MB"``).
     request
-        Size of each request (a round figure) (default: ``"400 B"``).
+        Size of a request (rounded) (default: ``"400 B"``).
     parse
-        From the main object to the requests for the others (default: exponential: mean 130 ms).
+        Time from the main object to the requests for the embedded objects (default: exponential: mean 130 ms).
     think
-        From the end of a page to the next one (default: exponential: mean 30 s).
+        Time from the end of a page to the request for the next one (default: exponential: mean 30 s).
     count
-        How many (default: without end).
+        Total number (default: unlimited).
     new_connection
-        Each over a connection of its own (default: ``false``).
+        A separate connection for each (default: ``false``).
     """
 
     KIND: ClassVar[str] = "page-loads"

@@ -28,7 +28,7 @@ pub(crate) type Maker<'a> = &'a dyn Fn(&Path) -> Box<dyn CongestionControl>;
 
 /// The findings so far.
 pub(crate) struct Findings<'a> {
-    findings: Vec<Finding>,
+    rules: Vec<Finding>,
     model_based: bool,
     events: u64,
     stop: &'a AtomicBool,
@@ -46,7 +46,7 @@ impl<'a> Findings<'a> {
                 String::new()
             },
         };
-        Self { findings: RULES.iter().map(finding).collect(), model_based: traits.model_based, events: 0, stop }
+        Self { rules: RULES.iter().map(finding).collect(), model_based: traits.model_based, events: 0, stop }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -56,8 +56,8 @@ impl<'a> Findings<'a> {
     /// Records a violation that ended a case.
     fn record_violation(&mut self, rule: &'static str, violation: Violation) {
         let at = RULES.iter().position(|one| one.name == rule).unwrap_or(NO_PANIC);
-        self.findings[at].checks += 1;
-        self.findings[at].violation.get_or_insert(violation);
+        self.rules[at].checks += 1;
+        self.rules[at].violation.get_or_insert(violation);
     }
 
     /// Whether the algorithm is exempt from the rule.
@@ -66,10 +66,10 @@ impl<'a> Findings<'a> {
     }
 
     pub(crate) fn report(mut self, algorithm: &str, ns_per_ack: Option<f64>) -> Report {
-        self.findings[COST].note =
+        self.rules[COST].note =
             ns_per_ack.map_or("not measured because of a panic".to_owned(), |ns| format!("{ns:.1} ns per ACK"));
-        self.findings[NO_PANIC].checks = self.events;
-        Report { algorithm: algorithm.to_owned(), findings: self.findings, events: self.events, ns_per_ack }
+        self.rules[NO_PANIC].checks = self.events;
+        Report { algorithm: algorithm.to_owned(), findings: self.rules, events: self.events, ns_per_ack }
     }
 }
 
@@ -225,7 +225,7 @@ impl<'a, 'b> Harness<'a, 'b> {
     /// The requirement at the end of a case with outages: the window has grown above one segment.
     pub(crate) fn expect_recovered(&mut self, now: Time, after: &str) {
         let holds = self.window > self.mss;
-        let finding = &mut self.findings.findings[COMES_BACK];
+        let finding = &mut self.findings.rules[COMES_BACK];
         finding.checks += 1;
         if holds || finding.violation.is_some() {
             return;
@@ -237,7 +237,7 @@ impl<'a, 'b> Harness<'a, 'b> {
             self.window,
             "a hundred round trips after the outage the window is not above one segment".to_owned(),
         );
-        self.findings.findings[COMES_BACK].violation = Some(violation);
+        self.findings.rules[COMES_BACK].violation = Some(violation);
     }
 
     /// Reports an event to both instances; returns their outputs, with the state if `with_state`.
@@ -307,17 +307,17 @@ impl<'a, 'b> Harness<'a, 'b> {
     /// Checks a step against each rule without a violation so far.
     fn check(&mut self, step: &Step<'_>) {
         for (at, rule) in RULES.iter().enumerate() {
-            if self.findings.findings[at].violation.is_some() || self.findings.is_exempt(at) {
+            if self.findings.rules[at].violation.is_some() || self.findings.is_exempt(at) {
                 continue;
             }
             match (rule.check)(step) {
                 Verdict::NotApplicable => {}
-                Verdict::Holds => self.findings.findings[at].checks += 1,
+                Verdict::Holds => self.findings.rules[at].checks += 1,
                 Verdict::Fails(why) => {
-                    self.findings.findings[at].checks += 1;
+                    self.findings.rules[at].checks += 1;
                     let (now, what) = (step.event.now(), describe::event(&step.event));
                     let violation = self.violation(now, what, step.before, step.after, why);
-                    self.findings.findings[at].violation = Some(violation);
+                    self.findings.rules[at].violation = Some(violation);
                 }
             }
         }

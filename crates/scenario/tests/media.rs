@@ -95,7 +95,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{}{END}", AIR.replace("cell", "sell")),
-            "link[0].medium: no medium is called 'sell'\n  hint: there is cell",
+            "link[0].medium: no medium is called 'sell'\n  hint: one of cell",
         ),
         (
             format!("{CELL}{}{END}", AIR.replace("medium = \"cell\"", "frame_error = 0.1")),

@@ -77,7 +77,7 @@ fn each_fault_has_its_message() {
     let graph =
         "[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbps\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\nduplex = false\n";
     let cases = [
-        (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: version 7 is not supported; this program reads version 1\n  hint: use the release that wrote it"),
+        (format!("{}{NET}{FLOW}", HEAD.replace('1', "7")), "schema_version: version 7 is not supported; this program reads version 1\n  hint: use the release that wrote the scenario"),
         (format!("{HEAD}{FLOW}"), "there is no network\n  hint: write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
         (format!("{HEAD}{NET}"), "flow: is missing\n  hint: write a '[[flow]]' with an algorithm"),
         (
