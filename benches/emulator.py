@@ -1,11 +1,11 @@
-"""The emulator on this machine: goodput of kernel TCP against the ideal, lateness, and what calibration finds.
+"""The emulator on this machine: goodput of kernel TCP relative to the ideal, lateness, and results of the calibration.
 
 `make bench`.
 
-One CUBIC flow of the kernel over a drop-tail queue of one BDP, base RTT and rate as the table says. Goodput is measured
-from the third second of eight on; ideal is the line's rate times payload over packet (1448 of 1500 bytes,
-timestamps included). Several runs: the median stands, and the worst lateness. Load is the machine's, beside which all
-of this was measured. Prints Markdown.
+One CUBIC flow of the kernel over a drop-tail queue of one BDP, with the base RTT and rate of the table. Goodput is
+measured from the third of eight seconds on. The ideal is the line's rate × payload / packet size (1448 / 1500 bytes,
+with timestamps). The table has the median over several runs and the maximum lateness. The load is that of the machine
+during the measurement. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from statistics import median
 from typing import Any
 
-#: Rate, base RTT, target of goodput over ideal.
+#: Rate, base RTT, target of goodput / ideal.
 PATHS = (("100 Mbps", "40 ms", 0.97), ("500 Mbps", "10 ms", 0.95), ("1 Gbps", "10 ms", None))
 RUNS = 3
 WARM_UP_S, DURATION_S = 2, 8
@@ -23,11 +23,11 @@ COLUMNS = (
     "path",
     "goodput / ideal",
     "target",
-    "late p50, us",
+    "lateness p50, us",
     "p99, us",
     "p99.9, us",
-    "most, us",
-    "base RTT, ms over",
+    "maximum, us",
+    "base RTT, measured − expected, ms",
     "rate, measured / line",
     "capacity, packets",
     "priority",
@@ -44,12 +44,12 @@ def scenario(rate: str, rtt: str) -> Any:
 
 
 def measure(rate: str, rtt: str, seed: int) -> dict[str, Any]:
-    """What one run shows."""
+    """The measurements of one run."""
     from cwndlab.records import Records
     from cwndlab.run import emulate
 
-    found, timing = emulate(scenario(rate, rtt), seed=seed, late_s=1.0)
-    records: Records = found
+    emulated, timing = emulate(scenario(rate, rtt), seed=seed, late_s=1.0)
+    records: Records = emulated
     samples = records.rows("samples")
     start = next(row for row in samples if row["time_ns"] >= WARM_UP_S * 1e9)
     end = samples[-1]
@@ -67,27 +67,27 @@ def measure(rate: str, rtt: str, seed: int) -> dict[str, Any]:
 
 
 def row(rate: str, rtt: str, target: float | None) -> str:
-    """A path's row."""
+    """The row of a path."""
     runs = [measure(rate, rtt, seed) for seed in range(1, RUNS + 1)]
-    middle = {name: median(run[name] for run in runs) for name in ("goodput", "p50", "p99", "p999", "rtt_ms", "rate")}
+    medians = {name: median(run[name] for run in runs) for name in ("goodput", "p50", "p99", "p999", "rtt_ms", "rate")}
     exact = all(run["capacity"][0] == run["capacity"][1] for run in runs)
-    held = f"{runs[0]['capacity'][1]:.0f}, " + ("exact" if exact else "not exact")
+    capacity = f"{runs[0]['capacity'][1]:.0f}, " + ("exact" if exact else "not exact")
     cells = (
         f"{rate}, {rtt}",
-        f"{middle['goodput']:.2%}",
+        f"{medians['goodput']:.2%}",
         "–" if target is None else f"{target:.0%}",
-        *(f"{middle[name]:.0f}" for name in ("p50", "p99", "p999")),
+        *(f"{medians[name]:.0f}" for name in ("p50", "p99", "p999")),
         f"{max(run['max'] for run in runs):.0f}",
-        f"{middle['rtt_ms']:.3f}",
-        f"{middle['rate']:.4f}",
-        held,
+        f"{medians['rtt_ms']:.3f}",
+        f"{medians['rate']:.4f}",
+        capacity,
         "SCHED_FIFO" if all(run["real_time"] for run in runs) else "none",
     )
     return f"| {' | '.join(cells)} |"
 
 
 def main() -> int:
-    """Prints the table, or why there is none."""
+    """Prints the table, or the reason why it cannot be measured."""
     from cwndlab.errors import RunError
 
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" + "|---:" * 8 + "|---|---|"]
@@ -98,7 +98,10 @@ def main() -> int:
         sys.stdout.write(f"not measured: {error}\n")
         return 0
     after = os.getloadavg()[0]
-    lines += ["", f"Median of {RUNS} runs, the most of all; {os.cpu_count()} cores, load {before:.1f} to {after:.1f}."]
+    lines += [
+        "",
+        f"Medians of {RUNS} runs and their maximum; {os.cpu_count()} cores, load {before:.1f} to {after:.1f}.",
+    ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 

@@ -1,8 +1,8 @@
-"""The engine's speed: S1 to S4, growth with flows and with the window, memory of idle flows; cost of an ACK.
+"""The engine's speed: S1 to S4, scaling with flows and with the window, memory of idle flows; cost of an ACK.
 
 `make bench`.
 
-Each measurement is a fresh native process; CPU is the process's own. Prints Markdown tables; `python benches/engine.py
+Each measurement is a new native process, whose CPU time is measured. Prints Markdown tables: `python benches/engine.py
 algorithms` only the last one, `… engine` only the others.
 """
 
@@ -23,7 +23,7 @@ STACK = (
 
 
 def measure(path: Path, repeats: int = 3) -> dict[str, Any]:
-    """The fastest of several runs: noise of a shared machine only adds."""
+    """The fastest of several runs, because other processes of a shared machine only slow runs down."""
     runs = [
         json.loads(subprocess.run([PROGRAM, "run", path, "1"], capture_output=True, check=True, text=True).stdout)
         for _ in range(repeats)
@@ -41,43 +41,43 @@ def scenario(
     idle: bool = False,
     ssthresh: int | None = None,
 ) -> Path:
-    """A dumbbell of equal flows, or of idle ones."""
-    begin = 'start = "1 h"' if idle else 'start_step = "1 ms"'
+    """A dumbbell of equal flows, active or idle."""
+    start = 'start = "1 h"' if idle else 'start_step = "1 ms"'
     stack = (
         STACK
         if ssthresh is None
         else STACK.replace(" }", f", initial_ssthresh = {ssthresh}, initial_window = {ssthresh} }}")
     )
-    return written(rate_mbps, flows, duration, packets, [_flows(flows, rtt, begin, stack)])
+    return write_scenario(rate_mbps, flows, duration, packets, [_flows(flows, rtt, start, stack)])
 
 
-def many(rate_mbps: float, flows: int, duration: str) -> Path:
-    """A dumbbell of flows of ``rate_mbps`` each, with half a BDP of buffer. They have a hundred RTTs from 40 to 60 ms,
-    each flow its own up to a hundred, and all begin within half a second, one of each RTT after another."""
+def many_flows(rate_mbps: float, flows: int, duration: str) -> Path:
+    """A dumbbell of flows of ``rate_mbps`` each, with half a BDP of buffer. The flows have up to a hundred different
+    RTTs from 40 to 60 ms. They start within half a second, with the RTTs in turn."""
     tables = min(flows, 100)
     step_ns = min(1_000_000, 500_000_000 // flows)
     rtts_us = [50_000 + round((index + 0.5) / tables * 20_000 - 10_000) for index in range(tables)]
     parts = []
     for index, rtt_us in enumerate(rtts_us):
-        begin = f'start = "{index * step_ns} ns"\nstart_step = "{tables * step_ns} ns"'
-        parts.append(_flows(flows // tables, f"{rtt_us} us", begin, STACK))
+        start = f'start = "{index * step_ns} ns"\nstart_step = "{tables * step_ns} ns"'
+        parts.append(_flows(flows // tables, f"{rtt_us} us", start, STACK))
     segments = rate_mbps * 1e6 * 0.05 / (1500 * 8)
-    return written(rate_mbps * flows, flows, duration, max(20, round(segments / 2 * flows)), parts)
+    return write_scenario(rate_mbps * flows, flows, duration, max(20, round(segments / 2 * flows)), parts)
 
 
-def _flows(count: int, rtt: str, begin: str, stack: str) -> str:
+def _flows(count: int, rtt: str, start: str, stack: str) -> str:
     """A table of flows."""
     return f"""[[flow]]
 algorithm = "cubic+hystart-linux/rack"
 rtt = "{rtt}"
 count = {count}
-{begin}
+{start}
 {stack}
 """
 
 
-def written(rate_mbps: float, flows: int, duration: str, packets: int, parts: list[str]) -> Path:
-    """A dumbbell with these tables of flows, in a file."""
+def write_scenario(rate_mbps: float, flows: int, duration: str, packets: int, parts: list[str]) -> Path:
+    """Writes a dumbbell with these tables of flows to a file."""
     text = f"""schema_version = 1
 duration = "{duration}"
 [dumbbell]
@@ -90,7 +90,7 @@ access = {{ rate = "{max(1000.0, 2 * rate_mbps / flows)} Mbps" }}
 
 
 def table(header: list[str], rows: list[list[str]]) -> None:
-    """A Markdown table on standard output."""
+    """Prints a Markdown table."""
     print("| " + " | ".join(header) + " |")  # noqa: T201
     print("|" + "---:|" * len(header))  # noqa: T201
     for row in rows:
@@ -98,17 +98,17 @@ def table(header: list[str], rows: list[list[str]]) -> None:
     print(flush=True)  # noqa: T201
 
 
-#: What a packet shall cost at most to 10,000 flows and to 100,000, in times of what it costs to one.
+#: Targets of the cost per packet with up to 10,000 flows and with 100,000 flows, relative to one flow.
 TARGET, MANY_TARGET = 3, 5
-#: What an idle flow shall have resident at most, bytes.
+#: Target of the resident memory per idle flow, bytes.
 IDLE_TARGET_BYTES = 2048
-#: What an ACK shall cost at most, ns; more for those that keep a model of the path.
+#: Targets of the cost per ACK, ns: in general, and for model-based algorithms.
 TARGET_NS, MODEL_TARGET_NS = 100, 200
 MODELS = ("phcc", "bbr1", "bbr3", "copa")
 
 
 def algorithms() -> None:
-    """Nanoseconds per ACK, the best of nine passes over the stream of the conformance battery."""
+    """Prints nanoseconds per ACK, the minimum of nine passes over the events of the conformance battery."""
     done = subprocess.run([PROGRAM, "algorithms"], capture_output=True, check=True, text=True)
     rows = []
     for row in map(json.loads, done.stdout.splitlines()):
@@ -119,7 +119,7 @@ def algorithms() -> None:
 
 
 def engine() -> None:
-    """The tables of the engine."""
+    """Prints the tables of the engine."""
     rows = []
     for name in ("s1", "s2", "s3", "s4"):
         run = measure(ROOT / "scenarios" / f"{name}.toml")
@@ -137,21 +137,21 @@ def engine() -> None:
 
     rows, base = [], None
     for flows in (1, 10, 100, 1_000, 10_000, 100_000):
-        # About 42 segments of window each, whatever their number, and 4 each of the hundred thousand.
-        crowd = flows > 10_000
-        duration = "2 s" if crowd else "4 s" if flows >= 1000 else "20 s"
-        run = measure(many(1.0 if crowd else 10.0, flows, duration), repeats=1 if flows >= 10_000 else 2)
+        # The window of a flow is about 42 segments for all numbers of flows but the last, for which it is 4.
+        is_large = flows > 10_000
+        duration = "2 s" if is_large else "4 s" if flows >= 1000 else "20 s"
+        run = measure(many_flows(1.0 if is_large else 10.0, flows, duration), repeats=1 if flows >= 10_000 else 2)
         cost = run["engine_s"] / run["packets"] * 1e9
         base = base or cost
-        aim = f"≤ {MANY_TARGET if crowd else TARGET}" if flows > 1 else "–"
+        target = f"≤ {MANY_TARGET if is_large else TARGET}" if flows > 1 else "–"
         rows.append(
             [
                 f"{flows:,}",
-                "1" if crowd else "10",
+                "1" if is_large else "10",
                 f"{run['packets']:,}",
                 f"{cost:.0f}",
                 f"{cost / base:.2f}",
-                aim,
+                target,
                 f"{run['peak_rss_mb']:.1f}",
             ]
         )
@@ -178,13 +178,13 @@ def engine() -> None:
     state = (large["state_bytes"] - small["state_bytes"]) / 10_000
     resident = (large["peak_rss_mb"] - small["peak_rss_mb"]) * 1024 * 1024 / 10_000
     table(
-        ["bytes of state per idle flow", "bytes resident per idle flow, its plan and four links included", "target"],
+        ["bytes of state per idle flow", "resident bytes per idle flow, with its plan and four links", "target"],
         [[f"{state:.0f}", f"{resident:.0f}", f"≤ {IDLE_TARGET_BYTES}"]],
     )
 
 
 def main(parts: list[str]) -> None:
-    """The tables that are asked for, or all."""
+    """Prints the selected tables; without arguments all."""
     for name, part in {"engine": engine, "algorithms": algorithms}.items():
         if not parts or name in parts:
             part()

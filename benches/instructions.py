@@ -1,17 +1,18 @@
-"""What a packet costs: instructions and cache lines by stage, from callgrind. `make bench-instructions` prints it.
+"""Cost of a packet: instructions and cache lines by stage, from callgrind. `make bench-instructions` prints it.
 
     python benches/instructions.py              runs the scenarios under callgrind and prints the tables
-    python benches/instructions.py --check      fails where a scenario takes more than 2 % above the committed table
-    python benches/instructions.py --update     writes the committed table and its block in docs/performance.md anew
+    python benches/instructions.py --check      fails if a scenario takes more than 2 % above the committed table
+    python benches/instructions.py --update     writes the committed table and its block in docs/performance.md
     python benches/instructions.py --committed  prints the committed table, without a run
 
-`--program PATH` takes another program than the installed `cwndlab-bench`. The counts do not depend on the machine's
+`--program PATH` selects another program than the installed `cwndlab-bench`. The counts do not depend on the machine's
 load or on its caches: callgrind counts instructions and simulates caches of a declared size. They depend on the
-compiler, so the committed table says which one it was; with another one `--check` compares nothing and says so.
+compiler, whose version is in the committed table. With another compiler `--check` prints a message instead of a
+comparison.
 
 An instruction belongs to the stage of the innermost function that `STAGES` names, in the stack of inlined functions at
-its address and in the stacks at the calls that led there. What carries packets over links (`LINKS`) serves several
-stages: there the first function outside of it that a stage names in `carries` decides.
+its address and in the stacks of its callers. The code that forwards packets over links (`LINKS`) is part of several
+stages: there the first function outside of it that a stage names in `carries` determines the stage.
 """
 
 from __future__ import annotations
@@ -38,27 +39,27 @@ COMMITTED = ROOT / "benches" / "instructions.toml"
 TOOLS = ("valgrind", "llvm-symbolizer")
 #: Growth of a scenario's instructions per packet above which `--check` fails.
 TOLERANCE = 0.02
-#: The largest share of instructions that no stage may name.
+#: Maximum share of instructions without a stage.
 MOST_OTHER = 0.05
 OTHER = "other"
 
-#: The caches that are simulated: size, ways, bytes of a line. The last one stands for a core's second level.
+#: The simulated caches: size, ways, bytes of a line. The last one represents the second level of a core.
 CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
-#: How many callers callgrind keeps apart. What lies outside of them is resolved by the calls it counted.
+#: Number of callers that callgrind distinguishes. Callers further out are resolved in proportion to the counted calls.
 CALLERS = 4
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A scenario that is measured."""
+    """A measured scenario."""
 
     name: str
     file: Path
     duration: str
-    """In place of the file's."""
+    """Simulated duration, which replaces that of the file."""
 
 
-#: Long enough that slow start does not dominate, short enough for one core and a minute and a half.
+#: The durations are long enough that slow start does not dominate, and take a minute and a half on one core.
 SCENARIOS = (
     Measured("S1", ROOT / "scenarios" / "s1.toml", "8 s"),
     Measured("S2", ROOT / "scenarios" / "s2.toml", "6 s"),
@@ -70,16 +71,16 @@ SCENARIOS = (
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a packet's way. Patterns are matched against the beginning of `crate/file:function`."""
+    """A stage of a packet's processing. Patterns are matched against the beginning of `crate/file:function`."""
 
     name: str
     code: str
-    """Functions that are this stage, and what they call as far as no other stage names it."""
+    """Functions of this stage. Functions that they call belong to it unless another stage names them."""
     floor: int
-    """Instructions per packet that it could reach in S2."""
+    """Estimated minimum of instructions per packet in S2."""
     why: str
     carries: str = ""
-    """Functions for which links carry packets in this stage."""
+    """Functions for which links forward packets in this stage."""
 
 
 STAGES = (
@@ -183,11 +184,11 @@ STAGES = (
     ),
 )
 
-#: What carries packets over links, whichever stage they are in.
+#: The code that forwards packets over links, in all stages.
 LINKS = r"network/|path/(network|routes|losses|link_fusion|taps):"
 
 Vector = tuple[int, ...]
-"""Instructions, and with simulated caches the lines missing in the first and in the second level."""
+"""Instructions, and with simulated caches the line misses of the first and of the second level."""
 
 
 def _added(one: Vector, other: Vector) -> Vector:
@@ -196,28 +197,28 @@ def _added(one: Vector, other: Vector) -> Vector:
 
 @dataclass
 class Profile:
-    """What callgrind wrote: costs by context, which is a function with its callers."""
+    """The output of callgrind: costs by context, which is a function with its callers."""
 
     costs: dict[str, dict[int, Vector]] = field(default_factory=lambda: defaultdict(dict))
     """By context and address; addresses outside of the program are 0."""
     calls: dict[str, dict[tuple[str, int], int]] = field(default_factory=lambda: defaultdict(dict))
-    """By context that is called, context that calls and address of the call: instructions until it returned."""
+    """Instructions of a call, by the called context, the calling context and the address of the call."""
 
     def addresses(self) -> set[int]:
-        """All in the program."""
+        """All addresses in the program."""
         called = {address for sites in self.calls.values() for _, address in sites}
         return (called | {address for costs in self.costs.values() for address in costs}) - {0}
 
 
 def _events(names: list[str]) -> list[list[int]]:
-    """Which columns make up each number of a vector."""
+    """The columns whose sums are the numbers of a vector."""
     columns = {name: index for index, name in enumerate(names)}
-    wanted = [["Ir"], ["D1mr", "D1mw"], ["DLmr", "DLmw"]] if "D1mr" in columns else [["Ir"]]
-    return [[columns[name] for name in group] for group in wanted]
+    groups = [["Ir"], ["D1mr", "D1mw"], ["DLmr", "DLmw"]] if "D1mr" in columns else [["Ir"]]
+    return [[columns[name] for name in group] for group in groups]
 
 
 def read(lines: Iterable[str], program: str) -> Profile:
-    """Reads callgrind's output with `--dump-instr=yes`. Addresses count in the object named `program`."""
+    """Reads callgrind's output with `--dump-instr=yes`. Addresses are recorded for the object `program` only."""
     profile = Profile()
     names: dict[str, str] = {}
     objects: dict[str, str] = {}
@@ -266,7 +267,7 @@ def read(lines: Iterable[str], program: str) -> Profile:
 
 
 Stack = tuple[str, ...]
-"""Functions inlined into each other, the innermost first, each as `crate/file:function`."""
+"""The stack of inlined functions, the innermost first, each as `crate/file:function`."""
 
 
 def _function(name: str) -> str:
@@ -276,18 +277,18 @@ def _function(name: str) -> str:
 
 
 def stacks(program: Path, addresses: Iterable[int]) -> dict[int, Stack]:
-    """The stack at each address; functions from outside of crates/ are left out."""
+    """The stack at each address, without functions from outside of crates/."""
     ordered = sorted(addresses)
-    asked = "".join(f"{address:#x}\n" for address in ordered)
+    query = "".join(f"{address:#x}\n" for address in ordered)
     command = ["llvm-symbolizer", f"--obj={program}", "--inlines", "--demangle", "--output-style=LLVM"]
-    answer = subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
-    found: dict[int, Stack] = {}
-    for address, block in zip(ordered, answer.strip("\n").split("\n\n"), strict=True):
+    output = subprocess.run(command, input=query, capture_output=True, text=True, check=True).stdout
+    stack_at: dict[int, Stack] = {}
+    for address, block in zip(ordered, output.strip("\n").split("\n\n"), strict=True):
         lines = block.split("\n")
         pairs = zip(lines[::2], lines[1::2], strict=False)
         places = ((name, re.search(r"(?:^|/)crates/([\w/-]+?)/src/(.+?)\.rs:", place)) for name, place in pairs)
-        found[address] = tuple(f"{place[1]}/{place[2]}:{_function(name)}" for name, place in places if place)
-    return found
+        stack_at[address] = tuple(f"{place[1]}/{place[2]}:{_function(name)}" for name, place in places if place)
+    return stack_at
 
 
 State = Literal["any", "on a link"]
@@ -295,7 +296,7 @@ State = Literal["any", "on a link"]
 
 @cache
 def _step(frame: str, state: State) -> tuple[str | None, State]:
-    """What a function says of the stage of what it calls: the stage, or how to go on with its caller."""
+    """The stage of a function, or none with the state for its caller."""
     for stage in STAGES:
         pattern = stage.code if state == "any" else stage.carries
         if pattern and re.match(pattern, frame):
@@ -304,7 +305,7 @@ def _step(frame: str, state: State) -> tuple[str | None, State]:
 
 
 def _walk(stack: Stack, state: State) -> tuple[str | None, State]:
-    """The same of a stack."""
+    """The stage of a stack, or none with the state for its caller."""
     for frame in stack:
         stage, state = _step(frame, state)
         if stage is not None:
@@ -313,7 +314,7 @@ def _walk(stack: Stack, state: State) -> tuple[str | None, State]:
 
 
 class Attribution:
-    """Gives every cost of a profile to a stage."""
+    """Attributes every cost of a profile to a stage."""
 
     def __init__(self, profile: Profile, stack_at: dict[int, Stack]) -> None:
         self._profile = profile
@@ -321,22 +322,22 @@ class Attribution:
         self._known: dict[tuple[str, State], dict[str, float]] = {}
 
     def shares(self, context: str, address: int, state: State = "any") -> dict[str, float]:
-        """The stages of what a context costs at an address, and their shares."""
+        """The stages of a context's cost at an address, and their shares."""
         stage, further = _walk(self._stack_at.get(address, ()), state)
         return {stage: 1.0} if stage else self._outside(context, further)
 
     def _outside(self, context: str, state: State) -> dict[str, float]:
-        """The same where the stack at the address does not tell: by the callers, in proportion to what they spent."""
+        """The stages if the stack at the address has none: those of the callers, in proportion to their costs."""
         if (context, state) not in self._known:
-            # A function that calls itself meets this entry.
+            # The result for recursive calls.
             self._known[context, state] = {OTHER: 1.0}
             sites = self._profile.calls.get(context, {})
             total = sum(sites.values())
-            found: dict[str, float] = defaultdict(float)
+            shares: dict[str, float] = defaultdict(float)
             for (caller, address), cost in sites.items():
                 for name, share in self.shares(caller, address, state).items():
-                    found[name] += share * cost / total
-            self._known[context, state] = found or {OTHER: 1.0}
+                    shares[name] += share * cost / total
+            self._known[context, state] = shares or {OTHER: 1.0}
         return self._known[context, state]
 
     def by_stage(self) -> dict[str, tuple[float, ...]]:
@@ -351,7 +352,7 @@ class Attribution:
         return {name: tuple(row) for name, row in sums.items()}
 
     def unnamed(self) -> str:
-        """The most expensive stacks that no stage names, a line each."""
+        """The most expensive stacks without a stage, a line each."""
         sums: dict[str, float] = defaultdict(float)
         for context, costs in self._profile.costs.items():
             for address, vector in costs.items():
@@ -363,30 +364,30 @@ class Attribution:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a scenario costs per packet."""
+    """The cost per packet of a scenario."""
 
     simulated: str
     packets: int
     stages: dict[str, tuple[float, ...]]
-    """Instructions, lines missing in the first and in the second level."""
+    """Instructions, line misses of the first and of the second level."""
 
     def total(self, column: int = 0) -> float:
-        """Of all stages."""
+        """The sum over all stages."""
         return sum(row[column] for row in self.stages.values())
 
     def other(self) -> float:
-        """The share of instructions that no stage names."""
+        """The share of instructions without a stage."""
         return self.stages.get(OTHER, (0.0,))[0] / self.total()
 
 
 def _run(program: Path, one: Measured, folder: Path, *, caches: bool) -> tuple[int, Path]:
-    """Runs a scenario under callgrind; returns the packets delivered and callgrind's output.
+    """Runs a scenario under callgrind; returns the number of packets delivered and callgrind's output.
 
-    Names of files and the environment are the same wherever it runs: they move the stack.
+    File names and environment are the same everywhere, because they change the addresses of the stack.
     """
     text, cut = re.subn(r'(?m)^duration = ".*"', f'duration = "{one.duration}"', one.file.read_text(encoding="utf-8"))
     if cut != 1:
-        raise SystemExit(f"{one.file}: one line must give its duration")
+        raise SystemExit(f"{one.file}: exactly one line must set the duration")
     (folder / "scenario.toml").write_text(text, encoding="utf-8")
     out = folder / "callgrind.out"
     options = ["--tool=callgrind", "--dump-instr=yes", f"--separate-callers={CALLERS}", f"--callgrind-out-file={out}"]
@@ -409,8 +410,8 @@ def _run(program: Path, one: Measured, folder: Path, *, caches: bool) -> tuple[i
 
 
 def measure(program: Path, *, caches: bool) -> dict[str, Cost]:
-    """The costs of all scenarios. Without simulated caches it takes a third of the time and tells no cache lines."""
-    found: dict[str, Cost] = {}
+    """The costs of all scenarios. Without simulated caches it takes a third of the time and gives no line misses."""
+    measured: dict[str, Cost] = {}
     stack_at: dict[int, Stack] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -426,20 +427,20 @@ def measure(program: Path, *, caches: bool) -> dict[str, Cost]:
             cost = Cost(one.duration, packets, {name: tuple(n / packets for n in row) for name, row in sums.items()})
             if cost.other() > MOST_OTHER:
                 raise SystemExit(
-                    f"{one.name}: no stage names {cost.other():.1%} of the instructions; STAGES in "
+                    f"{one.name}: {cost.other():.1%} of the instructions have no stage; STAGES in "
                     f"{Path(__file__).relative_to(ROOT)} needs a rule for the first of these:\n{attribution.unnamed()}"
                 )
-            found[one.name] = cost
-    # A function that moved would otherwise count for the stage of its callers, unseen.
-    seen = {stage for cost in found.values() for stage in cost.stages}
-    if unused := [stage.name for stage in STAGES if stage.name not in seen]:
+            measured[one.name] = cost
+    # Otherwise a function that moved to another file would be attributed to the stage of its callers.
+    used = {stage for cost in measured.values() for stage in cost.stages}
+    if unused := [stage.name for stage in STAGES if stage.name not in used]:
         raise SystemExit(f"{Path(__file__).relative_to(ROOT)}: no function of the program is in {', '.join(unused)}")
-    return found
+    return measured
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is committed: costs, and what they depend on."""
+    """The committed table: costs, compiler, valgrind and machine."""
 
     rustc: str
     valgrind: str
@@ -447,11 +448,11 @@ class Table:
     costs: dict[str, Cost]
 
     def toml(self) -> str:
-        """As a file."""
+        """The table as TOML."""
         names = [stage.name for stage in STAGES] + [OTHER]
         lines = [
-            "# What a packet costs; `python benches/instructions.py --update` writes this file.",
-            "# Per stage: instructions, lines missing in the first level of caches, and in the second, per packet.",
+            "# Cost of a packet; `python benches/instructions.py --update` writes this file.",
+            "# Per stage and packet: instructions, line misses of the first level of caches, and of the second level.",
             f'rustc = "{self.rustc}"',
             f'valgrind = "{self.valgrind}"',
             f'machine = "{self.machine}"',
@@ -470,7 +471,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def markdown(self) -> str:
-        """As it stands in docs/performance.md."""
+        """The block of docs/performance.md."""
         totals = _table(
             ["scenario", "simulated", "packets", "instructions", "lines", "lines, second level"],
             (
@@ -503,7 +504,7 @@ def _lines(usual: tuple[float, ...], large: tuple[float, ...]) -> list[str]:
 
 
 def _table(head: list[str], rows: Iterable[list[str]], *, text: int, last: bool = False) -> str:
-    """A Markdown table; the first columns hold text, and so may the last."""
+    """A Markdown table. The first ``text`` columns are text, with ``last`` also the last column."""
     rule = ["---"] * text + ["---:"] * (len(head) - text)
     if last:
         rule[-1] = "---"
@@ -513,55 +514,57 @@ def _table(head: list[str], rows: Iterable[list[str]], *, text: int, last: bool 
 
 def committed(file: Path = COMMITTED) -> Table:
     """The committed table."""
-    found: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    about = {key: str(found.pop(key)) for key in ("rustc", "valgrind", "machine")}
+    document: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    versions = {key: str(document.pop(key)) for key in ("rustc", "valgrind", "machine")}
     costs = {
         name: Cost(one["simulated"], one["packets"], {stage: tuple(row) for stage, row in one["stages"].items()})
-        for name, one in found.items()
+        for name, one in document.items()
     }
-    return Table(**about, costs=costs)
+    return Table(**versions, costs=costs)
 
 
 def rustc_of(program: Path) -> str:
-    """The compiler that made the program, as it is named there."""
-    found = re.search(rb"rustc version ([^\0()]+\([^\0()]*\))", program.read_bytes())
-    return found[1].decode() if found else "unknown"
+    """The version of the compiler, which the program contains."""
+    version = re.search(rb"rustc version ([^\0()]+\([^\0()]*\))", program.read_bytes())
+    return version[1].decode() if version else "unknown"
 
 
 def lacking(program: Path) -> list[str]:
-    """What a measurement needs and is not here."""
+    """Missing prerequisites of a measurement."""
     return [tool for tool in TOOLS if shutil.which(tool) is None] + ([] if program.is_file() else [str(program)])
 
 
 def unlike(program: Path, table: Table) -> str | None:
-    """Why the program's counts cannot be compared with the table's."""
-    here, there = (rustc_of(program), platform.machine()), (table.rustc, table.machine)
-    if here == there:
+    """The reason why the program's counts cannot be compared with the table; none if they can."""
+    built, expected = (rustc_of(program), platform.machine()), (table.rustc, table.machine)
+    if built == expected:
         return None
-    return f"the program is rustc {' for '.join(here)}'s, the committed table rustc {' for '.join(there)}'s"
+    return (
+        f"the program was built by rustc {' for '.join(built)}, the committed table by rustc {' for '.join(expected)}"
+    )
 
 
 def faults(costs: dict[str, Cost], before: dict[str, Cost]) -> Iterator[str]:
-    """What grew by more than it may, a line each."""
+    """The scenarios that exceed the tolerance, a line each."""
     for name, cost in costs.items():
         old = before.get(name)
         if old is None or old.simulated != cost.simulated:
-            yield f"{name}: the committed table does not have it over {cost.simulated}"
+            yield f"{name}: the committed table has no entry with a duration of {cost.simulated}"
             continue
         growth = cost.total() / old.total() - 1
         if growth <= TOLERANCE:
             continue
         grown = {stage: row[0] - old.stages.get(stage, (0.0,))[0] for stage, row in cost.stages.items()}
-        most = sorted((item for item in grown.items() if item[1] >= 0.5), key=lambda item: -item[1])[:4]
-        stages = ", ".join(f"{stage} +{more:.0f}" for stage, more in most)
+        largest = sorted((item for item in grown.items() if item[1] >= 0.5), key=lambda item: -item[1])[:4]
+        stages = ", ".join(f"{stage} +{increase:.0f}" for stage, increase in largest)
         yield (
             f"{name}: {cost.total():,.0f} instructions per packet, {growth:.1%} above the committed {old.total():,.0f} "
-            f"(at most {TOLERANCE:.0%}): {stages}"
+            f"(limit {TOLERANCE:.0%}): {stages}"
         )
 
 
 def check(program: Path) -> list[str]:
-    """Measures without caches, and compares with the committed table."""
+    """Measures without caches and compares with the committed table."""
     return list(faults(measure(program, caches=False), committed().costs))
 
 
@@ -574,28 +577,28 @@ def _checked(program: Path) -> int:
     if reason := unlike(program, committed()):
         _say(f"not compared: {reason}")
         return 0
-    found = check(program)
-    for line in found:
-        _say(line)
-    if found:
-        _say("where that is meant: python benches/instructions.py --update")
-    return 1 if found else 0
+    messages = check(program)
+    for message in messages:
+        _say(message)
+    if messages:
+        _say("if the change is intended: python benches/instructions.py --update")
+    return 1 if messages else 0
 
 
-def main(words: list[str]) -> int:
-    """The program."""
+def main(arguments: list[str]) -> int:
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--program", type=Path, default=PROGRAM)
-    asked = parser.add_mutually_exclusive_group()
-    for word in ("check", "update", "committed"):
-        asked.add_argument(f"--{word}", action="store_true")
-    options = parser.parse_args(words)
+    modes = parser.add_mutually_exclusive_group()
+    for mode in ("check", "update", "committed"):
+        modes.add_argument(f"--{mode}", action="store_true")
+    options = parser.parse_args(arguments)
     if options.committed:
         _say(committed().markdown())
         return 0
     program: Path = options.program.absolute()
     if missing := lacking(program):
-        _say(f"needs {', '.join(missing)}")
+        _say(f"missing: {', '.join(missing)}")
         return 1
     if options.check:
         return _checked(program)

@@ -1,10 +1,10 @@
-"""Our algorithms inside the kernel's TCP: how late answers are, what a call costs, and ours beside the kernel's own.
+"""cwndlab in the kernel's TCP: latency of decisions, cost of a call, comparison with the kernel's own algorithms.
 
 `make bench`; as root. `python benches/kernel.py latency`, `cost` or `beside` runs one part. Prints Markdown tables.
 
-Latency is from a report of the kernel to its answer in force at a later ACK, as the program in the kernel counts it.
-The comparison runs the same scenario over the emulator with the kernel's own algorithm and with ours in the datapath,
-five times each in turn, so that a disturbance of the machine meets both.
+Latency is the time from a report of the kernel to the application of its decision at a later ACK, as counted by the
+eBPF program. The comparison runs the same scenario over the emulator with the kernel's own algorithm and with cwndlab's
+in the datapath. The two alternate, five times each, so that disturbances of the machine affect both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATHS = (
     ("50 Mbps", "100 ms", 200),
     ("100 Mbps", "40 ms", 333),
 )
-#: Linux' Reno halves the window; RFC 5681, and so our default, what is in flight.
+#: Linux' Reno halves the window; RFC 5681, and cwndlab's default, halve FlightSize.
 PAIRS = ("reno(base=cwnd)", "cubic-linux")
 REPETITIONS = 5
 DURATION = "6 s"
@@ -43,14 +43,14 @@ def scenario(algorithm: str, rate: str, rtt: str, queue: int, duration: str = DU
 
 
 def latency() -> Iterator[str]:
-    """A row per rate: percentiles of the latency, reports, lost ones."""
-    yield "| algorithm | reports | path | goodput | reports sent | lost | decided p50, p99 | in force p50, p99 |"
+    """A row per rate: percentiles of the latency, reports, lost reports."""
+    yield "| algorithm | reports | path | goodput | reports sent | lost | decided p50, p99 | applied p50, p99 |"
     yield "|---|---|---|---|---|---|---|---|"
     for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
         for rate, rtt, queue in (("100 Mbps", "40 ms", 333), ("500 Mbps", "10 ms", 417)):
             with attach([algorithm], report=report, timeout_s=60) as datapath:
-                question = scenario(algorithm, rate, rtt, queue)
-                records = emulate(question, seed=1, accept_late=True, datapath="cwndlab")
+                path = scenario(algorithm, rate, rtt, queue)
+                records = emulate(path, seed=1, accept_late=True, datapath="cwndlab")
             total = datapath.totals[0]
             flow = records.flows.row(0, named=True)
             goodput = 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3
@@ -66,7 +66,7 @@ def latency() -> Iterator[str]:
 
 @contextmanager
 def _counted() -> Iterator[None]:
-    """While it is open the kernel counts calls and run time of eBPF programs (BPF_ENABLE_STATS), as their fds tell."""
+    """Enables the kernel's statistics of eBPF programs: calls and run time, in fdinfo (BPF_ENABLE_STATS)."""
     attributes = (ctypes.c_uint32 * 2)(0, 0)  # BPF_STATS_RUN_TIME
     calls = {"x86_64": 321, "aarch64": 280}
     descriptor = ctypes.CDLL(None, use_errno=True).syscall(calls[os.uname().machine], 32, attributes, 8)
@@ -92,7 +92,7 @@ def _calls() -> tuple[int, int]:
 
 
 def cost() -> Iterator[str]:
-    """What a call of the program takes, the kernel's own count of it included, and what deciding takes."""
+    """The cost of a call of the program, the kernel's overhead of counting included."""
     yield "| algorithm | reports | calls of the program | ns per call | calls per report |"
     yield "|---|---|---|---|---|"
     for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
@@ -102,49 +102,50 @@ def cost() -> Iterator[str]:
         yield f"| {algorithm} | {report} | {calls} | {spent / calls:.0f} | {calls / reports:.1f} |"
 
 
-def _measured(question: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str, float]:
-    records = emulate(question, seed=seed, accept_late=True, datapath=datapath)
+def _measured(path: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str, float]:
+    records = emulate(path, seed=seed, accept_late=True, datapath=datapath)
     flow = records.flows.row(0, named=True)
     return {
         "goodput": 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3,
         "rtt": flow["mean_rtt_ns"] / 1e6,
-        "again": flow["retransmitted_packets"],
+        "retransmitted": flow["retransmitted_packets"],
     }
 
 
 def beside() -> Iterator[str]:
-    """A row per algorithm and path: medians of the kernel's own and of ours, and by how much they part."""
-    yield "| algorithm | path | goodput, kernel → ours | mean RTT | sent again |"
+    """A row per algorithm and path: medians with the kernel's and with cwndlab's algorithm, and their difference."""
+    yield "| algorithm | path | goodput, kernel → cwndlab | mean RTT | retransmitted packets |"
     yield "|---|---|---|---|---|"
     for algorithm in PAIRS:
         with attach([algorithm], report="ack", timeout_s=60):
             for rate, rtt, queue in PATHS:
-                question = scenario(algorithm, rate, rtt, queue)
+                path = scenario(algorithm, rate, rtt, queue)
                 runs: dict[str, list[dict[str, float]]] = {"kernel": [], "cwndlab": []}
                 for seed in range(REPETITIONS):
-                    for datapath, found in runs.items():
-                        found.append(_measured(question, seed, datapath))
+                    for datapath, measurements in runs.items():
+                        measurements.append(_measured(path, seed, datapath))
                 cells = []
-                for key, unit in (("goodput", " Mbit/s"), ("rtt", " ms"), ("again", "")):
-                    theirs, ours = (statistics.median(run[key] for run in found) for found in runs.values())
-                    part = f"{100 * (ours / theirs - 1):+.1f} %" if theirs else "–"
-                    cells.append(f"{theirs:.1f} → {ours:.1f}{unit} ({part})")
+                for key, unit in (("goodput", " Mbit/s"), ("rtt", " ms"), ("retransmitted", "")):
+                    kernel, cwndlabs = (statistics.median(run[key] for run in each) for each in runs.values())
+                    difference = f"{100 * (cwndlabs / kernel - 1):+.1f} %" if kernel else "–"
+                    cells.append(f"{kernel:.1f} → {cwndlabs:.1f}{unit} ({difference})")
                 yield f"| {algorithm} | {rate}, {rtt}, {queue} packets | {' | '.join(cells)} |"
 
 
 def main() -> int:
-    """Prints the tables that are asked for."""
+    """Prints the selected tables; without arguments all."""
     if os.geteuid() != 0:
-        sys.stderr.write("benches/kernel.py: registering with the kernel wants root\n")
+        sys.stderr.write("benches/kernel.py: registration with the kernel requires root\n")
         return 0
     parts = {"latency": latency, "cost": cost, "beside": beside}
-    wanted = sys.argv[1:] or list(parts)
-    for name in wanted:
+    for name in sys.argv[1:] or list(parts):
         for line in parts[name]():
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         sys.stdout.write("\n")
-    sys.stdout.write(f"Load of the machine meanwhile: {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores.\n")
+    sys.stdout.write(
+        f"Load of the machine during the measurement: {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores.\n"
+    )
     return 0
 
 

@@ -137,11 +137,11 @@ def test_a_changed_table_of_declarations_is_stale(page: Path, monkeypatch: pytes
     monkeypatch.setattr(generated, "pages", lambda: [page])
     monkeypatch.setattr(refresh_docs, "ROOT", page.parents[1])
     found = "\n".join(refresh_docs.faults())
-    assert "docs/page.md: 'metrics' is not what .venv/bin/cwndlab list --metrics says now" in found
+    assert "docs/page.md: 'metrics' differs from the current output of .venv/bin/cwndlab list --metrics" in found
     (block, _) = generated.blocks([page])
     refresh_docs._make_block(block, generated.recipes()["metrics"])
-    assert "'metrics' is not what" not in "\n".join(refresh_docs.faults())
-    assert "docs/page.md: 'matrix' is made from 0123456789abcdef, results now are " in found
+    assert "'metrics' differs" not in "\n".join(refresh_docs.faults())
+    assert "docs/page.md: 'matrix' has the digest 0123456789abcdef, the digest of current results is " in found
 
 
 def test_a_block_whose_command_fails_stays_as_it_was(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_it_says_first_how_long_it_takes_and_last_what_is_left_out(
         "timed        100 s  page.md: speed",
         "2 parts, about 2 min; 1 are up to date",
     ]
-    assert lines[-1] == "left out: page.md: peers: needs ns"
+    assert lines[-1] == "omitted: page.md: peers: needs ns"
     assert bench.made == ["table", "speed"]
 
 

@@ -110,10 +110,10 @@ def test_growth_above_two_percent_fails_and_names_the_stages() -> None:
     above = {"S1": instructions.Cost("1 s", 10, {"agenda": (135.0, 0, 0), "wires": (890.0, 0, 0)})}
     assert list(instructions.faults(within, before)) == []
     assert list(instructions.faults(above, before)) == [
-        "S1: 1,025 instructions per packet, 2.5% above the committed 1,000 (at most 2%): agenda +35"
+        "S1: 1,025 instructions per packet, 2.5% above the committed 1,000 (limit 2%): agenda +35"
     ]
     longer = {"S1": replace(before["S1"], simulated="2 s")}
-    assert list(instructions.faults(longer, before)) == ["S1: the committed table does not have it over 2 s"]
+    assert list(instructions.faults(longer, before)) == ["S1: the committed table has no entry with a duration of 2 s"]
 
 
 def test_the_committed_table_has_the_scenarios_and_stages_of_the_program() -> None:

@@ -1,6 +1,6 @@
-"""Makes docs/algorithms/: a page per entry of the catalogue, with two pictures that the simulator makes.
+"""Generates docs/algorithms/: a page per entry of the catalogue, with figures of two simulated runs.
 
-`make docs` calls it; beside the pictures stands the digest of the hashes of the two runs that they draw.
+`make docs` calls it. A page has the digest of the hashes of the two runs.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from cwndlab.plots.palette import colour
 from cwndlab.run import run_jobs
 from matplotlib.figure import Figure
 
-mpl.rcParams["svg.hashsalt"] = "cwndlab"  # the same figure gives the same file
+mpl.rcParams["svg.hashsalt"] = "cwndlab"  # equal figures give equal files
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "algorithms"
 HASHES = ROOT / "known-answers" / "algorithm-hashes.json"
-#: Raised by hand when the same runs are drawn in another way: all pictures are then stale.
+#: Increased by hand when the same runs are drawn in another way: all figures are then stale.
 FORM = 1
 SEED = 1
-#: Seconds of a run, and from which on an epoch is looked for.
+#: Duration of a run, and start of the search for an epoch.
 DURATION_S, SETTLED_S = 60, 20
-#: The longest piece that is drawn where nothing is lost.
-LONGEST_S = 20
+#: Maximum duration that a figure shows.
+MAX_SHOWN_S = 20
 #: Points of a line.
 POINTS = 400
 KINDS = {
@@ -47,10 +47,10 @@ KINDS = {
 
 
 class Run(NamedTuple):
-    """A run that a page draws."""
+    """A run of a page."""
 
     page: str
-    """The page's name, without its ending."""
+    """The name of the page, without its suffix."""
     picture: str
     """`window` or `share`."""
     text: str
@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 
 def text_of(entry: Algorithm) -> str | None:
-    """The algorithm that shows the entry; nothing for what is no choice of a flow."""
+    """The text of an algorithm that demonstrates the entry; none for entries that a flow cannot select."""
     match entry.kind:
         case "slow-start":
             return f"cubic+{entry.name}"
@@ -71,7 +71,7 @@ def text_of(entry: Algorithm) -> str | None:
 
 
 def document(entry: Algorithm, text: str, rival: str | None) -> dict[str, Any]:
-    """20 Mbit/s, 40 ms, a BDP of drop-tail; routers have the agents that it needs."""
+    """The scenario: 20 Mbit/s, 40 ms, a drop-tail queue of one BDP, and the router agents that the entry needs."""
     queue: dict[str, Any] = {"capacity": "1 bdp"}
     if "ecn" in entry.needs:
         queue |= {"kind": "step-ecn", "mark_above": 20}
@@ -91,7 +91,7 @@ def document(entry: Algorithm, text: str, rival: str | None) -> dict[str, Any]:
 
 
 def runs(entry: Algorithm) -> list[Run]:
-    """The two runs of an entry's page, or none."""
+    """The two runs of an entry's page; none for entries without figures."""
     text = text_of(entry)
     if text is None:
         return []
@@ -106,7 +106,7 @@ def _hashes() -> Mapping[str, Mapping[str, str]]:
 
 
 def digest(entry: Algorithm) -> str:
-    """What the pictures of an entry are made from: the hashes of their runs, by known-answers/algorithm-hashes.json."""
+    """The digest of the hashes of an entry's runs in known-answers/algorithm-hashes.json."""
     return sha256(json.dumps([FORM, _hashes().get(file_of(entry), {})]).encode()).hexdigest()[:16]
 
 
@@ -114,22 +114,22 @@ MARK = re.compile(r"<!-- output: pictures [^>]*?; from: (?P<digest>[0-9a-f]+) --
 
 
 def digest_on_page(entry: Algorithm) -> str:
-    """What the page says that its pictures are made from; empty where it says nothing."""
+    """The digest on the page of an entry; empty if there is none."""
     try:
-        found = MARK.search((FOLDER / f"{file_of(entry)}.md").read_text(encoding="utf-8"))
+        mark = MARK.search((FOLDER / f"{file_of(entry)}.md").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ""
-    return found["digest"] if found else ""
+    return mark["digest"] if mark else ""
 
 
 def is_drawn(entry: Algorithm) -> bool:
-    """Whether both pictures of an entry are there, made from the runs as they are."""
+    """Whether both figures of an entry exist and show the current runs."""
     pictures = [FOLDER / f"{run.page}-{run.picture}.svg" for run in runs(entry)]
     return digest_on_page(entry) == (digest(entry) if pictures else "") and all(file.is_file() for file in pictures)
 
 
 def epoch(records: cwndlab.Records, kind: str) -> tuple[float, float]:
-    """From one reduction to the next, in seconds; a slow start is drawn from the start."""
+    """The shown interval, s: from one reduction to the next; for a slow start, from the start of the flow."""
     if kind == "slow-start":
         ends = records.events.filter(pl.col("kind").is_in(["slow-start-exit", "recovery", "timeout"]))["time_ns"]
         first = ends.to_list()[0] / 1e9 if len(ends) else 2.0
@@ -138,8 +138,8 @@ def epoch(records: cwndlab.Records, kind: str) -> tuple[float, float]:
     times = [time / 1e9 for time in cuts["time_ns"].to_list() if time / 1e9 > SETTLED_S]
     if len(times) >= 2:
         margin = 0.05 * (times[1] - times[0])
-        return times[0] - margin, min(times[1] + 3 * margin, times[0] + LONGEST_S)
-    return SETTLED_S, SETTLED_S + LONGEST_S
+        return times[0] - margin, min(times[1] + 3 * margin, times[0] + MAX_SHOWN_S)
+    return SETTLED_S, SETTLED_S + MAX_SHOWN_S
 
 
 def _axes(title: str, axis: str) -> tuple[Figure, Any]:
@@ -159,7 +159,7 @@ def _thin(times: list[float], values: list[float]) -> tuple[list[float], list[fl
 
 
 def draw_window(entry: Algorithm, text: str, records: cwndlab.Records, path: Path) -> None:
-    """The window alone on the path, over one epoch."""
+    """Draws the window of a single flow over one epoch."""
     low, high = epoch(records, entry.kind)
     rows = records.samples.filter((pl.col("flow") == 0) & (pl.col("time_ns") / 1e9).is_between(low, high))
     mss = int(records.flows["mss_bytes"][0])
@@ -172,14 +172,14 @@ def draw_window(entry: Algorithm, text: str, records: cwndlab.Records, path: Pat
 
 
 def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
-    """Goodput beside one CUBIC."""
+    """Draws the goodput in competition with one CUBIC flow."""
     over = cwndlab.metrics.flows_over_time(records, window_s=1.0)
     figure, axes = _axes(f"{text} beside cubic on the same path", "goodput, Mbit/s")
     for flow, label in ((0, text), (1, "cubic")):
         rows = over.filter(pl.col("flow") == flow)
         axes.plot(rows["time_s"], rows["goodput_bps"] / 1e6, color=colour(flow), linewidth=1.2, label=label)
     axes.set_xlim(0, DURATION_S)
-    axes.set_ylim(0, 24)  # the line carries 20: room for the legend
+    axes.set_ylim(0, 24)  # the rate is 20, the rest is for the legend
     axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=2)
     _save(figure, path)
 
@@ -195,55 +195,55 @@ def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
 
 
 def page(entry: Algorithm, made_from: str) -> str:
-    """The page of an entry, with pictures that are made from the runs of this digest."""
+    """The page of an entry, with this digest of its figures."""
     text = text_of(entry)
     also = [name["alias"] for name in other_names() if name["means"] == entry.name]
     year = "" if str(entry.year) in entry.source else f" ({entry.year})"
     lines = [f"# {entry.name}", "", f"**{entry.title}**, {entry.kind}. Source: {entry.source}{year}."]
-    lines[-1] += f" Confidence: {entry.confidence}" + (" — our reconstruction." if entry.confidence == "low" else ".")
+    lines[-1] += f" Confidence: {entry.confidence}" + (" — reconstructed." if entry.confidence == "low" else ".")
     if also:
         lines[-1] += f" Also called {', '.join(f'`{name}`' for name in also)}."
     lines += ["", entry.summary, ""]
     if entry.companion:
-        lines += [f"Comes with the slow start `{entry.companion}` where none is named.", ""]
+        lines += [f"Default slow start: `{entry.companion}`.", ""]
     if text is not None:
         lines += [
             f"<!-- output: pictures {file_of(entry)}{made_from and f'; from: {made_from}'} -->",
             "",
-            f"![Its window]({file_of(entry)}-window.svg)",
+            f"![Congestion window]({file_of(entry)}-window.svg)",
             "",
-            f"![Its share beside CUBIC]({file_of(entry)}-share.svg)",
+            f"![Goodput beside CUBIC]({file_of(entry)}-share.svg)",
             "",
             "<!-- end -->",
             "",
         ]
     if entry.parameters:
-        lines += ["## Parameters", "", "| name | default | may be | meaning |", "|---|---|---|---|"]
+        lines += ["## Parameters", "", "| name | default | range | meaning |", "|---|---|---|---|"]
         for one in entry.parameters:
             unit = f" {one.unit}" if one.unit else ""
             default = str(one).partition("=")[2]
             domain = one.domain.replace("|", "\\|")
             lines.append(f"| `{one.name}` | {default} | {domain}{unit if not one.words else ''} | {one.doc} |")
         lines.append("")
-    needs = list(entry.needs) + (["model-based: it may grow while it has nothing to send"] if entry.model_based else [])
-    lines += _bullets("Needs", needs)
-    lines += _bullets("Does not go with", [f"`{name}`: {reason}" for name, reason in entry.refuses])
-    lines += _bullets("Where the source is ambiguous, and what is chosen", list(entry.choices))
-    lines += _bullets("Beware", list(entry.pitfalls))
+    model_based = ["model-based: it may increase an unused window"] if entry.model_based else []
+    lines += _bullets("Needs", [*entry.needs, *model_based])
+    lines += _bullets("Incompatible with", [f"`{name}`: {reason}" for name, reason in entry.refuses])
+    lines += _bullets("Choices where the source is ambiguous", list(entry.choices))
+    lines += _bullets("Pitfalls", list(entry.pitfalls))
     lines += _bullets("Over QUIC", list(entry.quic))
     return "\n".join(lines).rstrip() + "\n"
 
 
 def index(entries: tuple[Algorithm, ...]) -> str:
-    """The index."""
+    """The index of the pages."""
     lines = [
         "# Algorithms",
         "",
-        "`make docs` writes these pages from the entries of the catalogue; `cwndlab explain NAME` prints the same.",
+        "`make docs` generates these pages from the entries of the catalogue; `cwndlab explain NAME` prints the same.",
         "",
     ]
     for kind, title in KINDS.items():
-        lines += [f"## {title}", "", "| name | is | source | confidence |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", "| name | title | source | confidence |", "|---|---|---|---|"]
         for entry in entries:
             if entry.kind == kind:
                 lines.append(
@@ -256,12 +256,12 @@ def index(entries: tuple[Algorithm, ...]) -> str:
 
 
 def file_of(entry: Algorithm) -> str:
-    """The page's name; two kinds may share the entry's."""
+    """The name of an entry's page, which is unique although entries of two kinds may have the same name."""
     return f"recovery-{entry.name}" if entry.kind == "recovery" else entry.name
 
 
 def write_pages() -> None:
-    """Writes index and pages; each page goes on saying what its pictures were made from."""
+    """Writes index and pages. Each page keeps the digest of its figures."""
     entries = algorithms()
     for entry in entries:
         save(page(entry, digest_on_page(entry)), FOLDER / f"{file_of(entry)}.md")
@@ -269,7 +269,7 @@ def write_pages() -> None:
 
 
 def draw(names: Collection[str]) -> None:
-    """Draws the pictures of the pages of these names, and says on each what they are made from."""
+    """Draws the figures of these pages, and writes their digests."""
     entries = {file_of(entry): entry for entry in algorithms() if file_of(entry) in names}
     shown = [run for entry in entries.values() for run in runs(entry)]
     left = {name: len(runs(entry)) for name, entry in entries.items()}

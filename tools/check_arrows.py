@@ -1,4 +1,4 @@
-"""Fails on a dependency between crates that the plan of the house does not draw (CONTRIBUTING.md, "Arrows")."""
+"""Fails on dependencies between crates that the dependency rules do not allow (CONTRIBUTING.md, "Arrows")."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What each crate may depend on. Only the Python modules depend on an engine.
+#: The allowed dependencies of each crate. Only the Python modules depend on an engine.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},
@@ -59,34 +59,34 @@ ALLOWED: dict[str, set[str]] = {
 
 
 def tables(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All dependencies of a manifest that end up in what is built: tests may look further."""
+    """All dependencies of a manifest except those of tests, for which the rules do not apply."""
     for part in (manifest, *manifest.get("target", {}).values()):
         for kind in ("dependencies", "build-dependencies"):
             yield part.get(kind, {})
 
 
-def wrong(crates: Path) -> list[str]:
-    """Arrows that nobody drew, and crates that have no place in the plan."""
-    found = []
+def violations(crates: Path) -> list[str]:
+    """Dependencies that the rules do not allow, and crates without a rule."""
+    messages = []
     for path in sorted([*crates.glob("*/Cargo.toml"), *crates.glob("bindings/*/Cargo.toml")]):
         crate = path.parent.relative_to(crates).as_posix()
         if crate not in ALLOWED:
-            found.append(f"crates/{crate} has no place in the plan")
+            messages.append(f"crates/{crate} has no entry in ALLOWED of tools/check_arrows.py")
             continue
-        for needs in tables(tomllib.loads(path.read_text(encoding="utf-8"))):
-            for name in needs:
+        for dependencies in tables(tomllib.loads(path.read_text(encoding="utf-8"))):
+            for name in dependencies:
                 target = name.removeprefix("cwndlab-")
                 if name != target and target not in ALLOWED[crate]:
-                    found.append(f"crates/{crate} depends on {target}: no such arrow")
-    return found
+                    messages.append(f"crates/{crate} may not depend on {target}")
+    return messages
 
 
 def main() -> int:
-    """Compares the manifests with the plan."""
-    found = wrong(ROOT / "crates")
-    for line in found:
-        sys.stderr.write(f"{line}\n")
-    return 1 if found else 0
+    """Compares the manifests with the rules."""
+    messages = violations(ROOT / "crates")
+    for message in messages:
+        sys.stderr.write(f"{message}\n")
+    return 1 if messages else 0
 
 
 if __name__ == "__main__":

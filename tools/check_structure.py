@@ -1,12 +1,13 @@
 """Fails on import circles between modules, long functions, large structs, and integers in place of units.
 
-An edge runs from a module to each module of the same crate whose items its code uses, by `use` or by a path. A path is
-followed through `use` and `pub use` to where the name is defined; a `pub use` alone is no use. A file is one module,
-with the modules inside it. A parameter that is a time, a size or a rate by its name has a type of cwndlab_units, not
-`u64`. Exceptions are in tools/structure-exceptions.toml, each with its reason; one that covers nothing is a fault too.
+The import graph has an edge from a module to each module of the same crate whose items its code uses, by `use` or by a
+path. Paths are resolved through `use` and `pub use` to the definition of the name; a `pub use` without a use of the
+name is no edge. A file is one module, together with its inline modules. A parameter whose name is that of a time, a
+size or a rate must have a type of cwndlab_units, not `u64`. Exceptions are in tools/structure-exceptions.toml, each
+with a reason; an exception without effect is a fault as well.
 
     .venv/bin/python tools/check_structure.py                   faults of all crates
-    .venv/bin/python tools/check_structure.py --all simulator   those of one crate, exceptions included
+    .venv/bin/python tools/check_structure.py --all simulator   faults of one crate, exceptions included
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from rust_source import Crate, Module, Segments
 
 ROOT = Path(__file__).resolve().parents[1]
 EXCEPTIONS = ROOT / "tools" / "structure-exceptions.toml"
-#: Lines of a function from `fn` to the closing brace; fields of a struct.
-LONGEST_FUNCTION, MOST_FIELDS = 50, 20
-#: Names of parameters that are quantities, and types that say nothing of a unit.
+#: Maximum number of lines of a function, from `fn` to the closing brace, and of fields of a struct.
+MAX_FUNCTION_LINES, MAX_FIELDS = 50, 20
+#: Names of parameters that are quantities, and types without a unit.
 QUANTITY = re.compile(r"now|at|time|\w+_(?:ns|us|ms|s|bytes|bits|bps)")
 INTEGER = re.compile(r"&?(?:Option<)?[ui](?:64|128)>?")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An offence against a rule; `kind` and `key` are table and pattern in the file of exceptions."""
+    """A violation of a rule; `kind` and `key` are table and pattern in the file of exceptions."""
 
     kind: str
     key: str
@@ -45,12 +46,12 @@ class Fault:
 
 #: For each module, the modules that it uses, with the place of the first use.
 Graph = dict[Module, dict[Module, str]]
-#: Paths that are being followed: two globs may import each other.
+#: Paths that are being resolved, since two globs may import each other.
 Seen = frozenset[tuple[Module, Segments]]
 
 
 def name(module: Module) -> str:
-    """The path of a module as Rust writes it."""
+    """The path of a module in Rust's notation."""
     return "::".join(("crate", *module))
 
 
@@ -63,7 +64,7 @@ class Resolver:
     def origin(
         self, scope: Module, path: Segments, seen: frozenset[tuple[Module, Segments]] = frozenset()
     ) -> Module | None:
-        """The module where the item of this path, used in `scope`, is defined; none if it is of another crate."""
+        """The module that defines the item of this path, used in `scope`; none if it belongs to another crate."""
         if (scope, path) in seen:
             return None
         seen |= {(scope, path)}
@@ -90,7 +91,7 @@ class Resolver:
         return any(scope.node == node and item in scope.defined for scope in self.scopes.values())
 
     def _start(self, scope: Module, path: Segments) -> tuple[Module | None, Segments]:
-        """The module at which the path begins, and what is left of the path."""
+        """The module at which the path begins, and the rest of the path."""
         head, rest = path[0], path[1:]
         if head == "crate":
             return (), rest
@@ -116,7 +117,7 @@ class Resolver:
 
 
 def graph(crate: Crate) -> Graph:
-    """Which module uses which."""
+    """The import graph of a crate."""
     resolver = Resolver(crate)
     edges: Graph = {}
     for module, scope in crate.scopes.items():
@@ -136,7 +137,7 @@ def uses(module: Module, crate: Crate, resolver: Resolver) -> Iterator[tuple[Seg
         if found.name == "*":
             yield from globbed(module, found, crate, resolver)
         elif resolver.is_module(module, found.segments):
-            # Whoever imports a module uses what the paths through it name; those are references.
+            # An imported module is used through paths, which are references.
             if not found.reexport and found.name not in heads:
                 yield found.segments, found.line
         elif not found.reexport or (found.name in scope.plain and found.name not in scope.defined):
@@ -148,7 +149,7 @@ def uses(module: Module, crate: Crate, resolver: Resolver) -> Iterator[tuple[Seg
 def globbed(
     module: Module, found: rust_source.Import, crate: Crate, resolver: Resolver
 ) -> Iterator[tuple[Segments, int]]:
-    """The names that a module uses by way of a glob."""
+    """The names that a module uses through a glob import."""
     scope = crate.scopes[module]
     source = resolver.origin(module, found.segments)
     if source is None:
@@ -161,7 +162,7 @@ def globbed(
 
 
 def components(edges: Graph) -> list[list[Module]]:
-    """The sets of modules that reach each other, of two or more modules (Tarjan 1972)."""
+    """The strongly connected components of two or more modules (Tarjan 1972)."""
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
     stack: list[Module] = []
@@ -188,7 +189,7 @@ def components(edges: Graph) -> list[list[Module]]:
 
 
 def circles(crate: Path, label: str) -> list[Fault]:
-    """One fault for each set of modules that use each other in a circle, with every edge inside it."""
+    """One fault for each set of modules that form an import circle, with every edge inside the set."""
     edges = graph(rust_source.read(crate))
     faults = []
     for members in components(edges):
@@ -213,24 +214,26 @@ def sizes(crate: Path, root: Path) -> list[Fault]:
     for file in rust_source.sources(crate):
         place = str(file.relative_to(root))
         for found in rust_source.functions(file):
-            if found.size > LONGEST_FUNCTION:
-                message = f"{place}:{found.line}: {found.name} has {found.size} lines, more than {LONGEST_FUNCTION}"
+            if found.size > MAX_FUNCTION_LINES:
+                message = f"{place}:{found.line}: {found.name} has {found.size} lines, more than {MAX_FUNCTION_LINES}"
                 faults.append(Fault("functions", f"{place}: {found.name}", message))
         for found in rust_source.structs(file):
-            if found.size > MOST_FIELDS:
-                message = f"{place}:{found.line}: {found.name} has {found.size} fields, more than {MOST_FIELDS}"
+            if found.size > MAX_FIELDS:
+                message = f"{place}:{found.line}: {found.name} has {found.size} fields, more than {MAX_FIELDS}"
                 faults.append(Fault("structs", f"{place}: {found.name}", message))
     return faults
 
 
 def units(crate: Path, root: Path) -> list[Fault]:
-    """Parameters that are quantities and have the type of a bare integer."""
+    """Parameters that are quantities and have an integer type."""
     faults = []
     for file in rust_source.sources(crate):
         place = str(file.relative_to(root))
         for found in rust_source.parameters(file):
             if QUANTITY.fullmatch(found.name) and INTEGER.fullmatch(found.type):
-                message = f"{place}:{found.line}: {found.function} takes {found.name}: {found.type}, no unit's type"
+                message = (
+                    f"{place}:{found.line}: {found.function} takes {found.name}: {found.type}, a type without a unit"
+                )
                 faults.append(Fault("units", f"{place}: {found.function}({found.name})", message))
     return faults
 
@@ -244,8 +247,8 @@ def exceptions(file: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def judged(faults: Iterable[Fault], allowed: dict[str, dict[str, str]]) -> list[str]:
-    """The faults that no exception covers, and the exceptions that cover none."""
+def uncovered(faults: Iterable[Fault], allowed: dict[str, dict[str, str]]) -> list[str]:
+    """The faults without an exception, and the exceptions without a fault."""
     messages, needed = [], set()
     for fault in faults:
         covering = [pattern for pattern in allowed.get(fault.kind, {}) if fnmatchcase(fault.key, pattern)]
@@ -255,14 +258,14 @@ def judged(faults: Iterable[Fault], allowed: dict[str, dict[str, str]]) -> list[
     for kind, patterns in allowed.items():
         for pattern, reason in patterns.items():
             if (kind, pattern) not in needed:
-                messages.append(f'tools/structure-exceptions.toml: [{kind}] "{pattern}" covers nothing any more')
+                messages.append(f'tools/structure-exceptions.toml: [{kind}] "{pattern}" has no effect')
             if not reason.strip():
                 messages.append(f'tools/structure-exceptions.toml: [{kind}] "{pattern}" has no reason')
     return messages
 
 
 def faults_of(root: Path, crates: Iterable[str]) -> list[Fault]:
-    """All faults of these crates; of all crates where none is named."""
+    """All faults of these crates; of all crates if the list is empty."""
     manifests = sorted(root.glob("crates/**/Cargo.toml"))
     labels = list(crates) or [str(manifest.parent.relative_to(root / "crates")) for manifest in manifests]
     faults = []
@@ -276,13 +279,13 @@ def main() -> int:
     """Prints the faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("crates", nargs="*", help="folders below crates/; all by default")
-    parser.add_argument("--all", action="store_true", help="print what the exceptions cover as well")
+    parser.add_argument("--all", action="store_true", help="print faults with an exception as well")
     options = parser.parse_args()
     faults = faults_of(ROOT, options.crates)
     allowed = {} if options.all else exceptions(EXCEPTIONS)
-    messages = judged(faults, allowed)
+    messages = uncovered(faults, allowed)
     if options.crates and not options.all:
-        messages = [message for message in messages if "covers nothing any more" not in message]
+        messages = [message for message in messages if not message.endswith(" has no effect")]
     for message in messages:
         sys.stderr.write(f"{message}\n")
     return 1 if messages else 0

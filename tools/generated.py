@@ -1,8 +1,8 @@
-"""The generated blocks of README.md and docs/: where they stand, what they are made from, whether they are stale.
+"""The generated blocks of README.md and docs/: their places, their inputs, and whether they are stale.
 
-tools/generated.toml describes each. A simulated block has a digest beside it, over what its numbers follow from: the
-fingerprints of results in known-answers/ (tests/test_determinism.py proves that they are true), its scenarios in
-canonical form, its files. So a change that leaves all results as they are makes no block stale.
+tools/generated.toml describes each block. A simulated block has a digest of its inputs: the fingerprints of results in
+known-answers/ (which tests/test_determinism.py verifies), its scenarios in canonical form, its files. A change that
+does not affect results therefore makes no block stale.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parents[1]
 KNOWN = ROOT / "known-answers"
-#: Kinds in the order in which `make docs` takes them: what is timed comes last, with nothing beside it.
+#: Kinds in the order of `make docs`: timed blocks come last, without other work at the same time.
 KINDS = ("declared", "simulated", "kernel", "timed")
 
 BLOCK = re.compile(
@@ -33,7 +33,7 @@ BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a block is made; the fields are those of tools/generated.toml."""
+    """The generation of a block; the fields are those of tools/generated.toml."""
 
     kind: Literal["declared", "simulated", "kernel", "timed"]
     command: str
@@ -47,7 +47,7 @@ class Recipe:
     exact: bool = False
 
     def lacking(self) -> list[str]:
-        """What it needs and this machine does not have."""
+        """Prerequisites that this machine lacks."""
         return [need for need in self.needs if not _has(need)]
 
 
@@ -63,17 +63,17 @@ def _has(need: str) -> bool:
 
 @dataclass(frozen=True)
 class Block:
-    """A block as it stands in a file."""
+    """A block of a file."""
 
     file: Path
     name: str
     body: str = field(repr=False)
     digest: str | None
-    """What it says that it was made from."""
+    """The digest in its marker."""
 
 
 def recipes(path: Path = ROOT / "tools" / "generated.toml") -> dict[str, Recipe]:
-    """All recipes by the block's name; a name may be a pattern."""
+    """All recipes by the name of the block, which may be a pattern."""
     table: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
 
     def frozen(value: Any) -> Any:
@@ -88,7 +88,7 @@ def recipe(name: str, known: dict[str, Recipe]) -> Recipe | None:
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """Where blocks may stand. The pages of the algorithms are written whole by `algorithm_pages`."""
+    """The files that may contain blocks. `algorithm_pages` writes the complete pages of the algorithms."""
     return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
 
 
@@ -100,7 +100,7 @@ def blocks(files: Iterable[Path]) -> Iterator[Block]:
 
 
 def replaced(text: str, name: str, body: str, digest: str | None) -> str:
-    """The file's text with this block made anew."""
+    """The text of a file with a new body of this block."""
 
     def put(found: re.Match[str]) -> str:
         if found["name"] != name:
@@ -114,24 +114,24 @@ def replaced(text: str, name: str, body: str, digest: str | None) -> str:
 @cache
 def fingerprints(kind: str) -> dict[str, Any]:
     """`record-hashes`, `metric-values` or `algorithm-hashes`, as committed."""
-    found: dict[str, Any] = json.loads((KNOWN / f"{kind}.json").read_text(encoding="utf-8"))
-    return found
+    values: dict[str, Any] = json.loads((KNOWN / f"{kind}.json").read_text(encoding="utf-8"))
+    return values
 
 
-def _chosen(known: dict[str, Any], patterns: Iterable[str], what: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _selected(known: dict[str, Any], patterns: Iterable[str], kind: str) -> dict[str, Any]:
+    selected: dict[str, Any] = {}
     for pattern in patterns:
         matching = [name for name in known if fnmatch(name, pattern)]
         if not matching:
             raise LookupError(
-                f"tools/generated.toml: no {what} is called '{pattern}'; tools/refresh_hashes.py adds new ones"
+                f"tools/generated.toml: no {kind} is called '{pattern}'; tools/refresh_hashes.py adds new ones"
             )
-        found |= {name: known[name] for name in matching}
-    return found
+        selected |= {name: known[name] for name in matching}
+    return selected
 
 
 def _content(file: Path) -> str:
-    """A file's digest; of TOML and JSON that of the values, so that layout and remarks do not count."""
+    """The digest of a file. For TOML and JSON it is that of the values, independent of layout and comments."""
     data = file.read_bytes()
     if file.suffix in (".toml", ".json"):
         values = tomllib.loads(data.decode()) if file.suffix == ".toml" else json.loads(data)
@@ -140,16 +140,16 @@ def _content(file: Path) -> str:
 
 
 def inputs(name: str, entry: Recipe, planned: Iterable[str] = ()) -> dict[str, Any]:
-    """All that the numbers of a simulated block follow from. `planned` are hashes of runs that no file describes."""
+    """All inputs of a simulated block. `planned` are hashes of runs that no file describes."""
     from cwndlab.presets import load
 
     values = fingerprints("metric-values")
-    metrics = {scenario: _chosen(numbers, entry.metrics, "metric") for scenario, numbers in values.items()}
+    metrics = {scenario: _selected(numbers, entry.metrics, "metric") for scenario, numbers in values.items()}
     return {
         "command": entry.command,
         "form": entry.form,
         "records": fingerprints("record-hashes"),
-        "algorithms": _chosen(fingerprints("algorithm-hashes"), entry.algorithms, "algorithm"),
+        "algorithms": _selected(fingerprints("algorithm-hashes"), entry.algorithms, "algorithm"),
         "metrics": metrics,
         "scenarios": {scenario: load(scenario).hash for scenario in entry.scenarios},
         "files": {
@@ -162,6 +162,6 @@ def inputs(name: str, entry: Recipe, planned: Iterable[str] = ()) -> dict[str, A
     }
 
 
-def digest(found: dict[str, Any]) -> str:
-    """The digest that stands beside a block."""
-    return sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+def digest(values: dict[str, Any]) -> str:
+    """The digest in the marker of a block, from its inputs."""
+    return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

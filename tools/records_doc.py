@@ -1,4 +1,4 @@
-"""Makes the tables of docs/records.md from the declarations in crates/records/src/rows.rs, as the engine has them."""
+"""Generates the tables of docs/records.md from the engine's declarations (crates/records/src/rows.rs)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Makes the generated blocks of README.md and docs/ anew (`make docs`), or says which are stale (`make check`).
+"""Regenerates the generated blocks of README.md and docs/ (`make docs`), or lists the stale ones (`make check`).
 
-`python tools/refresh_docs.py [--all] [WORD …]` takes first what is simulated, then what is measured on this kernel, and
-last, with nothing beside it, what is timed; it says before how long each takes. Without a word it leaves out simulated
-blocks and pictures that are as their digest says, and after an interruption the measurements that the interrupted call
-had finished; `--all` makes these too. With words: only blocks of whose name a word is a part (`bench`, `records`) or
-whose file has it as a name (`README`, `validity`); `algorithms` and the name of one's page mean pictures. What needs
-something that is not here is named and left out. `--check` changes nothing. docs/README.md describes the blocks.
+`python tools/refresh_docs.py [--all] [WORD …]` generates first the declared and simulated blocks, then those measured
+with this kernel, and last, without other work at the same time, the timed ones. It prints the expected durations first.
+Without words it omits simulated blocks and pictures whose digest is current, and after an interruption the measurements
+that the interrupted call had completed; `--all` includes these. Words select blocks by a word of their name (`bench`,
+`records`) or by the name of their file (`README`, `validity`), and pictures by `algorithms` or the name of an
+algorithm's page. Blocks whose prerequisites are missing are listed and omitted. `--check` changes no file.
+docs/README.md describes the blocks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from cwndlab.files import save
 
 ROOT = generated.ROOT
 BIN = Path(sys.executable).parent
-#: What an interrupted call had measured, and how long parts took on this machine.
+#: The measurements of an interrupted call, and the durations of parts on this machine.
 STATE = ROOT / "build" / "docs.json"
 
 
@@ -47,8 +48,8 @@ def _text(*command: str) -> str:
 def _limits() -> str:
     from cwndlab.run import serve_limits
 
-    rows = ((f"`{name}`", "–" if usual is None else f"{usual:,g}", doc) for name, usual, _, doc in serve_limits())
-    return "\n".join(["| limit | default | of |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
+    rows = ((f"`{name}`", "–" if default is None else f"{default:,g}", doc) for name, default, _, doc in serve_limits())
+    return "\n".join(["| limit | default | meaning |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _machine() -> str:
@@ -65,7 +66,7 @@ def _validity() -> str:
 
 
 def _kernel() -> str:
-    """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this kernel."""
+    """The bundled campaign, compared with the current simulator. Missing runs are made with this kernel."""
     from cwndlab.validate_kernel import campaign, markdown
 
     return markdown(*campaign(ROOT / "known-answers" / "kernel"))
@@ -78,24 +79,24 @@ def _applications() -> str:
 
 
 def _shown(*arguments: str) -> str:
-    """What the command line prints."""
+    """The output of a command of cwndlab."""
     return f"```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
 
 
-def _kept(*arguments: str) -> str:
-    """The same beside its command; where it keeps its runs is not told."""
-    told = " ".join(arguments[: arguments.index("--out")])
-    return f"`.venv/bin/cwndlab {told}`:\n\n{_shown(*arguments)}"
+def _shown_with_command(*arguments: str) -> str:
+    """The output with its command, without the option of the output folder."""
+    command = " ".join(arguments[: arguments.index("--out")])
+    return f"`.venv/bin/cwndlab {command}`:\n\n{_shown(*arguments)}"
 
 
 def _first_table(command: str) -> str:
-    """A command and its first table; what follows is in the report."""
+    """A command and its first table. The remaining output is in the report."""
     first = _text(*command.split(" ")).split("\n\n")[0]
     return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
 
 
 def _reproductions() -> str:
-    """Every experiment in quick size. Runs of an earlier call are kept."""
+    """All experiments in quick size. Runs of an earlier call are reused."""
     from cwndlab.reproduce.summary import markdown
 
     folder = ROOT / "build" / "reproductions"
@@ -108,7 +109,7 @@ def _first_paragraph(thing: object) -> str:
 
 
 def _arguments(function: Callable[..., object]) -> str:
-    """What is called, without types, which the stubs have."""
+    """The signature of a function without types, which are in the stubs."""
     signature = inspect.signature(function)
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
@@ -153,14 +154,14 @@ def _stack() -> str:
 
 
 def _coverage() -> str:
-    """The same rule for series of several spreads; each share has a standard deviation of about half a point."""
+    """One stopping rule for series of several spreads. Each share has a standard deviation of about half a percent."""
     from cwndlab.statistics import Until, coverage
 
     rule = Until("goodput_bps", 0.02, at_most=200)
     lines = ["| s / mean of single runs | repetitions, mean | intervals that hold the true mean |", "|---:|---:|---:|"]
     for spread in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
-        held, count = coverage(spread, rule, runs=2000, seed=1)
-        lines.append(f"| {spread:.0%} | {count:.1f} | {held:.1%} |")
+        covered, count = coverage(spread, rule, runs=2000, seed=1)
+        lines.append(f"| {spread:.0%} | {count:.1f} | {covered:.1%} |")
     return "\n".join(lines)
 
 
@@ -182,8 +183,8 @@ MAKERS: dict[str, Callable[[], str]] = {
         for part in ("latency", "cost", "beside")
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
-    "tune ccm-ss": lambda: _kept("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
-    "tune iot": lambda: _kept("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
+    "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
+    "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproduce --all --quick": _reproductions,
     "stack": _stack,
@@ -199,35 +200,35 @@ MAKERS: dict[str, Callable[[], str]] = {
 
 
 class _Planned(Exception):  # noqa: N818
-    """Raised in place of the first run."""
+    """Raised instead of the first run."""
 
 
 def _hash(document: Any) -> str:
-    """The scenario's hash: that of its canonical form."""
+    """The hash of a scenario's canonical form."""
     from cwndlab.run import check
 
     return check(json.dumps(document), "json").hash
 
 
 def _planned_by_validate() -> Iterator[str]:
-    """The runs that `cwndlab validate` would make, without making one."""
+    """The runs of `cwndlab validate`, without executing them."""
     from cwndlab.validate import validate
 
     jobs: list[tuple[Any, int]] = []
 
-    def collect(_: Any, asked: Iterable[tuple[Any, int]], *__: Any) -> Iterator[Any]:
-        jobs.extend(asked)
+    def collect(_: Any, requested: Iterable[tuple[Any, int]], *__: Any) -> Iterator[Any]:
+        jobs.extend(requested)
         raise _Planned
 
-    # What spreads runs over threads, whichever function was called for them.
+    # All functions that run several scenarios call `_spread`.
     with mock.patch("cwndlab.run._spread", collect), contextlib.suppress(_Planned):
         validate()
-    # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
+    # A replayed list of losses has thousands of numbers, whose canonical forms would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
 
 
 def _planned_by_matrix() -> Iterator[str]:
-    """The settings, with one algorithm in them, and the names of all."""
+    """The settings with one algorithm, and the names of all algorithms."""
     from cwndlab import matrix
 
     yield from matrix.everything()
@@ -238,7 +239,7 @@ def _planned_by_matrix() -> Iterator[str]:
 
 
 def _planned_by_reproduce() -> Iterator[str]:
-    """Scenarios and claims of every experiment in quick size."""
+    """Scenarios and claims of all experiments in quick size."""
     from cwndlab.reproduce.catalogue import experiments
 
     known: dict[str, str] = {}
@@ -262,14 +263,14 @@ PLANNED: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def digest(name: str, entry: generated.Recipe) -> str | None:
-    """What the block would be made from now; nothing where its kind has no digest."""
+    """The digest of a block's current inputs; none for kinds without a digest."""
     if entry.kind != "simulated":
         return None
     return generated.digest(generated.inputs(name, entry, PLANNED[name]() if name in PLANNED else ()))
 
 
 def _measured(entry: generated.Recipe) -> str:
-    """Where, when and how a block was measured."""
+    """The place, date and command of a measurement."""
     from cwndlab.run import version
 
     day = datetime.now(UTC).date().isoformat()
@@ -277,16 +278,16 @@ def _measured(entry: generated.Recipe) -> str:
 
 
 def body(name: str, entry: generated.Recipe) -> str:
-    """What stands between the marks."""
-    made = MAKERS[name]() if name in MAKERS else _first_table(entry.command)
+    """The text between the markers of a block."""
+    text = MAKERS[name]() if name in MAKERS else _first_table(entry.command)
     if entry.kind in ("kernel", "timed"):
-        made = f"{_measured(entry)}\n\n{made.strip(chr(10))}"
-    return "\n".join(line.rstrip() for line in f"\n{made.strip(chr(10))}\n\n".split("\n"))
+        text = f"{_measured(entry)}\n\n{text.strip(chr(10))}"
+    return "\n".join(line.rstrip() for line in f"\n{text.strip(chr(10))}\n\n".split("\n"))
 
 
 @dataclass(frozen=True)
 class Part:
-    """What `make docs` makes in one go: a block, or pictures of algorithms."""
+    """A unit of work of `make docs`: a block, or pictures of algorithms."""
 
     name: str
     file: str
@@ -303,25 +304,25 @@ class Part:
 
 
 def _make_block(block: generated.Block, entry: generated.Recipe) -> None:
-    """Makes a block; its file is read again, since others may have written it meanwhile."""
-    made, stamp = body(block.name, entry), digest(block.name, entry)
+    """Generates a block. Its file is read again, because another process may have changed it."""
+    new_body, stamp = body(block.name, entry), digest(block.name, entry)
     text = block.file.read_text(encoding="utf-8")
-    new = generated.replaced(text, block.name, made, stamp)
+    new = generated.replaced(text, block.name, new_body, stamp)
     if new != text:
         save(new, block.file)
 
 
 def _make_files() -> None:
-    """Writes the files that follow from the declared fields of a scenario."""
+    """Writes the files that are generated from the declared fields of a scenario."""
     for file, content in declared_files.files().items():
         file.parent.mkdir(exist_ok=True)
         save(content, file)
 
 
 def parts(words: list[str]) -> list[Part]:
-    """All parts that the words mean, all without words, in the order in which they are made."""
+    """The parts that the words select (all without words), in the order of their generation."""
     known = generated.recipes()
-    found = []
+    selected = []
     for block in generated.blocks(generated.pages()):
         entry = generated.recipe(block.name, known)
         if entry is None:
@@ -334,33 +335,33 @@ def parts(words: list[str]) -> list[Part]:
             raise SystemExit(f"tools/generated.toml: {block.name}: {error}") from None
         file = str(block.file.relative_to(ROOT))
         make = partial(_make_block, block, entry)
-        found.append(Part(block.name, file, entry.kind, entry.takes_s, entry.lacking(), fresh, make))
-    everyone = {algorithm_pages.file_of(one): one for one in algorithms() if algorithm_pages.runs(one)}
-    if drawn := [name for name in everyone if not words or name in words or "algorithms" in words]:
-        stale = [name for name in drawn if not algorithm_pages.is_drawn(everyone[name])]
-        chosen = drawn if words else stale or drawn
-        make = partial(algorithm_pages.draw, chosen)
-        title = f"pictures of {chosen[0] if len(chosen) == 1 else f'{len(chosen)} algorithms'}"
-        found.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(chosen), [], not stale, make))
+        selected.append(Part(block.name, file, entry.kind, entry.takes_s, entry.lacking(), fresh, make))
+    by_page = {algorithm_pages.file_of(one): one for one in algorithms() if algorithm_pages.runs(one)}
+    if names := [name for name in by_page if not words or name in words or "algorithms" in words]:
+        stale = [name for name in names if not algorithm_pages.is_drawn(by_page[name])]
+        drawn = names if words else stale or names
+        make = partial(algorithm_pages.draw, drawn)
+        title = f"pictures of {drawn[0] if len(drawn) == 1 else f'{len(drawn)} algorithms'}"
+        selected.append(Part(title, "docs/algorithms", "simulated", 0.5 * len(drawn), [], not stale, make))
     if not words or "files" in words:
-        found.append(Part("schemas and classes", "docs/schema", "declared", 1, [], False, _make_files))
+        selected.append(Part("schemas and classes", "docs/schema", "declared", 1, [], False, _make_files))
     if not words:
         pages = partial(algorithm_pages.write_pages)
-        found.append(Part("pages of the algorithms", "docs/algorithms", "declared", 1, [], False, pages))
-    return sorted(found, key=lambda part: generated.KINDS.index(part.kind))
+        selected.append(Part("pages of the algorithms", "docs/algorithms", "declared", 1, [], False, pages))
+    return sorted(selected, key=lambda part: generated.KINDS.index(part.kind))
 
 
 def _state() -> dict[str, Any]:
-    """What is known of earlier calls; measurements of another engine do not count."""
+    """The state of earlier calls. Measurements of another version of the engine are ignored."""
     from cwndlab.run import engine_version
 
     try:
-        found: dict[str, Any] = json.loads(STATE.read_text(encoding="utf-8"))
+        stored: dict[str, Any] = json.loads(STATE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = {}
-    same = found.get("engine") == engine_version()
-    measured = found.get("measured", []) if same else []
-    return {"engine": engine_version(), "measured": measured, "took_s": found.get("took_s", {})}
+        stored = {}
+    is_current = stored.get("engine") == engine_version()
+    measured = stored.get("measured", []) if is_current else []
+    return {"engine": engine_version(), "measured": measured, "took_s": stored.get("took_s", {})}
 
 
 def _say(text: str) -> None:
@@ -373,94 +374,94 @@ def _span(seconds: float) -> str:
 
 
 def refresh(words: list[str], *, everything: bool) -> int:
-    """Makes the parts, one after another."""
+    """Generates the parts, one after another."""
     state = _state()
-    asked = parts(words)
-    absent = [part for part in asked if part.lacks]
-    done = [part for part in asked if not words and not everything and (part.fresh or part.key in state["measured"])]
-    left = [part for part in asked if part not in absent and part not in done]
-    about = {part.key: state["took_s"].get(part.key, part.takes_s) for part in left}
+    selected = parts(words)
+    omitted = [part for part in selected if part.lacks]
+    done = [part for part in selected if not words and not everything and (part.fresh or part.key in state["measured"])]
+    left = [part for part in selected if part not in omitted and part not in done]
+    expected = {part.key: state["took_s"].get(part.key, part.takes_s) for part in left}
     for part in left:
-        _say(f"{part.kind:9}  {_span(about[part.key]):>7}  {part.key}")
-    _say(f"{len(left)} parts, about {_span(sum(about.values()))}; {len(done)} are up to date")
+        _say(f"{part.kind:9}  {_span(expected[part.key]):>7}  {part.key}")
+    _say(f"{len(left)} parts, about {_span(sum(expected.values()))}; {len(done)} are up to date")
     failed = []
     for part in left:
-        begin = time.monotonic()
+        start = time.monotonic()
         try:
             part.make()
         except (subprocess.CalledProcessError, OSError, ValueError, LookupError) as error:
             failed.append(part)
             _say(f"failed: {part.key}: {error}{textwrap.indent(str(getattr(error, 'stderr', None) or ''), '    ')}")
             continue
-        took = time.monotonic() - begin
-        state["took_s"][part.key] = round(took, 1)
+        elapsed = time.monotonic() - start
+        state["took_s"][part.key] = round(elapsed, 1)
         if not words and part.kind in ("kernel", "timed"):
             state["measured"].append(part.key)
         save(json.dumps(state, indent=1), STATE)
-        _say(f"{_span(took):>7}  {part.key}")
+        _say(f"{_span(elapsed):>7}  {part.key}")
     if not failed and not words:
         state["measured"] = []
         save(json.dumps(state, indent=1), STATE)
-    for part in absent:
-        _say(f"left out: {part.key}: needs {', '.join(part.lacks)}")
+    for part in omitted:
+        _say(f"omitted: {part.key}: needs {', '.join(part.lacks)}")
     return 1 if failed else 0
 
 
 def _fault(block: generated.Block, entry: generated.Recipe | None) -> str | None:
-    """What is wrong with a block."""
+    """The fault of a block; none if it is current."""
     if entry is None:
-        return "tools/generated.toml does not name it"
+        return "has no entry in tools/generated.toml"
     if entry.kind in ("kernel", "timed"):
-        return None if f"`{entry.command}`:" in block.body else f"does not say that `{entry.command}` made it"
+        return None if f"`{entry.command}`:" in block.body else f"does not name its command `{entry.command}`"
     try:
-        now = digest(block.name, entry)
+        current = digest(block.name, entry)
     except LookupError as error:
-        return f"cannot be told: {error}"
-    if now != block.digest:
-        return f"is made from {block.digest or 'what it does not say'}, results now are {now}"
+        return f"cannot be checked: {error}"
+    if current != block.digest:
+        return f"has the digest {block.digest or '(none)'}, the digest of current results is {current}"
     if (entry.kind == "declared" or entry.exact) and body(block.name, entry) != block.body:
-        return f"is not what {entry.command} says now"
+        return f"differs from the current output of {entry.command}"
     return None
 
 
 def faults() -> Iterator[str]:
-    """What is stale, a line each."""
+    """The stale blocks, files and pages, a line each."""
     known = generated.recipes()
-    seen = set()
+    used = set()
     for block in generated.blocks(generated.pages()):
-        seen.add(block.name)
+        used.add(block.name)
         if fault := _fault(block, generated.recipe(block.name, known)):
             yield f"{block.file.relative_to(ROOT)}: '{block.name}' {fault}"
-    for name in known.keys() - seen:
+    for name in known.keys() - used:
         if "*" not in name:
             yield f"tools/generated.toml: no page has the block '{name}'"
     for file, content in declared_files.files().items():
         if not file.is_file() or file.read_text(encoding="utf-8") != content:
-            yield f"{file.relative_to(ROOT)}: is not what the declared fields say"
+            yield f"{file.relative_to(ROOT)}: differs from the declared fields"
     for entry in algorithms():
         name = algorithm_pages.file_of(entry)
         page = algorithm_pages.FOLDER / f"{name}.md"
         if not page.is_file() or page.read_text(encoding="utf-8") != algorithm_pages.page(
             entry, algorithm_pages.digest_on_page(entry)
         ):
-            yield f"docs/algorithms/{name}.md: the page is not what its entry says"
+            yield f"docs/algorithms/{name}.md: differs from the entry of the catalogue"
     stale = [algorithm_pages.file_of(entry) for entry in algorithms() if not algorithm_pages.is_drawn(entry)]
     if stale:
         yield f"docs/algorithms: {len(stale)} pages have pictures of other results: {', '.join(stale)}"
 
 
 def check() -> int:
-    """Says what is stale; 1 if anything is."""
-    found = list(faults())
-    for line in found:
+    """Lists stale parts; returns 1 if there are any."""
+    stale = list(faults())
+    for line in stale:
         _say(line)
-    if found:
-        _say("stale: `make docs` makes them anew")
-    return 1 if found else 0
+    if stale:
+        _say("stale: `make docs` regenerates them")
+    return 1 if stale else 0
 
 
 def main(words: list[str]) -> int:
-    """The program."""
+    """Runs the command line."""
     options = {word for word in words if word.startswith("--")}
     if options - {"--check", "--all"}:
         _say(__doc__ or "")
@@ -470,7 +471,7 @@ def main(words: list[str]) -> int:
     try:
         return refresh([word for word in words if word not in options], everything="--all" in options)
     except KeyboardInterrupt:
-        _say("stopped; the same command goes on")
+        _say("stopped; the same command continues")
         return 130
 
 

@@ -1,12 +1,12 @@
-"""Writes the fingerprints of results in known-answers/: what tests of determinism hold and generated tables depend on.
+"""Writes the fingerprints of results in known-answers/, which tests of determinism and generated tables use.
 
-| file | has |
+| file | content |
 |---|---|
 | `record-hashes.json` | for bundled scenarios the hash over all records |
 | `metric-values.json` | for the same runs every metric of `cwndlab.metrics.summary`, to nine significant digits |
-| `algorithm-hashes.json` | for every algorithm the hashes of the two runs that its page draws |
+| `algorithm-hashes.json` | for every algorithm the hashes of the two runs of its page |
 
-Run it after a change that is meant to change results, say so in the commit, and run `make docs`.
+Run it after an intended change of results, mention the change in the commit message, and run `make docs`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ SCENARIOS = {
 
 
 def metric_values(records: Records) -> dict[str, float | None]:
-    """Every metric of a run, null where it has no value; nine digits, since a library may change the last ones."""
-    found = sorted(summary(records).items())
-    return {name: float(f"{value:.9g}") if value is not None and isfinite(value) else None for name, value in found}
+    """All metrics of a run, null without a value, with nine digits, because the last digits depend on libraries."""
+    metrics = sorted(summary(records).items())
+    return {name: float(f"{value:.9g}") if value is not None and isfinite(value) else None for name, value in metrics}
 
 
 def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -62,13 +62,13 @@ def of_scenarios() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def of_algorithms() -> dict[str, dict[str, str]]:
-    """Record hashes of the runs that docs/algorithms/ draws, by page."""
+    """Record hashes of the runs of docs/algorithms/, by page."""
     runs = [run for entry in algorithms() for run in algorithm_pages.runs(entry)]
     done = dict(run_jobs([(run.document, algorithm_pages.SEED) for run in runs]))
-    found: dict[str, dict[str, str]] = {}
+    hashes: dict[str, dict[str, str]] = {}
     for index, run in enumerate(runs):
-        found.setdefault(run.page, {})[run.picture] = done[index].hash()
-    return found
+        hashes.setdefault(run.page, {})[run.picture] = done[index].hash()
+    return hashes
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Reads Rust sources with tree-sitter: the modules of a crate, the paths that each uses, functions and structs.
 
-Code under `#[cfg(test)]` or `#[test]` is left out everywhere. What only the compiler knows (the expansion of a macro,
-the method that a call reaches) is not read; paths inside a macro's arguments are.
+Code under `#[cfg(test)]` or `#[test]` is omitted. Expansions of macros and the targets of method calls, which only the
+compiler resolves, are not read; paths in the arguments of macros are.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Import:
-    """One name that a `use` declaration brings in; `name` is `*` for a glob."""
+    """One name that a `use` declaration imports; `name` is `*` for a glob."""
 
     name: str
     segments: Segments
@@ -54,7 +54,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Size:
-    """Lines of a function, or fields of a struct."""
+    """The number of lines of a function, or of fields of a struct."""
 
     name: str
     line: int
@@ -63,15 +63,15 @@ class Size:
 
 @dataclass
 class Scope:
-    """What one module, of a file or inline, declares and uses."""
+    """The declarations and uses of one module, of a file or inline."""
 
     file: Path
-    #: The module of the file: an inline module belongs to it.
+    #: The module of the file, to which inline modules belong.
     node: Module
     defined: set[str] = field(default_factory=set)
     imports: list[Import] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
-    #: Names without a path before them, outside of `use`.
+    #: Names without a path, outside of `use`.
     plain: dict[str, int] = field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ class Crate:
     """The modules of a library crate without its tests."""
 
     scopes: dict[Module, Scope] = field(default_factory=dict)
-    #: Macros that `#[macro_export]` puts at the root, with the module that defines them.
+    #: Macros that `#[macro_export]` exports at the root, with the module that defines them.
     macros: dict[str, Module] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ def text(node: Node) -> str:
 
 
 def items(parent: Node) -> Iterator[tuple[Node, list[str]]]:
-    """The children of a node with their attributes; what only tests compile is left out."""
+    """The children of a node with their attributes, without code that is compiled only for tests."""
     attributes: list[str] = []
     for child in parent.named_children:
         if child.type == "attribute_item":
@@ -122,7 +122,7 @@ def module_of(file: Path, source: Path) -> Module:
 
 
 def _tests(file: Path, source: Path) -> set[Module]:
-    """The modules that the file declares for tests alone."""
+    """The modules that the file declares only for tests."""
     root = parse(file)
     kept = {node.id for node, _ in items(root)}
     declared = (node for node in root.named_children if node.type == "mod_item" and node.id not in kept)
@@ -142,7 +142,7 @@ def sources(crate: Path) -> list[Path]:
 
 
 def read(crate: Path) -> Crate:
-    """The modules of a library crate. A program of `src/bin/` is a crate of its own."""
+    """The modules of a library crate. A program of `src/bin/` is a separate crate."""
     source = crate / "src"
     found = Crate()
     for file in sources(crate):
@@ -197,7 +197,7 @@ class _Reader:
             self.scope.references.append(Reference(segments, _line(node)))
 
     def _tokens(self, tree: Node) -> None:
-        """Paths in the arguments of a macro, where the grammar has tokens alone."""
+        """Paths in the arguments of a macro, for which the grammar has only tokens."""
         path: list[str] = []
         start, joined = 0, False
         for token in [*tree.children, None]:
@@ -233,7 +233,7 @@ class _Reader:
 
 
 def flat(node: Node) -> Segments | None:
-    """The names of a path; none where a type's arguments are in between."""
+    """The names of a path; none if it contains type arguments."""
     if node.type in ("scoped_identifier", "scoped_type_identifier"):
         path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
         head = () if path is None else flat(path)
@@ -290,7 +290,7 @@ class Parameter:
 
 
 def parameters(file: Path) -> list[Parameter]:
-    """The parameters of all functions of a file, of required methods of traits too."""
+    """The parameters of all functions of a file, required methods of traits included."""
     found = []
     for owner, node in _walk(parse(file), ""):
         if node.type in ("function_item", "function_signature_item"):
@@ -317,7 +317,7 @@ def structs(file: Path) -> list[Size]:
 
 
 def _walk(parent: Node, owner: str) -> Iterator[tuple[str, Node]]:
-    """All nodes that are not tests, each with the type, enum, function or inline module around it: `Sender::`."""
+    """All nodes that are not tests, with the enclosing type, enum, function or inline module: `Sender::`."""
     for node, _ in items(parent):
         yield owner, node
         inner = owner

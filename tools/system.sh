@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What tests and the optional parts take from the system, by Debian's packages. As root on Debian it installs what is
-# missing; elsewhere it names it. It never fails: what is not there is skipped, and the tests say so.
+# The optional system packages of tests and of optional parts, by their Debian names. As root on Debian this script
+# installs the missing packages; elsewhere it lists them. It never fails: tests without their packages are skipped.
 set -u
 
-# program or pkg-config module, package, what for
-wanted='
-clang        clang             the program inside the kernel
-llvm-strip   llvm              the program inside the kernel
+# program or pkg-config module, package, purpose
+packages_by_program='
+clang        clang             the eBPF program of the kernel datapath
+llvm-strip   llvm              the eBPF program of the kernel datapath
 valgrind     valgrind          the count of instructions per packet
 llvm-symbolizer llvm           the count of instructions per packet
-pkg-config   pkg-config        the program inside the kernel
-=libelf      libelf-dev        the program inside the kernel
-=zlib        zlib1g-dev        the program inside the kernel
+pkg-config   pkg-config        the eBPF program of the kernel datapath
+=libelf      libelf-dev        the eBPF program of the kernel datapath
+=zlib        zlib1g-dev        the eBPF program of the kernel datapath
 ip           iproute2          tests of the emulator
 setpriv      util-linux        tests of the emulator without root
 iperf3       iperf3            tests of programs over the emulator
@@ -31,9 +31,9 @@ has() {
 }
 
 missing() {
-    while read -r thing package purpose; do
-        [ -z "$thing" ] || has "$thing" || echo "$package $purpose"
-    done <<<"$wanted"
+    while read -r program package purpose; do
+        [ -z "$program" ] || has "$program" || echo "$package $purpose"
+    done <<<"$packages_by_program"
 }
 
 lacking=$(missing)
@@ -47,4 +47,4 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         || for package in $packages; do apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1; done
     lacking=$(missing)
 fi
-[ -z "$lacking" ] || { echo 'not on this machine (tests that need it are skipped):'; sed 's/ /: /; s/^/    /' <<<"$lacking"; }
+[ -z "$lacking" ] || { echo 'missing packages (tests that need them are skipped):'; sed 's/ /: /; s/^/    /' <<<"$lacking"; }

@@ -2,8 +2,8 @@
 #
 #   src_i --(1 Gbit/s)-- R1 --(bottleneck)-- R2 --(1 Gbit/s)-- dst_i
 #
-# The bottleneck has a quarter of the smallest RTT as its delay; what is left of a flow's RTT is split evenly over its
-# access links. Run k starts flow i later by k (i + 1) 13.7 ms. Made with ns-2.35 (Debian package 2.35+dfsg-5).
+# The delay of the bottleneck is a quarter of the smallest RTT. The remainder of a flow's RTT is divided equally between
+# its access links. Run k starts flow i later by k (i + 1) 13.7 ms. Made with ns-2.35 (Debian package 2.35+dfsg-5).
 #
 # Scenarios unequal_tied (rtt=30,120, five runs) and unequal (rtt=30,120.1, three runs), all senders; the columns are those
 # of c_summary.csv:
@@ -16,14 +16,14 @@
 #     done
 #   done >> unequal_summary.csv
 #
-# Scenario c, from which the script was checked: cc=reno rtt=50,50 start=0,30 rate=100 buffer=208 from=60 duration=150.
+# Scenario c, with which the script was validated: cc=reno rtt=50,50 start=0,30 rate=100 buffer=208 from=60 duration=150.
 #
 # keys (defaults below):
 #   cc     a module of Agent/TCP/Linux, or a native agent as in known-answers/ns2 (sack1_ns, ...)
 #   rtt    base RTT of each flow, ms          start     start of each flow, s
 #   rate   bottleneck, Mbit/s                 buffer    bottleneck, packets
-#   from   averages from here on, s           duration  end, s
-#   rep    number of the run                  delack    1: every second segment is acknowledged, or after 100 ms
+#   from   start of the averages, s           duration  end, s
+#   rep    number of the run                  delack    1: ACK of every second segment, or after 100 ms
 
 array set P { scenario unequal cc reno rtt 30,120.1 start 0,0 rate 50 buffer 250 from 30 duration 150 rep 0 delack 0 }
 foreach a $argv {
@@ -58,7 +58,7 @@ set least  [lindex [lsort -real $rtts] 0]
 set r1 [$ns node]
 set r2 [$ns node]
 $ns duplex-link $r1 $r2 $P(rate)Mb [expr {$least / 4.0}]ms DropTail
-# A DropTail queue of limit n holds n - 1 packets beside the one in service.
+# A DropTail queue of limit n holds n - 1 packets in addition to the packet in service.
 $ns queue-limit $r1 $r2 $P(buffer)
 $ns queue-limit $r2 $r1 100000
 set monitor [$ns monitor-queue $r1 $r2 "" 0.1]
@@ -107,7 +107,7 @@ proc look {} {
     $ns at [expr {[$ns now] + 0.1}] look
 }
 
-# What was counted before the averaging interval.
+# Counters at the start of the averaging interval.
 proc mark {} {
     global ns flows monitor packets before
     set i 0

@@ -1,9 +1,9 @@
 """MQTT sensors and a subscriber to all of them; prints the delays and losses of their messages as JSON.
 
 Runs at one endpoint of an emulated path (`run.py` starts it). Each sensor is a client with a separate connection; every
-second sensor publishes with QoS 1, the others with QoS 0. All clients run in this process and use one clock: the delay of
-a message is the time from the publishing call until the subscriber has received it. When all clients are connected, the
-program prints a line; after the next line on standard input the sensors begin to publish.
+second sensor publishes with QoS 1, the others with QoS 0. All clients run in this process and use one clock: the delay
+of a message is the time from the publishing call until the subscriber has received it. When all clients are connected,
+the program prints a line; after the next line on standard input the sensors begin to publish.
 """
 
 import argparse

@@ -52,7 +52,8 @@ pub fn replay_on(
     spoil: impl Fn(Report) -> Report,
 ) -> Replayed {
     let entries = SharedEntries::default();
-    let mut decider = Decider::with_control(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
+    let mut decider =
+        Decider::with_control(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
     let mut datapath = Datapath {
         mss: log.path.mss.0,
         state: State::Open,
