@@ -45,8 +45,8 @@ def scenario(rate: str, rtt: str) -> Any:
 
 def measure(rate: str, rtt: str, seed: int) -> dict[str, Any]:
     """What one run shows."""
+    from cwndlab.emulation import emulate
     from cwndlab.records import Records
-    from cwndlab.run import emulate
 
     found, timing = emulate(scenario(rate, rtt), seed=seed, late_s=1.0)
     records: Records = found

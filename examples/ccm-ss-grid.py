@@ -10,7 +10,7 @@ paper cites; the bottleneck's delay is a quarter of the shorter RTT, since the p
 """
 
 from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario
-from cwndlab.sweeps import Sweep
+from cwndlab.study.sweeps import Sweep
 
 # Flow 1 and the flows 2 of each set.
 SETS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from cwndlab.cli import app
+from cwndlab.cli.app import app
 from typer.main import get_command
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ NO_COMMANDS = {"event time from to type size flags flow source destination seque
 
 #: Python that is not run, by a line of it: its imports are, and it compiles.
 NOT_RUN_PYTHON = {
-    "with Between(scenario, seed=1) as path:": "needs the kernel and its rights; tests/test_emulation_programs.py"
+    "with EmulatedPath(scenario, seed=1) as path:": "needs the kernel and its rights; tests/test_emulation_programs.py"
 }
 
 #: Pieces of TOML by their first line, and what makes a scenario of each.

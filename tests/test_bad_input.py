@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab.exports.qlog import _remarks
-from cwndlab.report import report
+from cwndlab.export.qlog import _remarks
+from cwndlab.reports.writer import report
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -139,10 +139,10 @@ def test_an_algorithm_that_does_not_exist_is_bad_input(cli: Cli) -> None:
 
 def test_bbr_means_bbr3_also_where_the_kernel_has_a_bbr_of_its_own(scenario: cwndlab.Scenario) -> None:
     """One alias table: `bbr` is `bbr3`; Linux' module of that name is BBRv1 (tcp_bbr.c)."""
-    from cwndlab.emulation import Between
+    from cwndlab.emulation import EmulatedPath
 
     hint = r"this kernel has no 'bbr'; it has .*\n  hint: the kernel's own bbr is 'bbr1'"
-    with pytest.raises(cwndlab.RunError, match=hint), Between(scenario, seed=1, algorithm="bbr"):
+    with pytest.raises(cwndlab.RunError, match=hint), EmulatedPath(scenario, seed=1, algorithm="bbr"):
         pass
     with pytest.raises(cwndlab.ScenarioError, match="this kernel has no 'nope'"):
-        Between(scenario, seed=1, algorithm="nope").__enter__()
+        EmulatedPath(scenario, seed=1, algorithm="nope").__enter__()

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import cwndlab
 import pytest
-from cwndlab.emulation import Between, Side
+from cwndlab.emulation import EmulatedPath, Side
 
 #: Set to end a process group.
 FATAL = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
@@ -41,10 +41,10 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def path(file: Path) -> Iterator[Between]:
+def path(file: Path) -> Iterator[EmulatedPath]:
     """The two sides of the scenario; skips where they may not be made."""
     try:
-        between = Between(cwndlab.Scenario.load(file), seed=1).__enter__()
+        between = EmulatedPath(cwndlab.Scenario.load(file), seed=1).__enter__()
     except cwndlab.RunError as error:
         if any(word in str(error) for word in ("unshare", "/dev/net/tun", "CLONE_NEWPID")):
             pytest.skip(str(error))
@@ -55,7 +55,7 @@ def path(file: Path) -> Iterator[Between]:
         OPENED.pop().close()
 
 
-def listening(path: Between, side: Side, kind: socket.SocketKind, at: str) -> socket.socket:
+def listening(path: EmulatedPath, side: Side, kind: socket.SocketKind, at: str) -> socket.socket:
     def make() -> socket.socket:
         one = socket.socket(socket.AF_INET, kind)
         OPENED.append(one)
@@ -68,7 +68,7 @@ def listening(path: Between, side: Side, kind: socket.SocketKind, at: str) -> so
     return path.call(side, make)
 
 
-def caller(path: Between, kind: socket.SocketKind, bound: str | None = None) -> socket.socket:
+def caller(path: EmulatedPath, kind: socket.SocketKind, bound: str | None = None) -> socket.socket:
     def make() -> socket.socket:
         one = socket.socket(socket.AF_INET, kind)
         OPENED.append(one)
@@ -98,7 +98,7 @@ def checksum(data: bytes) -> int:
     return 0xFFFF - (total + (total >> 16)) % 0x10000
 
 
-def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: Between) -> None:
+def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: EmulatedPath) -> None:
     """Half of 20 ms is the least that a packet of flow 0 is under way."""
     server = listening(path, "receiver", socket.SOCK_STREAM, "")
     client = caller(path, socket.SOCK_STREAM)
@@ -130,7 +130,7 @@ def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: Between)
     ("bound", "called", "flow"),
     [(None, "10.102.0.1", 0), (None, "10.102.0.2", 1), ("10.101.0.2", "10.102.0.1", 1), (None, "10.102.7.7", 0)],
 )
-def test_addresses_choose_the_route(path: Between, bound: str | None, called: str, flow: int) -> None:
+def test_addresses_choose_the_route(path: EmulatedPath, bound: str | None, called: str, flow: int) -> None:
     """The rule of docs/emulation.md; the base RTTs are 20 ms and 80 ms."""
     server = listening(path, "receiver", socket.SOCK_DGRAM, called)
     client = caller(path, socket.SOCK_DGRAM, bound)
@@ -144,7 +144,7 @@ def test_addresses_choose_the_route(path: Between, bound: str | None, called: st
     assert [row["sent_packets"] for row in path.records.rows("flows")] == [int(flow == 0), int(flow == 1)]
 
 
-def test_fragments_and_icmp_pass(path: Between) -> None:
+def test_fragments_and_icmp_pass(path: EmulatedPath) -> None:
     """5000 bytes in fragments of at most 1500 are four packets (RFC 791); an echo comes back as it went (RFC 792)."""
     server = listening(path, "receiver", socket.SOCK_DGRAM, "")
     client = caller(path, socket.SOCK_DGRAM)
@@ -163,7 +163,7 @@ def test_fragments_and_icmp_pass(path: Between) -> None:
     assert path.records.rows("flows")[0]["sent_packets"] == 4 + 1
 
 
-def test_two_hundred_connections_at_once(path: Between) -> None:
+def test_two_hundred_connections_at_once(path: EmulatedPath) -> None:
     server = listening(path, "receiver", socket.SOCK_STREAM, "")
     clients = [caller(path, socket.SOCK_STREAM) for _ in range(200)]
     for number, client in enumerate(clients):
@@ -175,28 +175,28 @@ def test_two_hundred_connections_at_once(path: Between) -> None:
     assert got == set(range(200))
 
 
-def test_the_kernels_algorithm_is_that_of_the_route(file: Path, path: Between) -> None:
+def test_the_kernels_algorithm_is_that_of_the_route(file: Path, path: EmulatedPath) -> None:
     """`cubic` is not among those that a namespace may take as its default here; the route's metric may name it."""
     path.close()
     for name in ("cubic", "reno"):
-        with Between(cwndlab.Scenario.load(file), seed=1, algorithm=name) as one:
+        with EmulatedPath(cwndlab.Scenario.load(file), seed=1, algorithm=name) as one:
             server = listening(one, "receiver", socket.SOCK_STREAM, "")
             client = caller(one, socket.SOCK_STREAM)
             client.connect((one.address("receiver"), 5201))
             near = accepted(server)
             assert [algorithm_of(client), algorithm_of(near)] == [name, name]
-    wrong = Between(cwndlab.Scenario.load(file), seed=1, algorithm="nosuch")
+    wrong = EmulatedPath(cwndlab.Scenario.load(file), seed=1, algorithm="nosuch")
     with pytest.raises(cwndlab.ScenarioError, match="this kernel has no 'nosuch'"):
         wrong.__enter__()
 
 
-def test_metrics_of_a_destination_are_not_saved(path: Between) -> None:
+def test_metrics_of_a_destination_are_not_saved(path: EmulatedPath) -> None:
     """Else a connection begins with the ssthresh of the one before (tcp_no_metrics_save of ip-sysctl)."""
     setting = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
     assert [path.call(side, setting.read_text).strip() for side in ("sender", "receiver")] == ["1", "1"]
 
 
-def test_programs_are_told_where_they_are(path: Between) -> None:
+def test_programs_are_told_where_they_are(path: EmulatedPath) -> None:
     program = path.popen(
         "receiver", ["sh", "-c", "echo $CWNDLAB_SIDE $CWNDLAB_PEER $CWNDLAB_FLOW_1_ADDRESS"], stdout=-1
     )
@@ -207,7 +207,7 @@ def test_programs_are_told_where_they_are(path: Between) -> None:
         path.serve("sender", "false", shell=True)
 
 
-def test_programs_end_with_the_block_even_those_that_ran_away(path: Between) -> None:
+def test_programs_end_with_the_block_even_those_that_ran_away(path: EmulatedPath) -> None:
     mark = f"CWNDLAB_TEST={uuid4()}"
     runaway = "(trap '' TERM HUP; setsid sleep 300) & exec sleep 300"
     path.popen("sender", runaway, shell=True, env=os.environ | {"CWNDLAB_TEST": mark.partition("=")[2]})
@@ -254,7 +254,7 @@ def emulating(*arguments: object, mark: str, **options: object) -> subprocess.Po
 
 
 @pytest.mark.parametrize("death", FATAL)
-def test_nothing_outlives_a_run_that_is_killed(path: Between, file: Path, death: signal.Signals) -> None:
+def test_nothing_outlives_a_run_that_is_killed(path: EmulatedPath, file: Path, death: signal.Signals) -> None:
     """Programs on both sides, some of which ran away from their parents and do not listen to signals."""
     mark = f"CWNDLAB_TEST={uuid4()}"
     devices = {one.name for one in Path("/sys/class/net").iterdir()}
@@ -277,7 +277,7 @@ def test_nothing_outlives_a_run_that_is_killed(path: Between, file: Path, death:
     assert {one.name for one in Path("/sys/class/net").iterdir()} == devices
 
 
-def test_the_commands_status_is_ours(path: Between, file: Path, tmp_path: Path) -> None:
+def test_the_commands_status_is_ours(path: EmulatedPath, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for command, status in ((["sh", "-c", "exit 3"], 3), (["sh", "-c", "kill -TERM $$"], 143), (["true"], 0)):
         program = emulating(file, "--out", out / str(status), "--accept-late", "--", *command, mark="X=Y")
@@ -291,14 +291,14 @@ def test_the_commands_status_is_ours(path: Between, file: Path, tmp_path: Path) 
     assert program.returncode == 1
 
 
-def test_a_shell_of_each_side(path: Between, file: Path) -> None:
+def test_a_shell_of_each_side(path: EmulatedPath, file: Path) -> None:
     for side, address in (("sender", "10.102.0.1"), ("receiver", "10.101.0.1")):
         program = emulating(file, "--on", side, "--accept-late", mark="X=Y", stdin=subprocess.PIPE)
         out, told = program.communicate("echo peer $CWNDLAB_PEER\nexit 5\n", timeout=60)
         assert (program.returncode, out) == (5, f"peer {address}\n"), told
 
 
-def test_a_user_who_is_not_root_emulates_in_a_user_namespace(path: Between) -> None:
+def test_a_user_who_is_not_root_emulates_in_a_user_namespace(path: EmulatedPath) -> None:
     """Where the kernel lets users make namespaces and /dev/net/tun is theirs."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("setpriv, by root, makes an unprivileged user")

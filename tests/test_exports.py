@@ -13,12 +13,12 @@ from typing import Any
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab import cli
-from cwndlab.exports import FORMATS, export
-from cwndlab.exports.pcap import checksum
-from cwndlab.exports.wire import Way, Wire
+from cwndlab.cli import app as cli
+from cwndlab.export import FORMATS, export
+from cwndlab.export.pcap import checksum
+from cwndlab.export.wire import Way, Wire
 from cwndlab.records import TABLES, Records
-from cwndlab.run import run
+from cwndlab.simulate import run
 
 DURATION_S = 4
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import window
-from cwndlab.run import run
+from cwndlab.simulate import run
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics.of_flow import groups, parse, resolve
-from cwndlab.queues import DropTail
 from cwndlab.scenario import Step
-from cwndlab.workloads import Cbr, OnOff, Pareto
+from cwndlab.scenario.queues import DropTail
+from cwndlab.scenario.workloads import Cbr, OnOff, Pareto
 
 LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets"))
 

@@ -16,11 +16,11 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab import Flow, Records, RunError, Scenario, ScenarioError
-from cwndlab.compare import compare
+from cwndlab.custom import Ack, Congestion, Window, load
+from cwndlab.custom import Path as NetworkPath
 from cwndlab.errors import AlgorithmError
-from cwndlab.own import Ack, Congestion, Window, load
-from cwndlab.own import Path as NetworkPath
-from cwndlab.run import run_many
+from cwndlab.simulate import run_many
+from cwndlab.study.compare import compare
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_algorithm.py"

@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import COLUMNS
-from cwndlab.plots import CDFS, COLOURS, SERIES, bars, boxes, cdf, panels, series, share
-from cwndlab.plots.bars import draw as draw_bars
-from cwndlab.plots.cdf import steps
-from cwndlab.plots.phase import path_of
-from cwndlab.plots.series import MOST_FLOWS, MOST_POINTS, lines
-from cwndlab.plots.series import draw as draw_series
-from cwndlab.plots.share import draw as draw_share
-from cwndlab.plots.style import PRINT, SCREEN
-from cwndlab.run import run
+from cwndlab.plot import CDFS, COLOURS, SERIES, bars, boxes, cdf, panels, series, share
+from cwndlab.plot.bars import draw as draw_bars
+from cwndlab.plot.cdf import steps
+from cwndlab.plot.phase import path_of
+from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
+from cwndlab.plot.series import draw as draw_series
+from cwndlab.plot.share import draw as draw_share
+from cwndlab.plot.style import PRINT, SCREEN
+from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 
 

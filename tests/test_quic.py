@@ -16,7 +16,7 @@ from typing import NamedTuple
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab.emulation import Between
+from cwndlab.emulation import EmulatedPath
 
 # `make test` has built the example; without it the first test does, which takes minutes on a slow machine.
 pytestmark = pytest.mark.timeout(1800)
@@ -101,7 +101,7 @@ def transfer(name: str, trace: Path, *, size: int = BYTES) -> str:
     """Sends over the emulated path; returns what the client printed. Skips where nothing may be emulated."""
     binary = program()
     try:
-        between = Between(cwndlab.Scenario.from_toml(SCENARIO.replace("NAME", "reno")), seed=1).__enter__()
+        between = EmulatedPath(cwndlab.Scenario.from_toml(SCENARIO.replace("NAME", "reno")), seed=1).__enter__()
     except cwndlab.RunError as error:
         if any(word in str(error) for word in ("unshare", "/dev/net/tun", "CLONE_NEWPID")):
             pytest.skip(str(error))

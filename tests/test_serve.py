@@ -23,7 +23,7 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.run import Server, fetch, serve
+from cwndlab.engine import Server, fetch, serve
 
 TOKEN = "0123456789abcdef" * 2
 OTHER = "fedcba9876543210" * 2

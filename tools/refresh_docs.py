@@ -31,7 +31,7 @@ import algorithm_pages
 import declared_files
 import generated
 import records_doc
-from cwndlab.algorithms import algorithms
+from cwndlab.catalogue import algorithms
 from cwndlab.files import save
 
 ROOT = generated.ROOT
@@ -45,7 +45,7 @@ def _text(*command: str) -> str:
 
 
 def _limits() -> str:
-    from cwndlab.run import serve_limits
+    from cwndlab.engine import serve_limits
 
     rows = ((f"`{name}`", "–" if usual is None else f"{usual:,g}", doc) for name, usual, _, doc in serve_limits())
     return "\n".join(["| limit | default | of |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
@@ -58,7 +58,7 @@ def _machine() -> str:
 
 
 def _validity() -> str:
-    from cwndlab.validate import markdown, validate
+    from cwndlab.validation.peers import markdown, validate
 
     rows, notes = validate()
     return markdown(rows, notes)
@@ -66,7 +66,7 @@ def _validity() -> str:
 
 def _kernel() -> str:
     """The bundled campaign, judged with the simulator as it is; what is missing of it is run on this kernel."""
-    from cwndlab.validate_kernel import campaign, markdown
+    from cwndlab.validation.kernel import campaign, markdown
 
     return markdown(*campaign(ROOT / "known-answers" / "kernel"))
 
@@ -96,7 +96,7 @@ def _first_table(command: str) -> str:
 
 def _reproductions() -> str:
     """Every experiment in quick size. Runs of an earlier call are kept."""
-    from cwndlab.reproduce.summary import markdown
+    from cwndlab.reproduction.summary import markdown
 
     folder = ROOT / "build" / "reproductions"
     _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
@@ -147,7 +147,7 @@ def _list_of_metrics() -> str:
 
 
 def _stack() -> str:
-    from cwndlab.stacks import markdown
+    from cwndlab.scenario.stacks import markdown
 
     return markdown()
 
@@ -204,14 +204,14 @@ class _Planned(Exception):  # noqa: N818
 
 def _hash(document: Any) -> str:
     """The scenario's hash: that of its canonical form."""
-    from cwndlab.run import check
+    from cwndlab.scenario.reader import check
 
     return check(json.dumps(document), "json").hash
 
 
 def _planned_by_validate() -> Iterator[str]:
     """The runs that `cwndlab validate` would make, without making one."""
-    from cwndlab.validate import validate
+    from cwndlab.validation.peers import validate
 
     jobs: list[tuple[Any, int]] = []
 
@@ -220,7 +220,7 @@ def _planned_by_validate() -> Iterator[str]:
         raise _Planned
 
     # What spreads runs over threads, whichever function was called for them.
-    with mock.patch("cwndlab.run._spread", collect), contextlib.suppress(_Planned):
+    with mock.patch("cwndlab.engine.dispatch_all", collect), contextlib.suppress(_Planned):
         validate()
     # A replayed list of losses is thousands of numbers; canonical forms of all would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
@@ -228,7 +228,7 @@ def _planned_by_validate() -> Iterator[str]:
 
 def _planned_by_matrix() -> Iterator[str]:
     """The settings, with one algorithm in them, and the names of all."""
-    from cwndlab import matrix
+    from cwndlab.study import matrix
 
     yield from matrix.everything()
     for setting in matrix.SETTINGS:
@@ -239,7 +239,7 @@ def _planned_by_matrix() -> Iterator[str]:
 
 def _planned_by_reproduce() -> Iterator[str]:
     """Scenarios and claims of every experiment in quick size."""
-    from cwndlab.reproduce.catalogue import experiments
+    from cwndlab.reproduction.catalogue import experiments
 
     known: dict[str, str] = {}
     for one in experiments():
@@ -270,7 +270,7 @@ def digest(name: str, entry: generated.Recipe) -> str | None:
 
 def _measured(entry: generated.Recipe) -> str:
     """Where, when and how a block was measured."""
-    from cwndlab.run import version
+    from cwndlab.engine import version
 
     day = datetime.now(UTC).date().isoformat()
     return f"{_machine()}; {day}, cwndlab {version()}; `{entry.command}`:"
@@ -352,7 +352,7 @@ def parts(words: list[str]) -> list[Part]:
 
 def _state() -> dict[str, Any]:
     """What is known of earlier calls; measurements of another engine do not count."""
-    from cwndlab.run import engine_version
+    from cwndlab.engine import engine_version
 
     try:
         found: dict[str, Any] = json.loads(STATE.read_text(encoding="utf-8"))

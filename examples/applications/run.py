@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import cwndlab
-from cwndlab.emulation import Between
+from cwndlab.cli.console import Format, write_rows
+from cwndlab.emulation import EmulatedPath
 from cwndlab.errors import Fault
-from cwndlab.output import Format, write_rows
 
 HERE = Path(__file__).parent
 NEEDED = {"mosquitto": "mosquitto", "curl": "curl", "openssl": "openssl"}  # program: Debian's package
@@ -102,7 +102,7 @@ def download(path, paper, size, until):
 
 def once(scenario, algorithm, asked, folder):
     """One congestion control: a row of the table."""
-    with Between(scenario, seed=1, algorithm=algorithm) as path:
+    with EmulatedPath(scenario, seed=1, algorithm=algorithm) as path:
         zero = time.monotonic()
         address = path.address("sender")
         paper, key = certificate(folder, address)

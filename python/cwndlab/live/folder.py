@@ -1,7 +1,7 @@
 """What a campaign keeps, so that it can be killed at any moment and goes on.
 
     DIR/measurement.json            what is asked
-    DIR/journal.jsonl               what happened, a line each (`cwndlab.sweeps.journal`)
+    DIR/journal.jsonl               what happened, a line each (`cwndlab.study.journal`)
     DIR/transfers/ROUND-ALGORITHM/  records of a finished transfer, and answer.json.gz, what the server's and the
                                     client's side told
 
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import parsed, save, slug
-from cwndlab.live.question import Question
-from cwndlab.sweeps.journal import entries, entry
-from cwndlab.sweeps.lock import FileLock
+from cwndlab.live.spec import CampaignSpec
+from cwndlab.study.journal import entries, entry
+from cwndlab.study.lock import FileLock
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -36,7 +36,7 @@ _JOURNAL = "journal.jsonl"
 _OURS = {ASKED, _JOURNAL, ".lock", "transfers", f".{ASKED}.partial"}
 
 
-def read_question(folder: Path) -> Question:
+def read_question(folder: Path) -> CampaignSpec:
     """What a folder's campaign asks; raises ``RecordsError`` where it holds none."""
     place = folder / ASKED
     try:
@@ -44,7 +44,7 @@ def read_question(folder: Path) -> Question:
         if told["schema_version"] != SCHEMA_VERSION:
             what = f"is of schema {told['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
             raise RecordsError(Fault(str(place), what, "choose another folder"))
-        return Question.from_dict(told["question"])
+        return CampaignSpec.from_dict(told["question"])
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
     except (ValueError, KeyError, TypeError):
@@ -70,7 +70,7 @@ def place_of(folder: Path, number: int, algorithm: str) -> Path:
 class Folder:
     """A campaign's folder, open to be written by this process alone."""
 
-    def __init__(self, place: Path, question: Question) -> None:
+    def __init__(self, place: Path, question: CampaignSpec) -> None:
         self.place = place
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ class Folder:
             self._lock.release()
             raise
 
-    def _claim(self, question: Question) -> None:
+    def _claim(self, question: CampaignSpec) -> None:
         if (self.place / ASKED).exists():
             other = question.differs(read_question(self.place))
             if other:

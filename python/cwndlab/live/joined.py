@@ -19,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from cwndlab.engine import assemble_records, canonical_algorithm, version
 from cwndlab.live.offer import ours
 from cwndlab.records import Records
-from cwndlab.run import assemble_records, canonical_algorithm, check, version
+from cwndlab.scenario.reader import check
 
 # States of TCP in which the window was reduced.
 _REDUCED = {2: "ecn", 3: "recovery", 4: "timeout"}

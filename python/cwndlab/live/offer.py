@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from cwndlab.engine import canonical_algorithm, entry_in_kernel
 from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.files import parsed
 
@@ -99,8 +100,6 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
 def ours(name: str) -> str:
     """What a scenario calls an algorithm: the entry that is registered under a kernel's ``cwndlab_NAME``. Raises
     ``ScenarioError`` where the library has none of this name."""
-    from cwndlab.run import canonical_algorithm, entry_in_kernel
-
     plain = entry_in_kernel(name) or name
     canonical_algorithm(plain)
     return plain
