@@ -78,6 +78,52 @@ def test_the_arrows_drawn_run_in_no_circle() -> None:
     assert order[-1] == "bindings/python"
 
 
+def python_package(root: Path, **files: str) -> Path:
+    """A package `x`; `a__b` is the file a/b.py."""
+    for name, source in files.items():
+        file = root / "x" / f"{name.replace('__', '/').replace('/init', '/__init__')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+    (root / "x" / "__init__.py").touch()
+    return root / "x"
+
+
+def test_no_arrow_between_python_modules_but_those_allowed() -> None:
+    assert tool("check_arrows").wrong_in_python(ROOT / "python" / "cwndlab") == []
+
+
+def test_an_arrow_between_python_modules_that_is_not_allowed_is_found(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path, low="from x import high", high="import x\nx.low.f()", attic="from x.low import f"
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"low": set(), "high": set()}) == [
+        "x/attic.py:1: attic has no place in the plan",
+        "x/high.py:2: high imports low: no such arrow",
+        "x/low.py:1: low imports high: no such arrow",
+        "import circle of x.high, x.low",
+    ]
+
+
+def test_imports_for_the_type_checker_and_inside_functions_close_a_circle(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path,
+        a="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x.b import B",
+        b="def f():\n    import json\n    from x.a import A",
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"a": {"b"}, "b": {"a"}}) == [
+        "x/b.py:3 imports x.a inside a function",
+        "x/b.py:2 imports json inside a function",
+        "import circle of x.a, x.b",
+    ]
+
+
+def test_a_name_that_a_python_package_hands_on_is_that_of_its_module(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path, p__init="from x.p.a import A\nfrom x.p.b import B", p__a="class A: ...", p__b="from x.p import A"
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"p": set()}) == []
+
+
 def test_only_engine_py_imports_the_engine() -> None:
     imports = re.compile(r"^ *(?:from cwndlab import _engine|(?:import|from) cwndlab\._engine)", re.MULTILINE)
     files = tracked("python/cwndlab/*.py")

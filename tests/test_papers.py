@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
+from cwndlab.reproduction.cases import Size
 from cwndlab.reproduction.ccm_ss import grid as ccm_ss
-from cwndlab.reproduction.experiment import Size
 from cwndlab.reproduction.iot import path as iot
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.phcc import path as phcc

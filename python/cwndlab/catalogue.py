@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from textwrap import fill
 from typing import Any
 
 from cwndlab.engine import aliases, canonical_algorithm, entries
@@ -174,16 +176,12 @@ def _parts(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _unknown(name: str, names: list[str]) -> Fault:
-    from difflib import get_close_matches
-
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'? `cwndlab list` shows them all" if near else "`cwndlab list` shows them all"
     return Fault("", f"no algorithm is called '{name}'", hint)
 
 
 def _page(entry: Algorithm) -> str:
-    from textwrap import fill
-
     def block(text: str, first: str = "") -> str:
         return fill(text, 100, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False)
 

@@ -307,7 +307,8 @@ def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
     with its own in place of the one that was simulated), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the
     kernel's value over the simulator's, less one).
     """
-    from cwndlab.metrics import goodput  # brings threads, after which no user namespace can be entered
+    # Polars starts threads, after which a process without root cannot enter a user namespace.
+    from cwndlab.metrics import goodput
 
     rows: list[dict[str, Any]] = []
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from traceback import format_exception
 from typing import Annotated, NoReturn
 
 import typer
@@ -151,8 +152,6 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return ended if isinstance(ended, int) else 0
     except Error as error:
         if isinstance(error, AlgorithmError) and error.__cause__ is not None:
-            from traceback import format_exception
-
             say("".join(format_exception(error.__cause__)).rstrip("\n"))
         say(str(error))
         return error.exit_status

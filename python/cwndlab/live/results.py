@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from cwndlab.errors import RecordsError
@@ -328,8 +329,6 @@ def _rate(row: dict[str, Any] | None) -> str:
 
 
 def _median(values: Sequence[float]) -> str:
-    from statistics import median
-
     return number(median(values)) if values else "–"
 
 

@@ -59,10 +59,8 @@ def load(folder: Path | str) -> Comparison | Measurement | Records | SweepResult
 def report(
     found: Comparison | Measurement | Records | SweepResult | Path | str, path: Path | str, *, series: int = 0
 ) -> None:
-    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one.
-
-    Of a sweep, which keeps no records, the first ``series`` runs of every cell are run again for their time series.
-    """
+    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one. Of a sweep, which
+    keeps no records, the first ``series`` runs of every cell are run again for their time series."""
     if isinstance(found, Path | str):
         found = load(found)
     if isinstance(found, Comparison):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from cwndlab.reproduction.experiment import Labels
+from cwndlab.reproduction.cases import Labels
 
 #: A published effect (ratio − 1) or value counts as met within this share of it.
 TOLERANCE = 0.20

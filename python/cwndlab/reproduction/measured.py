@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from cwndlab.reproduction.experiment import Labels, Size
+from cwndlab.reproduction.cases import Labels, Size
 from cwndlab.statistics import Estimate, estimate
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
-from cwndlab.reproduction.experiment import Case, Experiment, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.store import Store, key
 from cwndlab.reproduction.verdicts import judge

@@ -21,9 +21,9 @@ from cwndlab.errors import Fault, OutputError
 from cwndlab.files import parsed, save
 from cwndlab.plot.charts import draw, figure
 from cwndlab.reports.page import page
+from cwndlab.reproduction.cases import Labels, Table
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Finding
-from cwndlab.reproduction.experiment import Labels, Table
 from cwndlab.reproduction.headlines import rows
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.run import Reproduction

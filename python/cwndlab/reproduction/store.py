@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -85,6 +86,4 @@ def _engine() -> str:
 
 @cache
 def _source(module: str) -> str:
-    import sys
-
     return hashlib.sha256(inspect.getsource(sys.modules[module]).encode()).hexdigest()

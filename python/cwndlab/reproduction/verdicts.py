@@ -26,6 +26,7 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab.metrics.margins import Margin, margin
+from cwndlab.reproduction.cases import Labels
 from cwndlab.reproduction.claims import (
     OUTCOMES,
     TOLERANCE,
@@ -43,7 +44,6 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
-from cwndlab.reproduction.experiment import Labels
 from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
 from cwndlab.statistics.digits import effect_size, number

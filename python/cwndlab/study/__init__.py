@@ -8,11 +8,15 @@ from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
     from cwndlab.study import benchmark as benchmark
-    from cwndlab.study import compare, comparison, matrix, schemas, sweeps, tuning
+    from cwndlab.study import compare as compare
+    from cwndlab.study import comparison as comparison
     from cwndlab.study import journal as journal
     from cwndlab.study import lock as lock
+    from cwndlab.study import matrix as matrix
+    from cwndlab.study import schemas as schemas
+    from cwndlab.study import sweeps, tuning
 
-__all__ = ["compare", "comparison", "matrix", "schemas", "sweeps", "tuning"]
+__all__ = ["sweeps", "tuning"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(

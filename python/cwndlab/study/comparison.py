@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -429,8 +430,6 @@ def _sources(stored: dict[str, Any]) -> dict[str, Any]:
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    from io import StringIO
-
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,8 +87,6 @@ def add(app: typer.Typer) -> None:
     @kernel.command("list", epilog="Example: cwndlab kernel list")
     def list_(format: FormatOption = Format.table) -> None:
         """Show what this kernel's TCP can be asked for, and which of it is ours."""
-        from pathlib import Path
-
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)

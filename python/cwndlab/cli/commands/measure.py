@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -170,8 +172,6 @@ def _state(place: Path, question: CampaignSpec) -> State:
 
 
 def _dry_run(state: State, format: Format) -> None:
-    from datetime import UTC, datetime
-
     zone, asked = cwndlab.live.schedule.zone_of(state.question.zone), state.question
     rows: list[dict[str, Any]] = []
     for number, slot, names in state.plan(datetime.now(UTC)):
@@ -238,8 +238,6 @@ class _Bar:
 
 
 def _bar() -> Any:
-    from contextlib import contextmanager
-
     @contextmanager
     def shown() -> Any:
         bar = _Bar()

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
@@ -151,8 +152,6 @@ def _tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:
     """The text of the tokens, and those that were made just now."""
     if file is not None:
         return text_of(file, "lines 'NAME TOKEN'; `openssl rand -hex 32` makes a token"), {}
-    from secrets import token_urlsafe
-
     kept = folder / "tokens"
     if kept.exists():
         return text_of(kept, "remove it, and a new one is made"), {}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.preflight import captured, channels, route, rtt, tcp, wifi
@@ -28,8 +29,6 @@ class Target:
     @classmethod
     def parse(cls, text: str) -> Target:
         """``HOST``, ``HOST:PORT``, ``[ADDRESS]:PORT`` or a URL; raises ``ScenarioError`` for anything else."""
-        from urllib.parse import urlsplit
-
         given = text if "://" in text else f"//{text if text.count(':') < 2 or '[' in text else f'[{text}]'}"
         try:
             parts = urlsplit(given)

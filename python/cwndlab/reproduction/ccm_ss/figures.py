@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.ccm_ss.grid import (
     ASSUMPTIONS,
     BANDWIDTH,
@@ -24,7 +25,7 @@ from cwndlab.reproduction.ccm_ss.grid import (
     why,
 )
 from cwndlab.reproduction.claims import Claim, Greater, Less, Relation, Welch
-from cwndlab.reproduction.experiment import Case, Experiment, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 
 

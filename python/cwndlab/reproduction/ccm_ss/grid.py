@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab import metrics
+from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.claims import Control, Kind
-from cwndlab.reproduction.experiment import Case, Size
 from cwndlab.reproduction.measured import Measured
 
 if TYPE_CHECKING:

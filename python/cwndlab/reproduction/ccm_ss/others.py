@@ -12,9 +12,10 @@ from cwndlab import metrics
 from cwndlab.catalogue import algorithms
 from cwndlab.metrics.fill import FULL as BUSY
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.ccm_ss.grid import ASSUMPTIONS, BANDWIDTH, FULL, NS2, PRIMARY, QUICK, case, pairs, scenario
 from cwndlab.reproduction.claims import Claim, Greater, Kind, Less, RatioIn, Relation, Underspecified, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.verdicts import ratio
 

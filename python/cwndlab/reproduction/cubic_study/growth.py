@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab import metrics
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.claims import Claim, Landmark, Shape
 from cwndlab.reproduction.cubic_study.variants import ASSUMPTIONS, CUBICS, STACK
-from cwndlab.reproduction.experiment import Case, Experiment, Size
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Greater, Indiscriminate, Kind, RatioIn, Relation, ValueIn
 from cwndlab.reproduction.cubic_study.measures import measure_fairness, measure_goodput, trace_fairness
 from cwndlab.reproduction.cubic_study.variants import (
@@ -22,7 +23,7 @@ from cwndlab.reproduction.cubic_study.variants import (
     kind,
     stack,
 )
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 
 #: Flows in the other direction.

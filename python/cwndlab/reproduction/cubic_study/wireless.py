@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cwndlab import metrics
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size
 from cwndlab.reproduction.claims import Claim, Greater, Less, Order, RatioIn, Underspecified, ValueIn
 from cwndlab.reproduction.cubic_study.variants import (
     ASSUMPTIONS,
@@ -20,7 +21,7 @@ from cwndlab.reproduction.cubic_study.variants import (
     kind,
     stack,
 )
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import polars as pl
 
 from cwndlab import metrics
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Less
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.iot.path import ALL, ASSUMPTIONS, PROPOSED, VARIANTS, flow, scenario, variant
 from cwndlab.reproduction.measured import Measured
 

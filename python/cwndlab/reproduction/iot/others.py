@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Greater, Less, RatioIn, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.iot.path import (
     ALL,
     ASSUMPTIONS,

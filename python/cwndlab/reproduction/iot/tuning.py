@@ -7,8 +7,9 @@ from math import inf
 from typing import Any
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size
 from cwndlab.reproduction.claims import Claim, Greater, Less, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.iot.path import (
     ASSUMPTIONS,
     READINGS,

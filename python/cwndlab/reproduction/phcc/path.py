@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab import metrics
-from cwndlab.reproduction.experiment import Case
+from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.measured import Measured
 
 if TYPE_CHECKING:

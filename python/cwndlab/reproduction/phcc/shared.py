@@ -8,8 +8,9 @@ from math import inf
 
 from cwndlab.metrics import jain
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Greater, Kind, Less, Order, Value, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.phcc.path import (
     ASSUMPTIONS,

@@ -8,8 +8,9 @@ from math import inf
 from typing import Any
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Greater, Kind, Landmark, Less, RatioIn, Shape, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.phcc.path import (
     ALPHA,

@@ -7,8 +7,9 @@ from math import inf
 from statistics import fmean
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Control, Greater, Kind, Order, Underspecified
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.windows_lte.path import ALGORITHMS, ASSUMPTIONS, measure, scenario, trace
 

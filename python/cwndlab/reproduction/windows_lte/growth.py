@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.claims import Claim, Landmark, Shape
 from cwndlab.reproduction.cubic_study.growth import measure_cubic, trace
-from cwndlab.reproduction.experiment import Case, Experiment, Size
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.windows_lte.path import ALGORITHMS, PROFILE, RTT_MS
 

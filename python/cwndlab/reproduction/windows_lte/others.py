@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab import metrics
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Labels, Size, Table
 from cwndlab.reproduction.claims import Claim, Greater, ValueIn
-from cwndlab.reproduction.experiment import Case, Experiment, Labels, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.windows_lte.path import ALGORITHMS, PROFILE, RTT_MS
 

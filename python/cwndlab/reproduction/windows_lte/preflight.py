@@ -15,8 +15,9 @@ from cwndlab.live.preflight.channels import milliwatts
 from cwndlab.live.preflight.tcp import windows_settings
 from cwndlab.live.preflight.wifi import frequency_of
 from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.claims import Claim, Landmark, Shape, Underspecified
-from cwndlab.reproduction.experiment import Case, Experiment, Size, Table
+from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.windows_lte.path import ASSUMPTIONS, PROFILE, RTT_MS, scenario
 
 if TYPE_CHECKING:

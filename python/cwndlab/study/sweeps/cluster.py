@@ -11,6 +11,7 @@ shared. A task whose worker died is given to another one; what was kept before i
 from __future__ import annotations
 
 import contextlib
+import logging
 import queue
 import shutil
 import time
@@ -100,8 +101,6 @@ class Cluster:
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Client]:
     """A client; raises ``RunError`` within seconds where nobody answers."""
-    import logging
-
     import dask
     from distributed import Client, LocalCluster
 

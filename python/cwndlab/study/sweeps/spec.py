@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.custom import line_of
@@ -351,8 +352,6 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
 
 def python_value(path: Path, name: str, kind: type) -> Any:
     """What a file of Python calls ``name``; raises unless it is a ``kind``. The file is run."""
-    from runpy import run_path
-
     text_of(path, f"name Python that says `{name} = …`")
     try:
         found = run_path(str(path)).get(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -249,8 +250,6 @@ def _ended(study: Any) -> int:
 
 
 def _trial(study: Any, question: Tuning, bench: _Bench, reference: Sequence[float], ended: int) -> None:
-    import warnings
-
     import optuna
     from optuna.samplers import TPESampler
 

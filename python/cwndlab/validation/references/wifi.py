@@ -10,10 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from cwndlab.validation.references.reference import Reference
+from typing import Any, Protocol
 
 #: Kinds of scenario in ``scenarios.json``, and the file of each.
 FILES = {"wifi_udp": "wifi_udp.csv", "wifi_tcp": "wifi_tcp.csv"}
@@ -34,6 +31,25 @@ _UDP_HEADERS = 28
 _TCP_HEADERS = 52
 
 
+class ReferenceFolder(Protocol):
+    """What of a reference folder the cells need; `Reference` has it."""
+
+    about: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """The peer."""
+
+    def untrusted(self, algorithm: str, scenario: str) -> str | None:
+        """Why a row is not trusted."""
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        """The rows of a file."""
+
+    def stack(self, spec: dict[str, Any], algorithm: str = "") -> dict[str, Any]:
+        """The values of the hosts."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One cell: the runs of a scenario with one number of stations, one algorithm and one size of packets."""
@@ -48,7 +64,7 @@ class Case:
     documents: tuple[dict[str, Any], ...]
 
 
-def cases(reference: Reference, document: dict[str, Any]) -> Iterator[Case]:
+def cases(reference: ReferenceFolder, document: dict[str, Any]) -> Iterator[Case]:
     """Every cell of the folder's Wi-Fi scenarios; ``document`` is its ``scenarios.json``."""
     for name, spec in document["scenarios"].items():
         if spec["kind"] not in FILES or reference.untrusted("wifi", name):
@@ -60,14 +76,14 @@ def cases(reference: Reference, document: dict[str, Any]) -> Iterator[Case]:
             yield from _tcp(reference, name, spec, document["common"], rows)
 
 
-def untried(reference: Reference, document: dict[str, Any]) -> tuple[str, ...]:
+def untried(reference: ReferenceFolder, document: dict[str, Any]) -> tuple[str, ...]:
     """The Wi-Fi scenarios that are left out; why says `Reference.untrusted` of ``wifi``."""
     specs = document["scenarios"].items()
     return tuple(name for name, spec in specs if spec["kind"] in FILES and reference.untrusted("wifi", name))
 
 
 def _udp(
-    reference: Reference, name: str, spec: dict[str, Any], common: dict[str, Any], rows: list[dict[str, str]]
+    reference: ReferenceFolder, name: str, spec: dict[str, Any], common: dict[str, Any], rows: list[dict[str, str]]
 ) -> Iterator[Case]:
     for stations in spec["stations"]:
         for payload in spec["payload_bytes"]:
@@ -99,7 +115,7 @@ def _udp(
 
 
 def _tcp(
-    reference: Reference, name: str, spec: dict[str, Any], common: dict[str, Any], rows: list[dict[str, str]]
+    reference: ReferenceFolder, name: str, spec: dict[str, Any], common: dict[str, Any], rows: list[dict[str, str]]
 ) -> Iterator[Case]:
     for algorithm in spec["algorithms"]:
         for down in spec["downloads"]:
@@ -138,7 +154,7 @@ def _tcp(
 
 
 def _document(
-    reference: Reference,
+    reference: ReferenceFolder,
     label: str,
     spec: dict[str, Any],
     common: dict[str, Any],
