@@ -7,7 +7,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
@@ -20,16 +19,17 @@ ROOT = Path(__file__).parents[1]
 FOOTER_KEYS = {f"cwndlab.{key}" for key in ("engine", "scenario_hash", "schema_version", "seed")}
 
 
-def modules(package: ModuleType, prefix: str = "") -> Iterator[str]:
-    """Names of the public modules of a package, and of those in them."""
+def modules(package: ModuleType, prefix: str = "") -> dict[int, str]:
+    """Names of the public modules of a package, and of those in them; one that has two names by the first."""
+    found: dict[int, str] = {}
     for name in dir(package):
         module = getattr(package, name)
         if isinstance(module, ModuleType):
-            yield f"{prefix}{name}"
-            yield from modules(module, f"{prefix}{name}.")
+            found = {id(module): f"{prefix}{name}", **modules(module, f"{prefix}{name}."), **found}
+    return found
 
 
-MODULES = sorted({*modules(cwndlab)} - {"live.preflight"})
+MODULES = sorted(modules(cwndlab).values())
 
 
 def in_a_fresh_interpreter(code: str) -> str:

@@ -147,20 +147,21 @@ def test_an_interrupt_comes_after_what_belongs_together(tmp_path: Path) -> None:
     """It came between printing rows and counting them as printed: the rows were printed twice."""
     script = f"""
 import os, signal, sys
+from cwndlab.cli import signals
 from cwndlab.cli.app import status
 from cwndlab.cli.commands import check
 
-show = cli.show_examined
+show = check.show_examined
 
 def interrupted(*args, **options):
     show(*args, **options)
     sys.stdout.flush()
-    if not cli.signals.received():
+    if not signals.received():
         os.kill(os.getpid(), signal.SIGINT)
 
-cli.show_examined = interrupted
-cli.signals.install()
-sys.exit(cli.status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
+check.show_examined = interrupted
+signals.install()
+sys.exit(status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
     assert done.returncode == 130

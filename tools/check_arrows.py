@@ -8,10 +8,9 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -171,8 +170,7 @@ PYTHON_LATE = {
 }
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(NamedTuple):
     """An import of a module by another one, where it stands."""
 
     module: str

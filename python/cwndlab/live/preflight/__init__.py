@@ -33,3 +33,7 @@ __all__ = [
     "trace",
     "windows_settings",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
