@@ -19,12 +19,12 @@ import cwndlab
 import pytest
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.live import campaign as drive
-from cwndlab.live.folder import Folder, place_of, read_question
-from cwndlab.live.guard import Envelope, Guard
-from cwndlab.live.joined import joined, looks, sender_begins_ns
+from cwndlab.live.breaker import Envelope, Guard
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
 from cwndlab.live.spec import CampaignSpec, bytes_of
+from cwndlab.live.store import Folder, place_of, read_question
+from cwndlab.live.transfer_records import joined, looks, sender_begins_ns
 from cwndlab.reports.writer import figures
 from cwndlab.statistics import blocks
 from hypothesis import given, settings

@@ -191,7 +191,7 @@ UNREAD = 141
 
 def _refuse_output() -> None:
     """Makes writing to a closed standard output (``>&-``) fail with EBADF, and keeps its descriptor from the files that
-    the verb opens."""
+    the command opens."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     if descriptor != 1:
         os.dup2(descriptor, 1)

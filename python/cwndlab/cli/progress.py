@@ -1,4 +1,4 @@
-"""How far a long verb is: a bar on standard error, and what is said of it on Ctrl-C."""
+"""How far a long command is: a bar on standard error, and what is said of it on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Bar:
 
             columns = (BarColumn(), MofNCompleteColumn(), self._what, Rate(), TimeRemainingColumn())
             console = Console(stderr=True)
-            # What a verb prints meanwhile goes where it was sent, not to the bar's terminal.
+            # What a command prints meanwhile goes where it was sent, not to the bar's terminal.
             bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, speed_estimate_period=60)
             # What was there already is no speed.
             task = bar.add_task("", total=total, completed=done)

@@ -2,8 +2,8 @@
 
 A signal that is ignored when the process starts stays ignored: a shell without job control starts background jobs with
 SIGINT ignored (POSIX.1-2024, Shell Command Language, 2.11), and `nohup` and supervisors rely on it. A first signal that
-is not ignored raises ``KeyboardInterrupt`` in the main thread, and the verb keeps what is finished. A second one ends
-the process at once, by the signal's default action.
+is not ignored raises ``KeyboardInterrupt`` in the main thread, and the command keeps what is finished. A second one
+ends the process at once, by the signal's default action.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-#: Signals that end a verb in order.
+#: Signals that end a command in order.
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 #: After so many seconds an interrupt that was lost is raised again.

@@ -1,4 +1,4 @@
-"""What the verbs print: a run, a comparison, what the conformance battery found."""
+"""What the commands print: a run, a comparison, what the conformance battery found."""
 
 from __future__ import annotations
 

@@ -8,22 +8,32 @@ from cwndlab import lazy as _lazy
 from cwndlab.engine import fetch, serve
 
 if TYPE_CHECKING:
+    from cwndlab.live import breaker as breaker
     from cwndlab.live import campaign as campaign
-    from cwndlab.live import folder as folder
-    from cwndlab.live import guard as guard
-    from cwndlab.live import joined as joined
-    from cwndlab.live import offer as offer
     from cwndlab.live import preflight
     from cwndlab.live import results as results
     from cwndlab.live import schedule as schedule
+    from cwndlab.live import server_info as server_info
     from cwndlab.live import spec as spec
+    from cwndlab.live import store as store
+    from cwndlab.live import transfer_records as transfer_records
 
 __all__ = ["fetch", "preflight", "serve"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("campaign", "folder", "guard", "joined", "offer", "preflight", "results", "schedule", "spec"),
+        modules=(
+            "breaker",
+            "campaign",
+            "preflight",
+            "results",
+            "schedule",
+            "server_info",
+            "spec",
+            "store",
+            "transfer_records",
+        ),
         names={},
         public=__all__,
     )

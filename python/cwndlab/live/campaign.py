@@ -12,14 +12,14 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from cwndlab.errors import Error, Fault, RunError
-from cwndlab.live.folder import Folder, read_journal
-from cwndlab.live.guard import Envelope, Guard, Probing
-from cwndlab.live.joined import joined, looks
-from cwndlab.live.offer import place_of
+from cwndlab.live.breaker import Envelope, Guard, Probing
 from cwndlab.live.preflight.captured import Unknown
 from cwndlab.live.preflight.rtt import Address, resolve, tcp_connects
 from cwndlab.live.schedule import Schedule, Slot, part_of, zone_of
+from cwndlab.live.server_info import place_of
 from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.store import Folder, read_journal
+from cwndlab.live.transfer_records import joined, looks
 
 #: ``_engine.fetch``: fetches once and answers what came of it.
 Fetch: TypeAlias = Callable[..., dict[str, Any]]

@@ -14,9 +14,9 @@ from typing import Any
 
 from cwndlab.errors import RecordsError
 from cwndlab.live.campaign import State
-from cwndlab.live.folder import place_of, read_journal, read_question
 from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.store import place_of, read_journal, read_question
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import judged as word_for
 from cwndlab.records import Records

@@ -1,1 +1,1 @@
-"""The commands of the command line, one per file; `cwndlab.cli.app` registers them."""
+"""The commands, one per file; `cwndlab.cli.app` registers them."""

@@ -99,5 +99,5 @@ def _show_runs(runs: list[Run]) -> None:
 
 
 def add(app: typer.Typer) -> None:
-    """Registers the verb."""
+    """Registers the command."""
     app.command(epilog="Example: cwndlab conform cubic --replay")(conform)

@@ -27,7 +27,7 @@ _LAST_WORDS_S = 3.0
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab emulate path.toml --receiver 'iperf3 -s' -- iperf3 -c 10.102.0.1")
     def emulate(

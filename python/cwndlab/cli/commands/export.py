@@ -32,5 +32,5 @@ def export(
 
 
 def add(app: typer.Typer) -> None:
-    """Registers the verb."""
+    """Registers the command."""
     app.command(epilog="Example: cwndlab export out --format pcap --output out.pcapng --at senders")(export)

@@ -43,7 +43,7 @@ _SUMMARY = (
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb and what it does."""
+    """Adds the command and what it does."""
     kernel = typer.Typer(help="Run algorithms of ours inside the kernel's TCP.", no_args_is_help=True)
     app.add_typer(kernel, name="kernel")
 

@@ -27,7 +27,7 @@ TOKEN = "CWNDLAB_TOKEN"
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(
         epilog="Example: cwndlab measure https://host.example:8443 --algorithms newreno,ctcp,cubic --rounds 6 "
@@ -119,7 +119,7 @@ def add(app: typer.Typer) -> None:
             timeout_s=timeout,
             inflation=inflation,
         )
-        place = out or Path(f"{cwndlab.live.offer.place_of(question.url)[0]}.measure")
+        place = out or Path(f"{cwndlab.live.server_info.place_of(question.url)[0]}.measure")
         state = _state(place, question)
         if dry_run:
             _dry_run(state, format)
@@ -130,7 +130,7 @@ def add(app: typer.Typer) -> None:
                 raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
             _confirm(state, yes)
 
-            names = cwndlab.live.offer.meant(
+            names = cwndlab.live.server_info.meant(
                 question.url, secret, trust, question.algorithms, question.transport, cwndlab.engine.fetch
             )
             say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
@@ -163,8 +163,8 @@ def add(app: typer.Typer) -> None:
 def _state(place: Path, question: CampaignSpec) -> State:
     """What is done; a folder that holds something else is told before anything is asked."""
 
-    if (place / cwndlab.live.folder.ASKED).exists():
-        other = question.differs(cwndlab.live.folder.read_question(place))
+    if (place / cwndlab.live.store.ASKED).exists():
+        other = question.differs(cwndlab.live.store.read_question(place))
         if other:
             what = f"holds another campaign ({', '.join(other)} differ)"
             raise ScenarioError(Fault(str(place), what, "name another folder by --out"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab preflight host.example:8443 --wifi scan.txt")
     def preflight(

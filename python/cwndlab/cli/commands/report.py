@@ -1,4 +1,4 @@
-"""``cwndlab report``: pages and figures of what other verbs have kept."""
+"""``cwndlab report``: pages and figures of what other commands have kept."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def report(
 
 
 def add(app: typer.Typer) -> None:
-    """Registers the verb."""
+    """Registers the command."""
     app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick --out site")
     def reproduce(

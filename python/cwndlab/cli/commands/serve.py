@@ -169,5 +169,5 @@ def _tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:
 
 
 def add(app: typer.Typer) -> None:
-    """Registers the verb."""
+    """Registers the command."""
     app.command(epilog="Example: cwndlab serve --listen 0.0.0.0:8443 --limit transfer_bytes=1e9")(serve)

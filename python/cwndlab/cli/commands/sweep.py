@@ -23,7 +23,7 @@ _CROWDED = 1.25
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab sweep examples/sweep.toml --out out/sweep")
     def sweep(

@@ -10,10 +10,10 @@ import cwndlab
 from cwndlab.cli.console import say_seed, write
 from cwndlab.errors import Fault, ScenarioError
 
-verb = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
+trace = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
 
 
-@verb.command()
+@trace.command()
 def make(
     kind: Annotated[str, typer.Argument(help="lte-driving, lte-stationary, 3g or satellite.", metavar="KIND")],
     seed: Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N")] = 1,
@@ -28,7 +28,7 @@ def make(
     say_seed(seed)
 
 
-@verb.command()
+@trace.command()
 def info(
     file: Annotated[str, typer.Argument(help="A file, or the name of a synthetic trace.", metavar="FILE")],
 ) -> None:
@@ -47,5 +47,5 @@ def info(
 
 
 def add(app: typer.Typer) -> None:
-    """Registers the verbs."""
-    app.add_typer(verb, name="trace")
+    """Registers the commands."""
+    app.add_typer(trace, name="trace")

@@ -14,7 +14,7 @@ from cwndlab.cli.progress import Stopped, progress_bar
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab tune examples/tune-ccm-ss.toml --trials 20")
     def tune(

@@ -17,7 +17,7 @@ SHARES = ("algorithm", "judged", "hold", "share")
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the verb."""
+    """Adds the command."""
 
     @app.command(epilog="Example: cwndlab validate --reference known-answers/ns2")
     def validate(

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from cwndlab.engine import assemble_records, canonical_algorithm, version
-from cwndlab.live.offer import ours
+from cwndlab.live.server_info import ours
 from cwndlab.records import Records
 from cwndlab.scenario.reader import check
 
