@@ -9,8 +9,7 @@ Flow 1 begins at 1 s, flow 2 at 2 s. Buffers in "percent" of BDP are fractions o
 paper cites; the bottleneck's delay is a quarter of the shorter RTT, since the paper gives none.
 """
 
-from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario
-from cwndlab.study.sweeps import Sweep
+from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario, Sweep
 
 # Flow 1 and the flows 2 of each set.
 SETS = {

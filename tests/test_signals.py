@@ -115,7 +115,7 @@ from cwndlab.cli.commands import check
 def interrupted(*_, **__):
     raise KeyboardInterrupt
 
-check.show_examined = interrupted
+check.show_check_reports = interrupted
 sys.exit(status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
@@ -151,7 +151,7 @@ from cwndlab.cli import signals
 from cwndlab.cli.app import status
 from cwndlab.cli.commands import check
 
-show = check.show_examined
+show = check.show_check_reports
 
 def interrupted(*args, **options):
     show(*args, **options)
@@ -159,7 +159,7 @@ def interrupted(*args, **options):
     if not signals.received():
         os.kill(os.getpid(), signal.SIGINT)
 
-check.show_examined = interrupted
+check.show_check_reports = interrupted
 signals.install()
 sys.exit(status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
 """

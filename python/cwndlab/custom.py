@@ -1,10 +1,10 @@
-"""Algorithms of one's own: a class in Python, called per ACK.
+"""Custom algorithms: classes in Python, called per ACK.
 
 A class has ``__init__(self, path)``, ``on_ack(self, ack)``, ``on_congestion(self, event)`` and ``cwnd(self)``, as the
 contract in Rust has; optional are ``on_timeout``, ``on_window``, ``on_sent``, ``pacing_rate``, ``state`` and the
 attribute ``ssthresh``. ``on_ack`` returns ``None``, or an event of two strings for the records: what
 happened and why. Amounts are in segments, as papers write them, times in seconds, rates in segments per second.
-What the methods are told is described by `Ack`, `Congestion`, `Path`, `Window` and `Sent`;
+`Ack`, `Congestion`, `Path`, `Window` and `Sent` are the types of the methods' arguments.
 The transport copies an object by ``copy.deepcopy`` before a congestion event, and restores the copy where the reduction
 was spurious. ``docs/add-an-algorithm.md`` shows it all.
 """
@@ -38,7 +38,7 @@ _PAGE = "docs/add-an-algorithm.md shows a whole class"
 
 @dataclass(frozen=True)
 class CustomAlgorithm:
-    """A class under the name by which flows call it."""
+    """A class and the name by which flows call it."""
 
     name: str
     kind: type
@@ -51,7 +51,7 @@ class CustomAlgorithm:
 
     @cached_property
     def entry(self) -> dict[str, Any]:
-        """What a scenario says of it."""
+        """The description of the class in a scenario."""
         return {
             "class": self.kind.__qualname__,
             "file": _place(self.kind),
@@ -128,10 +128,10 @@ def name_of(kind: type) -> str:
     return words.replace("_", "-").lower().strip("-")
 
 
-def merged(several: Iterable[Classes]) -> dict[str, type]:
-    """All of them; raises ``ScenarioError`` where two have one name."""
+def merged(sources: Iterable[Classes]) -> dict[str, type]:
+    """The classes of several sources; raises ``ScenarioError`` where two have one name."""
     found: dict[str, type] = {}
-    for classes in several:
+    for classes in sources:
         for name, kind in classes.items():
             if found.setdefault(name, kind) is not kind:
                 what = f"'{name}' is the name of another class, too ({_where(found[name])})"

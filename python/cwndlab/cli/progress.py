@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on standard error, and what is said of it on Ctrl-C."""
+"""Progress of a long command: a bar on standard error, and the message after Ctrl-C."""
 
 from __future__ import annotations
 

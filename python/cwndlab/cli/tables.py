@@ -1,4 +1,4 @@
-"""What the commands print: a run, a comparison, what the conformance battery found."""
+"""The tables that commands print: a run, a comparison, a sweep, reports of the conformance battery."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def show_comparison(found: Comparison, format: Format) -> None:
     say_seed(found.seeds[0], found.seeds[-1])
 
 
-def show_swept(found: SweepResult, format: Format) -> None:
+def show_sweep(found: SweepResult, format: Format) -> None:
     """A sweep: for people the cells with their means, for programs every run."""
     if found.note:
         say(found.note)
@@ -172,7 +172,7 @@ def show_swept(found: SweepResult, format: Format) -> None:
     write_rows(found.frame.to_dicts(), found.frame.columns, format)
 
 
-def show_examined(found: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
+def show_check_reports(found: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
     """``begins`` is false for CSV whose header was printed before."""
     rows = [rule.as_dict() for examined in found for rule in examined.rules]
     if format is Format.csv:

@@ -17,7 +17,7 @@ from cwndlab.cli.options import (
     WorkersOption,
 )
 from cwndlab.cli.progress import Stopped, progress_bar
-from cwndlab.cli.tables import show_examined
+from cwndlab.cli.tables import show_check_reports
 
 if TYPE_CHECKING:
     from cwndlab.validation.conformance import CheckReport
@@ -57,11 +57,11 @@ def check(
                     while early and told in found:
                         # An interrupt between the two would print the row twice.
                         with signals.postponed():
-                            show_examined([found[told]], format, begins=told == 0)
+                            show_check_reports([found[told]], format, begins=told == 0)
                             told += 1
     except Stopped:
         stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
-    show_examined([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)
+    show_check_reports([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)
     for index in sorted(found):
         for note in found[index].notes:
             say(note)

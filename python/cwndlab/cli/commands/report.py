@@ -11,7 +11,7 @@ import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import FormatOption, integer_option
-from cwndlab.cli.tables import show_comparison, show_run, show_swept
+from cwndlab.cli.tables import show_comparison, show_run, show_sweep
 
 
 def report(
@@ -59,7 +59,7 @@ def report(
     if isinstance(found, cwndlab.Records):
         show_run(found, format)
     elif isinstance(found, cwndlab.reports.sweep.SweepResult):
-        show_swept(found, format)
+        show_sweep(found, format)
     elif isinstance(found, cwndlab.live.results.Measurement):
         show_measurement(found, format)
     else:
