@@ -241,7 +241,7 @@ def test_records_say_which_class_made_them(scenario: Scenario, tmp_path: Path) -
     (entry,) = records.document["algorithms"].values()
     assert (entry["class"], entry["file"], entry["parameters"]) == ("PyReno", os.path.relpath(__file__), {})
     assert records.notes[0] == (
-        f"'py-reno' is the class PyReno of test_own_algorithm.py (SHA-256 {entry['sha256'][:12]}…)"
+        f"'py-reno' is the class PyReno of test_custom_algorithm.py (SHA-256 {entry['sha256'][:12]}…)"
     )
     records.write(tmp_path / "out")
     again = Records.read(tmp_path / "out")
