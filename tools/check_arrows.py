@@ -201,7 +201,18 @@ class Package:
 
     @cached_property
     def _trees(self) -> dict[str, ast.Module]:
-        return {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in self.files.items()}
+        return {module: self._parsed(module, file) for module, file in self.files.items()}
+
+    @staticmethod
+    def _parsed(module: str, file: Path) -> ast.Module:
+        """The file's syntax, with absolute names in place of relative imports."""
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                up = node.level - (file.name == "__init__.py")
+                base = module.split(".")[: -up or None]
+                node.module, node.level = ".".join([*base, *filter(None, [node.module])]), 0
+        return tree
 
     @cached_property
     def _handed_on(self) -> dict[str, str]:
@@ -282,6 +293,13 @@ def wrong_in_python(
         f"{place(use)} imports {use.target} inside a function"
         for use in [*uses, *package.late_of_the_library()]
         if use.is_late and use.target not in late.get(use.module, ())
+    ]
+    late_uses = {(use.module, use.target) for use in uses if use.is_late}
+    found += [
+        f"PYTHON_LATE: {module} does not import {target} inside a function"
+        for module, targets in late.items()
+        for target in sorted(targets)
+        if (module, target) not in late_uses
     ]
     for use in uses:
         part, target = (f"{name}.".split(".")[1] for name in (use.module, use.target))
