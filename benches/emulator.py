@@ -45,10 +45,10 @@ def scenario(rate: str, rtt: str) -> Any:
 
 def measure(rate: str, rtt: str, seed: int) -> dict[str, Any]:
     """The measurements of one run."""
+    from cwndlab.emulation import emulate_with_timing
     from cwndlab.records import Records
-    from cwndlab.run import emulate
 
-    emulated, timing = emulate(scenario(rate, rtt), seed=seed, late_s=1.0)
+    emulated, timing = emulate_with_timing(scenario(rate, rtt), seed=seed, late_s=1.0)
     records: Records = emulated
     samples = records.rows("samples")
     start = next(row for row in samples if row["time_ns"] >= WARM_UP_S * 1e9)

@@ -95,7 +95,7 @@ def row(name: str, clients: list[Visit]) -> str:
 
 def run(rate: int, seconds: float) -> list[str]:
     """The lines of the report."""
-    from cwndlab.run import fetch
+    from cwndlab.engine import fetch
 
     build = ["cargo", "build", "--release", "--locked", "--quiet", "--package", "cwndlab-live", "--example", "flood"]
     subprocess.run(build, cwd=ROOT, check=True)

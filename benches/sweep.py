@@ -33,7 +33,7 @@ RATES = ("20 Mbps", "50 Mbps", "100 Mbps", "200 Mbps")
 def short_runs(runs: int) -> Any:
     """A sweep over four rates, with ``runs`` runs in total."""
     import cwndlab
-    from cwndlab.sweeps import Sweep
+    from cwndlab.study.sweeps import Sweep
 
     path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="10 ms"))
     flows = [cwndlab.Flow("cubic", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms")]
@@ -44,7 +44,7 @@ def short_runs(runs: int) -> Any:
 def mixed(durations: Sequence[str]) -> Any:
     """A sweep of mixed cost: four algorithms, three rates, three RTTs, two buffers, two durations; one seed."""
     import cwndlab
-    from cwndlab.sweeps import Sweep
+    from cwndlab.study.sweeps import Sweep
 
     path = cwndlab.Dumbbell(cwndlab.Link(rate="20 Mbps", delay="1 ms"))
     flows = [cwndlab.Flow("cubic", rtt="40 ms"), cwndlab.Flow("cubic", rtt="60 ms")]
@@ -76,7 +76,7 @@ def _machine_s() -> float:
 
 def alone(runs: int) -> dict[str, float]:
     """The engine without the sweep."""
-    from cwndlab.run import run_text
+    from cwndlab.simulate import run_text
 
     campaign = short_runs(runs)
     documents = [campaign.checked(cell).document for cell in range(len(campaign))]
@@ -92,8 +92,8 @@ def threads(runs: int) -> dict[str, float]:
     """The sweep on one thread per core."""
     import numpy  # noqa: F401  imports are not part of the overhead of a run
     import polars  # noqa: F401
-    from cwndlab.run import available_cores
-    from cwndlab.sweeps import sweep
+    from cwndlab.engine import available_cores
+    from cwndlab.study.sweeps import sweep
 
     campaign = short_runs(runs)
     folder = tempfile.mkdtemp()
@@ -113,8 +113,8 @@ def threads(runs: int) -> dict[str, float]:
 
 def dask(runs: int) -> dict[str, float]:
     """The sweep on two processes: CPU of workers, scheduler and this process."""
-    from cwndlab.sweeps import sweep
-    from cwndlab.sweeps.cluster import Cluster, connected, on
+    from cwndlab.study.sweeps import sweep
+    from cwndlab.study.sweeps.cluster import Cluster, connected, on
 
     campaign = short_runs(runs)
     folder = tempfile.mkdtemp()
@@ -137,10 +137,10 @@ def _worker_cpu_s() -> float:
 
 def estimated(long_s: int) -> dict[str, float]:
     """The estimate of `--dry-run` for a mixed sweep, and the measured cost of the sweep on threads."""
-    from cwndlab.run import available_cores
-    from cwndlab.sweeps import load, sweep
-    from cwndlab.sweeps.drive import left
-    from cwndlab.sweeps.estimate import estimate
+    from cwndlab.engine import available_cores
+    from cwndlab.study.sweeps import load, sweep
+    from cwndlab.study.sweeps.estimate import estimate
+    from cwndlab.study.sweeps.execution import left
 
     campaign, folder = mixed(("1 s", f"{long_s} s")), f"{tempfile.mkdtemp()}/out"
     cores = available_cores()

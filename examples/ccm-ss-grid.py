@@ -9,8 +9,7 @@ Flow 1 starts at 1 s, flow 2 at 2 s. Buffers in "percent" of BDP are fractions o
 paper cites. The bottleneck's delay is a quarter of the shorter RTT, because the paper gives none.
 """
 
-from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario
-from cwndlab.sweeps import Sweep
+from cwndlab import Access, DropTail, Dumbbell, Flow, Link, Scenario, Sweep
 
 # The RTT of flow 1 and the RTTs of flow 2 in each set, ms.
 SETS = {

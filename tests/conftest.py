@@ -126,7 +126,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
     """Calls the command line; gives exit status, standard output, standard error."""
 
     def call(*arguments: object) -> Called:
-        from cwndlab.cli import status
+        from cwndlab.cli.app import status
 
         ended = status([str(argument) for argument in arguments])
         captured = capsys.readouterr()

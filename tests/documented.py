@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import typer
-from cwndlab.cli import app
+from cwndlab.cli.app import app
 from typer.main import get_command
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from cwndlab.run import Server, fetch, serve
+from cwndlab.engine import Server, fetch, serve
 
 TOKEN = "0123456789abcdef" * 2
 OTHER = "fedcba9876543210" * 2

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab.exports.qlog import _remarks
-from cwndlab.report import report
+from cwndlab.export.qlog import _remarks
+from cwndlab.reports.writer import report
 
 Cli = Callable[..., tuple[int, str, str]]
 

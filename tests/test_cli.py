@@ -18,9 +18,9 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab import Records, Scenario
-from cwndlab.reproduce import Finding, Reproduction, find
-from cwndlab.reproduce.measured import Measured
-from cwndlab.validate import Row
+from cwndlab.reproduction import Finding, Reproduction, find
+from cwndlab.reproduction.measured import Measured
+from cwndlab.validation.peers import Row
 from programs import END_S, finish, start, wait_until_ready
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -329,7 +329,7 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
 
         yield progress
 
-    monkeypatch.setattr("cwndlab.cli.several", interrupted)
+    monkeypatch.setattr("cwndlab.cli.commands.compare.progress_bar", interrupted)
     out = tmp_path / "out"
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")
@@ -389,7 +389,7 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
         yield Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("cwndlab.reproduce"), "reproduce", outcomes)
+    monkeypatch.setattr(cwndlab, "reproduce", outcomes)
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
     assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
     keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "outcome", "reason"]
@@ -398,7 +398,7 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
 
 def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [Row("reno", "a", "goodput_bps", 1.0, 2.0, -1.0, 0.5, False)]
-    monkeypatch.setattr(import_module("cwndlab.validate"), "validate", lambda *_, **__: (rows, ["x is left out"]))
+    monkeypatch.setattr(cwndlab, "validate", lambda *_, **__: (rows, ["x is left out"]))
     status, out, err = cli("validate", "--format", "json")
     assert (status, err) == (0, "x is left out\n")
     keys = ["algorithm", "scenario", "quantity", "ours", "reference", "deviation", "tolerance", "holds"]
@@ -420,7 +420,7 @@ def test_bench_prints_its_rows(cli: Cli, overhead: bool, tmp_path: Path, monkeyp
     program = tmp_path / "cwndlab-bench"
     program.write_text("""#!/bin/sh\necho '{"packets": 1000, "cpu_s": 0.5, "peak_rss_mb": 3.25}'\n""")
     program.chmod(0o755)
-    module = import_module("cwndlab.bench")
+    module = import_module("cwndlab.study.benchmark")
     monkeypatch.setattr(module, "_program", lambda: program)
     monkeypatch.setattr(module, "_command_line", lambda path: (0.75, 40.0))
     status, out, err = cli("bench", "S4", "--format", "json", *(["--overhead"] if overhead else []))
@@ -430,7 +430,7 @@ def test_bench_prints_its_rows(cli: Cli, overhead: bool, tmp_path: Path, monkeyp
 
 
 def test_bench_without_its_program_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(import_module("cwndlab.bench"), "ROOT", tmp_path)
+    monkeypatch.setattr(import_module("cwndlab.study.benchmark"), "ROOT", tmp_path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cli("bench", "S4") == (
@@ -447,8 +447,8 @@ HEAVY = ("polars", "numpy", "scipy", "plotly", "matplotlib", "pyarrow")
 def test_what_draws_is_not_imported_before_it_is_needed(arguments: list[str], path: Path) -> None:
     arguments = [str(path) if argument == "PATH" else argument for argument in arguments]
     code = (
-        "import sys, cwndlab.cli\n"
-        f"status = cwndlab.cli.status({arguments!r})\n"
+        "import sys, cwndlab.cli.app\n"
+        f"status = cwndlab.cli.app.status({arguments!r})\n"
         f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
         "print(status, loaded, file=sys.stderr)\n"
     )
@@ -507,7 +507,7 @@ def test_matrix_takes_classes(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
         "    def on_congestion(self, event): pass\n"
         "    def cwnd(self): return self.w\n"
     )
-    module = import_module("cwndlab.matrix")
+    module = import_module("cwndlab.study.matrix")
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
     monkeypatch.setattr(module, "BUFFERS", (1.0,))
     monkeypatch.setattr(module, "LOSSES", (0.0,))

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.compare import compare, with_algorithm
-from cwndlab.comparison import Comparison
-from cwndlab.digits import interval, mean_and_half
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
-from cwndlab.references import Reference, bundled
+from cwndlab.scenario.workloads import Cbr
 from cwndlab.statistics import Estimate
-from cwndlab.validate import shares, validate
-from cwndlab.workloads import Cbr
+from cwndlab.statistics.digits import interval, mean_and_half
+from cwndlab.study.compare import compare, with_algorithm
+from cwndlab.study.comparison import Comparison
+from cwndlab.validation.peers import shares, validate
+from cwndlab.validation.references.reference import Reference, bundled
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,8 +8,8 @@ import sys
 
 import cwndlab
 import pytest
-from cwndlab import conform
-from cwndlab.conform import Run, courses, on_a_path
+from cwndlab.validation import replay as conform
+from cwndlab.validation.replay import Run, courses, on_a_path
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -63,8 +63,8 @@ def test_a_path_that_may_not_be_emulated_leaves_the_simulator(monkeypatch: pytes
     def refuse(*_: object, **__: object) -> None:
         raise cwndlab.RunError(cwndlab.errors.Fault("emulate", "root is needed", "sudo"))
 
-    monkeypatch.setattr("cwndlab.emulation.emulate", refuse)
-    monkeypatch.setattr("cwndlab.kernel.attach", refuse)
+    monkeypatch.setattr("cwndlab.validation.replay.emulate", refuse)
+    monkeypatch.setattr("cwndlab.validation.replay.attach", refuse)
     said, ours, theirs = on_a_path("reno")
     assert said.goodput_bps is not None
     assert said.absent is None

@@ -19,9 +19,9 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab import ScenarioError
-from cwndlab.conformance import Examined, Rule, check_many, chosen
-from cwndlab.own import Ack, Congestion, Window
-from cwndlab.own import Path as NetworkPath
+from cwndlab.custom import Ack, Congestion, Window
+from cwndlab.custom import Path as NetworkPath
+from cwndlab.validation.conformance import CheckReport, Rule, check_many, chosen
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -108,13 +108,13 @@ def test_check_prints_rows(cli: Cli) -> None:
 
 
 def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
+    def many(texts: list[str], **_: object) -> Iterator[tuple[int, CheckReport]]:
         for index, text in enumerate(texts):
             fails = Rule(algorithm=text, rule="undo", holds=False, detail="case 'undo', event 7 at 1 s: because")
             holds = Rule(algorithm=text, rule="state", holds=True, detail="12 checks")
-            yield index, Examined(algorithm=text, rules=(fails, holds), ns_per_ack=None)
+            yield index, CheckReport(algorithm=text, rules=(fails, holds), ns_per_ack=None)
 
-    monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
+    monkeypatch.setattr(import_module("cwndlab.validation.conformance"), "check_many", many)
     status, out, err = cli("check", "reno")
     assert (status, err) == (1, "")
     assert "undo   no     case 'undo', event 7 at 1 s: because" in out
@@ -128,12 +128,12 @@ def test_a_rule_that_fails_is_exit_status_1(cli: Cli, monkeypatch: pytest.Monkey
 
 
 def test_a_check_that_is_stopped_shows_what_it_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
+    def many(texts: list[str], **_: object) -> Iterator[tuple[int, CheckReport]]:
         rule = Rule(algorithm=texts[0], rule="undo", holds=True, detail="12 checks")
-        yield 0, Examined(algorithm=texts[0], rules=(rule,), ns_per_ack=12.5)
+        yield 0, CheckReport(algorithm=texts[0], rules=(rule,), ns_per_ack=12.5)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
+    monkeypatch.setattr(import_module("cwndlab.validation.conformance"), "check_many", many)
     status, out, err = cli("check", "reno", "bic", "--format", "json")
     assert (status, err) == (130, "stopped; 1 of 2 algorithms were examined\n")
     assert [row["algorithm"] for row in json.loads(out)] == ["reno+standard"]
@@ -144,14 +144,14 @@ def test_csv_is_written_as_algorithms_end(cli: Cli, monkeypatch: pytest.MonkeyPa
     out = tmp_path / "out.csv"
     seen: list[list[str]] = []
 
-    def many(texts: list[str], **_: object) -> Iterator[tuple[int, Examined]]:
+    def many(texts: list[str], **_: object) -> Iterator[tuple[int, CheckReport]]:
         for index in (1, 0, 3):
             rule = Rule(algorithm=texts[index], rule="undo", holds=True, detail="12 checks")
-            yield index, Examined(algorithm=texts[index], rules=(rule,), ns_per_ack=12.5)
+            yield index, CheckReport(algorithm=texts[index], rules=(rule,), ns_per_ack=12.5)
             seen.append(out.read_text().splitlines())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("cwndlab.conformance"), "check_many", many)
+    monkeypatch.setattr(import_module("cwndlab.validation.conformance"), "check_many", many)
     with out.open("w") as file, monkeypatch.context() as patched:
         patched.setattr("sys.stdout", file)
         status, _, err = cli("check", "reno", "bic", "scalable", "highspeed", "--format", "csv")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import refresh_hashes
-from cwndlab.presets import load
-from cwndlab.run import run_many
+from cwndlab.scenario.presets import load
+from cwndlab.simulate import run_many
 
 
 def kept(name: str) -> dict[str, Any]:

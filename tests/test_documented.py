@@ -226,11 +226,11 @@ def test_toml_of_a_page_is_taken(name: str, copy: Path) -> None:
         file = copy / "page.toml"
         file.write_text(block.text)
         if "sweep" in table:
-            from cwndlab.sweeps import read
+            from cwndlab.study.sweeps import read
 
             assert read(file)
         elif "tune" in table:
-            from cwndlab.tuning import load
+            from cwndlab.study.tuning import load
 
             assert load(file)
         else:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import cwndlab
 import pytest
-from cwndlab.emulation import beside, emulate, stand_ins
+from cwndlab.emulation import beside, emulate, substitutions
 from cwndlab.records import Records
 
 
@@ -144,9 +144,9 @@ def test_both_engines_stand_side_by_side() -> None:
     assert {row["quantity"] for row in rows} >= {"goodput_bps", "mean_rtt_ns", "queue_drops"}
     goodput = next(row for row in rows if row["quantity"] == "goodput_bps")
     assert goodput["deviation"] == pytest.approx(goodput["kernel"] / goodput["simulated"] - 1)
-    assert stand_ins(simulated, real) == []
+    assert substitutions(simulated, real) == []
     other = cwndlab.run(scenario("reno+limited", duration="1 s"), seed=1)
-    (told,) = stand_ins(other, real)
+    (told,) = substitutions(other, real)
     assert told.startswith(
         "flow0: simulated is reno+limited/rack, the kernel sent with its own, which is reno+standard/rack"
     )

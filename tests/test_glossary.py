@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import cwndlab.stacks
+import cwndlab.scenario.stacks
 import generated
 import pytest
 from cwndlab import metrics
-from cwndlab.run import tables
+from cwndlab.engine import tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = (DOCS / "glossary.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_metrics_of_the_glossary_are_in_their_list() -> None:
 
 
 def test_fields_of_the_stack_in_the_glossary_exist() -> None:
-    known = {field.name for field in cwndlab.stacks.fields()}
+    known = {field.name for field in cwndlab.scenario.stacks.fields()}
     assert set(names(r"`stack\.(\w+)`")) <= known
 
 

@@ -78,11 +78,62 @@ def test_the_allowed_dependencies_have_no_circle() -> None:
     assert order[-1] == "bindings/python"
 
 
-def test_only_run_py_imports_the_engine() -> None:
-    """Names for the type checker alone are no arrow."""
-    imports = re.compile(r"^(?:from cwndlab import _engine|(?:import|from) cwndlab\._engine)", re.MULTILINE)
+def python_package(root: Path, **files: str) -> Path:
+    """A package `x`; `a__b` is the file a/b.py."""
+    for name, source in files.items():
+        file = root / "x" / f"{name.replace('__', '/').replace('/init', '/__init__')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+    (root / "x" / "__init__.py").touch()
+    return root / "x"
+
+
+def test_no_arrow_between_python_modules_but_those_allowed() -> None:
+    assert tool("check_arrows").wrong_in_python(ROOT / "python" / "cwndlab") == []
+
+
+def test_an_arrow_between_python_modules_that_is_not_allowed_is_found(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path, low="from . import high", high="import x\nx.low.f()", attic="from x.low import f"
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"low": set(), "high": set()}, {}) == [
+        "x/attic.py:1: attic has no place in the plan",
+        "x/high.py:2: high imports low: no such arrow",
+        "x/low.py:1: low imports high: no such arrow",
+        "import circle of x.high, x.low",
+    ]
+
+
+def test_imports_for_the_type_checker_and_inside_functions_close_a_circle(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path,
+        a="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x.b import B",
+        b="def f():\n    import json\n    from x.a import A",
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"a": {"b"}, "b": {"a"}}, {"x.a": {"x.b"}}) == [
+        "x/b.py:3 imports x.a inside a function",
+        "x/b.py:2 imports json inside a function",
+        "PYTHON_LATE: x.a does not import x.b inside a function",
+        "import circle of x.a, x.b",
+    ]
+
+
+def test_a_name_that_a_python_package_hands_on_is_that_of_its_module(tmp_path: Path) -> None:
+    package = python_package(
+        tmp_path, p__init="from x.p.a import A\nfrom x.p.b import B", p__a="class A: ...", p__b="from x.p import A"
+    )
+    assert tool("check_arrows").wrong_in_python(package, {"p": set()}, {}) == []
+
+
+def test_only_engine_py_imports_the_engine() -> None:
+    imports = re.compile(r"^ *(?:from cwndlab import _engine|(?:import|from) cwndlab\._engine)", re.MULTILINE)
     files = tracked("python/cwndlab/*.py")
-    assert [file.name for file in files if imports.search(file.read_text(encoding="utf-8"))] == ["run.py"]
+    assert [file.name for file in files if imports.search(file.read_text(encoding="utf-8"))] == ["engine.py"]
+
+
+def test_the_packages_top_level_has_at_most_14_modules_and_files() -> None:
+    names = {file.relative_to(ROOT / "python" / "cwndlab").parts[0] for file in tracked("python/cwndlab/*")}
+    assert len([name for name in names if (ROOT / "python" / "cwndlab" / name).is_file()]) <= 14
 
 
 def test_files_stay_small() -> None:
@@ -105,7 +156,7 @@ def test_the_contract_has_seven_methods_of_which_three_are_required() -> None:
 
 def test_public_names_are_few_and_documented() -> None:
     page = text("docs/python.md")
-    assert len(cwndlab.__all__) <= 40
+    assert len(cwndlab.__all__) <= 50
     assert sorted(cwndlab.__all__) == cwndlab.__all__
     for name in cwndlab.__all__:
         assert getattr(cwndlab, name).__doc__, f"{name} has no docstring"

@@ -22,9 +22,9 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab.emulation import emulate
+from cwndlab.engine import entries
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
-from cwndlab.run import entries
 from programs import finish, start_ignoring_sigint
 
 #: Names are the machine's: another test run may have them for a while.

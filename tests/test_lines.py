@@ -8,8 +8,8 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab import presets, traces
 from cwndlab.errors import ScenarioError
+from cwndlab.scenario import presets, traces
 
 RECORDINGS = Path(os.environ.get("CWNDLAB_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 BLAST = '[[flow]]\nalgorithm = "cubic"\nrtt = "20 ms"\n'

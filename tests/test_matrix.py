@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cwndlab.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
-from cwndlab.matrix import _oddities as oddities
+from cwndlab.study.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
+from cwndlab.study.matrix import _oddities as oddities
 
 
 @pytest.fixture(scope="module")

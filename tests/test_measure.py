@@ -18,14 +18,14 @@ from zoneinfo import ZoneInfo
 import cwndlab
 import pytest
 from cwndlab.errors import RecordsError, RunError, ScenarioError
-from cwndlab.live import drive
-from cwndlab.live.folder import Folder, place_of, read_question
-from cwndlab.live.guard import Envelope, Guard
-from cwndlab.live.joined import joined, looks, sender_begins_ns
-from cwndlab.live.question import Question, bytes_of
+from cwndlab.live import campaign as drive
+from cwndlab.live.breaker import Envelope, Guard
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
-from cwndlab.report import figures
+from cwndlab.live.spec import CampaignSpec, bytes_of
+from cwndlab.live.store import Folder, place_of, read_question
+from cwndlab.live.transfer_records import joined, looks, sender_begins_ns
+from cwndlab.reports.writer import figures
 from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,7 +130,7 @@ def test_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
 # Questions.
 
 
-def asked(**changes: Any) -> Question:
+def asked(**changes: Any) -> CampaignSpec:
     told: dict[str, Any] = {
         "url": "https://127.0.0.1:9",
         "algorithms": ALGORITHMS,
@@ -138,7 +138,7 @@ def asked(**changes: Any) -> Question:
         "schedule": "now",
         "size_bytes": MB,
     }
-    return Question(**(told | {"zone": "Europe/Vienna"} | changes))
+    return CampaignSpec(**(told | {"zone": "Europe/Vienna"} | changes))
 
 
 def test_every_order_of_a_round_is_as_likely() -> None:
@@ -379,7 +379,7 @@ def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Day]:
     return Day(datetime(2026, 11, 9, 12, tzinfo=UTC))  # type: ignore[return-value]
 
 
-def run(question: Question, folder: Path, server: Server, day: Day, said: list[str] | None = None) -> drive.State:
+def run(question: CampaignSpec, folder: Path, server: Server, day: Day, said: list[str] | None = None) -> drive.State:
     progress = drive.Progress((said if said is not None else []).append)
     return drive.campaign(
         question, folder, fetch=server, token="x", clock=day.clock(), progress=progress, envelope=Envelope()

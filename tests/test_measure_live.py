@@ -16,10 +16,10 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.live import drive
-from cwndlab.live.folder import place_of, read_journal
+from cwndlab.engine import Server, serve
+from cwndlab.live import campaign as drive
 from cwndlab.live.results import Measurement
-from cwndlab.run import Server, serve
+from cwndlab.live.store import place_of, read_journal
 
 TOKEN = "0123456789abcdef" * 2
 Called = tuple[int, str, str]

@@ -9,8 +9,8 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import metrics
-from cwndlab.metrics import window
-from cwndlab.run import run
+from cwndlab.metrics import interval
+from cwndlab.simulate import run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,7 +167,7 @@ def test_the_bottleneck_is_known_by_its_name_else_by_its_use() -> None:
     hops = [{"name": "hop1", "utilisation": 0.5}, {"name": "hop2", "utilisation": 0.7}]
 
     def order(links: list[dict[str, Any]]) -> list[str]:
-        return window.bottlenecks(tables({}, links=links))["name"].to_list()
+        return interval.bottlenecks(tables({}, links=links))["name"].to_list()
 
     assert order([unlimited, *hops, *named]) == ["bottleneck", "bottleneck-reverse", "hop2", "hop1"]
     assert order([unlimited, *hops]) == ["hop2", "hop1"]
@@ -232,11 +232,11 @@ def test_an_interval_that_is_none_says_so(start: float, end: float) -> None:
 
 def test_an_interval_moves_to_samples() -> None:
     records = tables({})
-    assert window.bounds(records, 1.2, 3.9) == (SECOND, 3 * SECOND)
-    assert window.bounds(records, None, None) == (0, 10 * SECOND)
+    assert interval.bounds(records, 1.2, 3.9) == (SECOND, 3 * SECOND)
+    assert interval.bounds(records, None, None) == (0, 10 * SECOND)
     with pytest.raises(cwndlab.ScenarioError, match=r"no samples tell 1.2 s to 1.9 s apart"):
-        window.bounds(records, 1.2, 1.9)
-    assert window.bounds(tables({}, measure_from_ns=2 * SECOND), None, None).start_ns == 2 * SECOND
+        interval.bounds(records, 1.2, 1.9)
+    assert interval.bounds(tables({}, measure_from_ns=2 * SECOND), None, None).start_ns == 2 * SECOND
 
 
 def path(**changes: Any) -> dict[str, Any]:
@@ -300,7 +300,7 @@ def test_totals_and_the_last_sample_agree(alone: cwndlab.Records) -> None:
 def test_what_is_gained_before_and_after_an_instant_is_all(pair: cwndlab.Records, tenth: int) -> None:
     counters = ["delivered_bytes", "sent_bytes", "retransmitted_packets", "congestion_events"]
     parts = [(0.0, tenth / 10), (tenth / 10, None), (0.0, None)]
-    before, after, whole = (window.gains(pair, counters, window.bounds(pair, *part)) for part in parts)
+    before, after, whole = (interval.gains(pair, counters, interval.bounds(pair, *part)) for part in parts)
     for name in counters:
         assert (before[name] + after[name]).to_list() == whole[name].to_list()
         assert before[name].min() >= 0  # type: ignore[operator]

@@ -12,7 +12,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import metrics
-from cwndlab.run import run
+from cwndlab.simulate import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics.of_flow import groups, parse, resolve
-from cwndlab.queues import DropTail
 from cwndlab.scenario import Step
-from cwndlab.workloads import Cbr, OnOff, Pareto
+from cwndlab.scenario.queues import DropTail
+from cwndlab.scenario.workloads import Cbr, OnOff, Pareto
 
 LINK = cwndlab.Link(rate="10 Mbit/s", delay="5 ms", queue=DropTail("40 packets"))
 
@@ -56,7 +56,7 @@ def test_flows_compete_in_one_direction_of_a_bottleneck(directions: list[str], t
 def test_flows_of_a_parking_lot_compete_at_a_hop() -> None:
     """The long flow and that of the most used hop; the other two meet neither of them there."""
     records = cwndlab.run(cwndlab.presets.load("parking-lot").with_(duration="4 s"), seed=1)
-    hop = metrics.window.bottlenecks(records)["name"][0]
+    hop = metrics.interval.bottlenecks(records)["name"][0]
     names = records.flows["name"].to_list()
     short = {"hop1": "first", "hop2": "second", "hop3": "third"}[hop]
     assert [names[one] for one in metrics.competing(records)] == ["long", short]

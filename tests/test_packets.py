@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from cwndlab.presets import load
 from cwndlab.records import Records
-from cwndlab.run import run
+from cwndlab.scenario.presets import load
+from cwndlab.simulate import run
 
 WIRES: dict[str, dict[str, Any]] = {
     "plain": {},

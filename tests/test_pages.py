@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 from browser import Browser, chromium
-from cwndlab.compare import compare
-from cwndlab.pages.runs import ROOM, pack
-from cwndlab.pages.sweep import Swept
-from cwndlab.plots.series import lines
-from cwndlab.report import figures, report
+from cwndlab.plot.series import lines
+from cwndlab.reports.runs import ROOM, pack
+from cwndlab.reports.sweep import SweepResult
+from cwndlab.reports.writer import figures, report
+from cwndlab.study.compare import compare
 from drawings import is_blank
 
 BUFFERS, RATES, ALGORITHMS = ("0.1 bdp", "1 bdp", "4 bdp"), (10, 100), ("reno", "cubic")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def swept() -> Swept:
+def swept() -> SweepResult:
     """Three fields and values that say of which cell they are; the largest buffer was not run at 100 Mbit/s."""
     chance = random.Random(1)
     rows = [
@@ -54,7 +54,7 @@ def swept() -> Swept:
         for seed in (1, 2, 3)
         if not (buffer == "4 bdp" and rate == 100)
     ]
-    return Swept(pl.DataFrame(rows), "buffers & rates")
+    return SweepResult(pl.DataFrame(rows), "buffers & rates")
 
 
 @pytest.fixture(scope="module")
@@ -257,15 +257,15 @@ def test_packed_series_are_within_a_pixel(folder: Path) -> None:
 
 
 def test_a_sweep_of_one_field_and_one_of_none() -> None:
-    one = Swept(swept().frame.filter((pl.col("seed") == 1) & (pl.col("flow[0].algorithm") == "reno")).head(3))
+    one = SweepResult(swept().frame.filter((pl.col("seed") == 1) & (pl.col("flow[0].algorithm") == "reno")).head(3))
     assert one.fields[0] == "dumbbell.bottleneck.queue.capacity"
     header, rows = one.table()
     assert header[0] == "dumbbell.bottleneck.queue.capacity"
     assert len(rows) == len(one.frame)
     with pytest.raises(cwndlab.RecordsError, match="sweep: holds no finished run\n  hint: run `cwndlab sweep` again"):
-        report(Swept(swept().frame.head(0)), Path("nowhere.html"))
+        report(SweepResult(swept().frame.head(0)), Path("nowhere.html"))
     with pytest.raises(cwndlab.RecordsError, match="has no column that is a metric"):
-        report(Swept(swept().frame.select("seed", "flow[0].algorithm")), Path("nowhere.html"))
+        report(SweepResult(swept().frame.select("seed", "flow[0].algorithm")), Path("nowhere.html"))
 
 
 def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, folder: Path, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, fol
         asked.append(row)
         return cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
 
-    report(Swept(swept().frame, "again", again), tmp_path / "page.html", series=1)
+    report(SweepResult(swept().frame, "again", again), tmp_path / "page.html", series=1)
     assert len(asked) == len(swept().cells)
     browser.complaints.clear()
     browser.open(tmp_path / "page.html")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
-from cwndlab.reproduce.ccm_ss import grid as ccm_ss
-from cwndlab.reproduce.experiment import Size
-from cwndlab.reproduce.iot import path as iot
-from cwndlab.reproduce.measured import Measured, Row
-from cwndlab.reproduce.phcc import path as phcc
-from cwndlab.reproduce.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
-from cwndlab.run import run_many
+from cwndlab.reproduction.cases import Size
+from cwndlab.reproduction.ccm_ss import grid as ccm_ss
+from cwndlab.reproduction.iot import path as iot
+from cwndlab.reproduction.measured import Measured, Row
+from cwndlab.reproduction.phcc import path as phcc
+from cwndlab.reproduction.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
+from cwndlab.simulate import run_many
 
 
 def records_of(document: dict[str, object], seed: int = 1):  # type: ignore[no-untyped-def]

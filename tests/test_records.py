@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 import records_doc
 from cwndlab import Records, RecordsError, Scenario
-from cwndlab.media import Wlan
+from cwndlab.engine import tables
 from cwndlab.records import TABLES
-from cwndlab.run import tables
+from cwndlab.scenario.media import Wlan
 
 PAGE = Path(__file__).parents[1] / "docs" / "records.md"
 

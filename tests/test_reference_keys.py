@@ -9,11 +9,11 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.cli import status
-from cwndlab.references import Reference, bundled, kernel_paths
-from cwndlab.references.paths import read
-from cwndlab.sweeps.question import load as load_sweep
-from cwndlab.tuning.question import load as load_tuning
+from cwndlab.cli.app import status
+from cwndlab.study.sweeps.spec import read as read_sweep
+from cwndlab.study.tuning.spec import load as load_tuning
+from cwndlab.validation.references.paths import read
+from cwndlab.validation.references.reference import Reference, bundled, kernel_paths
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_an_unknown_key_of_a_sweep_is_a_fault(text: str, fault: str, tmp_path: P
     file = tmp_path / "sweep.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(cwndlab.ScenarioError) as caught:
-        load_sweep(file).cells()
+        read_sweep(file).cells()
     assert fault in str(caught.value)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.compare import compare
-from cwndlab.comparison import Comparison
-from cwndlab.report import figures, load, report
-from cwndlab.run import run
+from cwndlab.reports.writer import figures, load, report
+from cwndlab.simulate import run
+from cwndlab.study.compare import compare
+from cwndlab.study.comparison import Comparison
 from drawings import is_blank
 
 
@@ -109,7 +109,7 @@ def test_better_is_written_in_one_place_only() -> None:
     claim beside what was measured."""
     root = Path(cwndlab.__file__).parent
     writers = set()
-    for file in set(root.rglob("*.py")) - set((root / "reproduce").rglob("*.py")):
+    for file in set(root.rglob("*.py")) - set((root / "reproduction").rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         docstrings = {
@@ -195,7 +195,9 @@ def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> No
 def test_the_page_of_coexistence_has_each_flow(tmp_path: Path) -> None:
     """Goodput and share of both sides; of a run over UDP delay, jitter and loss."""
     path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="5 ms"))
-    call = cwndlab.Flow(transport="udp", name="call", rtt="40 ms", workload=cwndlab.workloads.Cbr(rate="1 Mbit/s"))
+    call = cwndlab.Flow(
+        transport="udp", name="call", rtt="40 ms", workload=cwndlab.scenario.workloads.Cbr(rate="1 Mbit/s")
+    )
     flows = [cwndlab.Flow("reno", rtt="40 ms", name="long"), cwndlab.Flow("reno", rtt="40 ms"), call]
     scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows)
     found = compare(scenario, ["cubic", "vegas"], against="reno", repetitions=2)

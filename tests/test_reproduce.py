@@ -16,12 +16,23 @@ from typing import Any
 import pytest
 from cwndlab.errors import ScenarioError
 from cwndlab.metrics.margins import margin
-from cwndlab.plots.charts import Chart, Curve, draw
-from cwndlab.plots.charts import figure as figure_of
+from cwndlab.plot.charts import Chart, Curve, draw
+from cwndlab.plot.charts import figure as figure_of
 from cwndlab.records import Records
-from cwndlab.reproduce import Case, Experiment, Reproduction, Size, Table, catalogue, experiments, find, reproduce, run
-from cwndlab.reproduce.ccm_ss.grid import FULL, QUICK, pairs
-from cwndlab.reproduce.claims import (
+from cwndlab.reproduction import (
+    Case,
+    Experiment,
+    Reproduction,
+    Size,
+    Table,
+    catalogue,
+    experiments,
+    find,
+    reproduce,
+    run,
+)
+from cwndlab.reproduction.ccm_ss.grid import FULL, QUICK, pairs
+from cwndlab.reproduction.claims import (
     Claim,
     Control,
     Finding,
@@ -38,14 +49,16 @@ from cwndlab.reproduce.claims import (
     ValueIn,
     Welch,
 )
-from cwndlab.reproduce.headlines import HEADLINES
-from cwndlab.reproduce.headlines import rows as headline_rows
-from cwndlab.reproduce.measured import Measured, Row
-from cwndlab.reproduce.site import outcomes, write_experiment, write_index
-from cwndlab.reproduce.store import Store
-from cwndlab.reproduce.summary import markdown, shown
-from cwndlab.reproduce.verdicts import counts, inside, judge, ratio, value, weakest
-from cwndlab.run import check, run_jobs
+from cwndlab.reproduction.headlines import HEADLINES
+from cwndlab.reproduction.headlines import rows as headline_rows
+from cwndlab.reproduction.measured import Measured, Row
+from cwndlab.reproduction.outcomes import outcomes
+from cwndlab.reproduction.site import write_experiment, write_index
+from cwndlab.reproduction.store import Store
+from cwndlab.reproduction.summary import markdown, shown
+from cwndlab.reproduction.verdicts import counts, inside, judge, ratio, value, weakest
+from cwndlab.scenario.reader import check
+from cwndlab.simulate import run_jobs
 from cwndlab.statistics import Estimate
 
 BASE = (100.0, 101.0, 99.0, 100.5)
@@ -356,8 +369,8 @@ def test_every_headline_has_evidence_in_both_sizes() -> None:
 
 def test_a_chart_of_all_variants_has_as_many_colours() -> None:
     """PHCC's figures have eleven: PHCC was drawn as STCP and HCC as Reno when the palette had eight."""
-    from cwndlab.plots.palette import COLOURS
-    from cwndlab.reproduce.phcc.path import VARIANTS
+    from cwndlab.plot.palette import COLOURS
+    from cwndlab.reproduction.phcc.path import VARIANTS
 
     assert len(set(COLOURS)) == len(COLOURS) >= len(VARIANTS)
 

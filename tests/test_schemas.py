@@ -11,8 +11,8 @@ from typing import Any
 import cwndlab
 import jsonschema
 import pytest
-from cwndlab.presets import folder
-from cwndlab.schemas import KINDS, of
+from cwndlab.scenario.presets import folder
+from cwndlab.study.schemas import KINDS, of
 
 ROOT = Path(__file__).resolve().parents[1]
 PRESETS = sorted(folder().glob("*.toml"))
@@ -79,7 +79,7 @@ def test_the_command_prints_the_published_schemas(cli: Any) -> None:
 
 def test_blue_is_a_queue_like_the_others() -> None:
     from cwndlab import Dumbbell, Flow, Link, Scenario
-    from cwndlab.queues import Blue
+    from cwndlab.scenario.queues import Blue
 
     bottleneck = Link(rate="10 Mbps", delay="10 ms", queue=Blue(freeze_time="50 ms"))
     scenario = Scenario(dumbbell=Dumbbell(bottleneck), duration="2 s", flows=[Flow("reno", rtt="40 ms")])

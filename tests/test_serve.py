@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cwndlab.run import Server, fetch
+from cwndlab.engine import Server, fetch
 from serving import (
     OTHER,
     TOKEN,

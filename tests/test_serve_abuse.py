@@ -16,7 +16,7 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.run import Server, fetch
+from cwndlab.engine import Server, fetch
 from serving import (
     OTHER,
     TOKEN,

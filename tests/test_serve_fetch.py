@@ -10,7 +10,7 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.run import fetch
+from cwndlab.engine import fetch
 from serving import (
     TOKEN,
     fetch_from,

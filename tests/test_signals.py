@@ -85,7 +85,7 @@ def test_a_second_ctrl_c_ends_what_does_not_end() -> None:
     """What takes the first interrupt and goes on has the signal's default action for the second one."""
     script = """
 import time
-from cwndlab import signals
+from cwndlab.cli import signals
 
 signals.install()
 try:
@@ -109,13 +109,14 @@ def test_an_interrupt_between_rows_stops_the_class_that_runs_meanwhile(tmp_path:
     """The interrupt comes while rows are printed, the worker loops for ever: nothing waits for it at the end."""
     script = f"""
 import sys
-from cwndlab import cli
+from cwndlab.cli.app import status
+from cwndlab.cli.commands import check
 
 def interrupted(*_, **__):
     raise KeyboardInterrupt
 
-cli.show_examined = interrupted
-sys.exit(cli.status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
+check.show_check_reports = interrupted
+sys.exit(status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
     assert done.returncode == 130
@@ -124,7 +125,7 @@ sys.exit(cli.status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick"
 def test_an_interrupt_that_a_finaliser_drops_is_raised_again() -> None:
     script = """
 import os, signal, time
-from cwndlab import signals
+from cwndlab.cli import signals
 
 class Late:
     def __del__(self):
@@ -146,19 +147,21 @@ def test_an_interrupt_comes_after_what_belongs_together(tmp_path: Path) -> None:
     """It came between printing rows and counting them as printed: the rows were printed twice."""
     script = f"""
 import os, signal, sys
-from cwndlab import cli
+from cwndlab.cli import signals
+from cwndlab.cli.app import status
+from cwndlab.cli.commands import check
 
-show = cli.show_examined
+show = check.show_check_reports
 
 def interrupted(*args, **options):
     show(*args, **options)
     sys.stdout.flush()
-    if not cli.signals.received():
+    if not signals.received():
         os.kill(os.getpid(), signal.SIGINT)
 
-cli.show_examined = interrupted
-cli.signals.install()
-sys.exit(cli.status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
+check.show_check_reports = interrupted
+signals.install()
+sys.exit(status(["check", "reno", {str(mine(tmp_path, "pass"))!r}, "--quick", "--workers", "1", "--format", "csv"]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=END_S)
     assert done.returncode == 130

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab import stacks
+from cwndlab.scenario import stacks
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from cwndlab.digits import effect_size
 from cwndlab.errors import ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import judged, margin
@@ -31,6 +30,7 @@ from cwndlab.statistics import (
     welch,
     wilcoxon,
 )
+from cwndlab.statistics.digits import effect_size
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats

@@ -20,16 +20,16 @@ from typing import Any
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab import sweeps
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.numbers import NAMES
-from cwndlab.pages.sweep import Swept
-from cwndlab.sweeps import Sweep, sweep
-from cwndlab.sweeps.drive import left
-from cwndlab.sweeps.estimate import Line, Point, samples, total
-from cwndlab.sweeps.lock import ObjectLock
-from cwndlab.sweeps.store import Store
-from cwndlab.workloads import Cbr
+from cwndlab.reports.sweep import SweepResult
+from cwndlab.scenario.workloads import Cbr
+from cwndlab.study import sweeps
+from cwndlab.study.lock import ObjectLock
+from cwndlab.study.sweeps import Sweep, sweep
+from cwndlab.study.sweeps.estimate import Line, Point, samples, total
+from cwndlab.study.sweeps.execution import left
+from cwndlab.study.sweeps.store import Store
 from fsspec.implementations.memory import MemoryFileSystem
 
 Called = tuple[int, str, str]
@@ -104,9 +104,9 @@ def test_a_sweep_is_the_product_of_its_fields_and_zips(file: Path) -> None:
 
 
 def test_a_star_is_every_one_of_a_list(file: Path) -> None:
-    assert sweeps.question.places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
+    assert sweeps.spec.places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
     with pytest.raises(ScenarioError) as error:
-        sweeps.question.places("flows[*].rtt", {"flow": [{}, {}]})
+        sweeps.spec.places("flows[*].rtt", {"flow": [{}, {}]})
     assert texts(error) == ["flows[*].rtt: 'flows' is no list", "  hint: did you mean 'flow'?"]
 
 
@@ -160,7 +160,7 @@ def test_bad_files_are_told_where_and_what(
 def test_a_sweep_may_be_python(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
-        "import cwndlab\nfrom cwndlab.sweeps import Sweep\n"
+        "import cwndlab\nfrom cwndlab import Sweep\n"
         "base = cwndlab.presets.load('single').with_(duration='1 s')\n"
         "sweep = Sweep(base=base, algorithms=['reno', 'cubic'], seeds=range(3))\n"
     )
@@ -212,7 +212,7 @@ def test_metrics_of_one_flow_are_columns(tmp_path: Path, cli: Callable[..., Call
     status, table, _ = cli("sweep", "x.toml", "--show", "--out", tmp_path / "out", "--metrics", ",".join(names))
     assert (status, "share of flow 0, %" in table) == (0, True)
     assert {"share of flow 0", "jitter of UDP"} <= {
-        cwndlab.metrics.COLUMNS[name].title for name in Swept(rows, "x").metrics
+        cwndlab.metrics.COLUMNS[name].title for name in SweepResult(rows, "x").metrics
     }
     with pytest.raises(ScenarioError, match=r"sweep\.metrics: 'share@phone': no flow is called 'phone'"):
         question(base=base, metrics=["share@phone"])
@@ -311,7 +311,7 @@ def test_a_part_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:
 def test_runs_of_another_version_are_told_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps.drive, "engine_version", lambda: "0.0.9")
+        patch.setattr(sweeps.execution, "engine_version", lambda: "0.0.9")
         assert sweep(question(), out=out).ran == 6
     outcome = sweep(question(), out=out)
     assert outcome.ran == 6
@@ -426,7 +426,7 @@ def test_a_holder_that_was_silent_for_too_long_is_fenced_off(monkeypatch: pytest
     row = {"scenario_hash": "h", "seed": 1, "packets": 1, "goodput_bps": 1.0}
     stale = Store(place, write=True, version="1", metrics="a")
     with monkeypatch.context() as later:
-        later.setattr("cwndlab.sweeps.lock._DEAD_AFTER_S", -1.0)
+        later.setattr("cwndlab.study.lock._DEAD_AFTER_S", -1.0)
         new = Store(place, write=True, version="1", metrics="a")
     new.add({"key": "new", **row})
     stale.add({"key": "stale", **row})

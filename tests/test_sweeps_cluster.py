@@ -13,11 +13,11 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab import sweeps
 from cwndlab.errors import RunError, ScenarioError
-from cwndlab.sweeps import Sweep, sweep
-from cwndlab.sweeps.cluster import Cluster, connected, on
-from cwndlab.sweeps.store import Store
+from cwndlab.study import sweeps
+from cwndlab.study.sweeps import Sweep, sweep
+from cwndlab.study.sweeps.cluster import Cluster, connected, on
+from cwndlab.study.sweeps.store import Store
 
 Called = tuple[int, str, str]
 

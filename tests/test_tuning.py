@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cwndlab import tuning
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.metrics import COLUMNS
-from cwndlab.tuning.expression import Expression, NoValue
-from cwndlab.tuning.question import Constraint
+from cwndlab.study import tuning
+from cwndlab.study.tuning.expression import Expression, NoValue
+from cwndlab.study.tuning.spec import Constraint
 
 Called = tuple[int, str, str]
 ROOT = Path(__file__).parents[1]
@@ -122,11 +122,11 @@ def test_trials_of_another_version_are_refused(file: Path, monkeypatch: pytest.M
     out = file.parent / "out"
     tuning.tune(tuning.load(file), out=out, trials=2)
     with monkeypatch.context() as other:
-        other.setattr("cwndlab.tuning.search.engine_version", lambda: "9.9.9+0123")
+        other.setattr("cwndlab.study.tuning.search.engine_version", lambda: "9.9.9+0123")
         with pytest.raises(RecordsError, match=r"holds trials of cwndlab [0-9.]+\+[0-9a-f]+\n.*another folder"):
             tuning.tune(tuning.load(file), out=out, trials=3)
     with monkeypatch.context() as other:
-        other.setattr("cwndlab.tuning.search.metrics_version", lambda: "none")
+        other.setattr("cwndlab.study.tuning.search.metrics_version", lambda: "none")
         with pytest.raises(RecordsError, match=r"holds trials of cwndlab .* with other metrics \("):
             tuning.tune(tuning.load(file), out=out, trials=3)
     assert len(tuning.tune(tuning.load(file), out=out, trials=3).trials) == 3

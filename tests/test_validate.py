@@ -8,10 +8,10 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.references import Reference, bundled
-from cwndlab.references.measure import measure
-from cwndlab.run import run_many
-from cwndlab.validate import shares, validate
+from cwndlab.simulate import run_many
+from cwndlab.validation.peers import shares, validate
+from cwndlab.validation.references.measure import measure
+from cwndlab.validation.references.reference import Reference, bundled
 
 
 def folder(kind: str) -> Path:
@@ -44,7 +44,7 @@ def test_every_bundled_folder_says_how_each_of_its_scenarios_is_judged(kind: str
 
 @pytest.mark.parametrize("kind", ["ns2", "linux", "ns3"])
 def test_every_sender_of_a_bundled_folder_is_one_of_ours_or_left_out_by_a_reason(kind: str) -> None:
-    from cwndlab.algorithms import canonical
+    from cwndlab.catalogue import canonical
 
     reference = Reference(folder(kind))
     for name, text in reference.about["senders"].items():

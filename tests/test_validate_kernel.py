@@ -11,9 +11,9 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.references import kernel_paths
-from cwndlab.references.paths import Paths, Trial, read
-from cwndlab.validate_kernel import Counts, Run, campaign, counts_of_kernel, judge, kept, markdown, notes
+from cwndlab.validation.kernel import Counts, Run, campaign, counts_of_kernel, judge, kept, markdown, notes
+from cwndlab.validation.references.paths import Paths, Trial, read
+from cwndlab.validation.references.reference import kernel_paths
 
 SHORT = """
 repetitions = 1
@@ -206,7 +206,7 @@ def test_a_campaign_repeats_late_runs_and_goes_on_where_it_was(
     tmp_path: Path, paths_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine([2_000_000])  # the first run is late by 2 ms
-    monkeypatch.setattr(import_module("cwndlab.run"), "emulate_many", machine.emulate_many)
+    monkeypatch.setattr(import_module("cwndlab.validation.kernel"), "emulate_many", machine.emulate_many)
     said: list[str] = []
     asked = {"paths": ["one"], "algorithms": ["reno"], "file": paths_file}
     verdicts, noted = campaign(tmp_path / "out", say=said.append, **asked)  # type: ignore[arg-type]
@@ -231,7 +231,7 @@ def test_a_run_that_stays_late_counts_and_is_named(
     tmp_path: Path, paths_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine([2_000_000] * 4)
-    monkeypatch.setattr(import_module("cwndlab.run"), "emulate_many", machine.emulate_many)
+    monkeypatch.setattr(import_module("cwndlab.validation.kernel"), "emulate_many", machine.emulate_many)
     _, noted = campaign(tmp_path / "out", paths=["one"], algorithms=["reno"], file=paths_file)
     assert machine.seeds == [1, 1, 1, 1]
     assert noted[1] == "one reno 1: late in 4 attempts, counted all the same"

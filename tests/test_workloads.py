@@ -7,9 +7,9 @@ from pathlib import Path
 import cwndlab
 import polars as pl
 import pytest
-from cwndlab.cli import status
+from cwndlab.cli.app import status
 from cwndlab.errors import ScenarioError
-from cwndlab.workloads import (
+from cwndlab.scenario.workloads import (
     Arrivals,
     Bulk,
     Cbr,

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import cwndlab
 import matplotlib as mpl
 import polars as pl
-from cwndlab.algorithms import Algorithm, algorithms, other_names
-from cwndlab.files import save, whole
-from cwndlab.plots.palette import colour
-from cwndlab.run import run_jobs
+from cwndlab.catalogue import Algorithm, algorithms, other_names
+from cwndlab.files import atomic_write, save
+from cwndlab.plot.palette import colour
+from cwndlab.simulate import run_jobs
 from matplotlib.figure import Figure
 
 mpl.rcParams["svg.hashsalt"] = "cwndlab"  # equal figures give equal files
@@ -185,7 +185,7 @@ def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    with whole(path) as file:
+    with atomic_write(path) as file:
         figure.savefig(file, format="svg", metadata={"Date": None})
 
 

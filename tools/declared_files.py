@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.run import declarations
-from cwndlab.schemas import KINDS, of
+from cwndlab.engine import declarations
+from cwndlab.study.schemas import KINDS, of
 
 __all__ = ["fields", "files", "queues", "workloads"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "docs" / "schema"
-PACKAGE = ROOT / "python" / "cwndlab"
+PACKAGE = ROOT / "python" / "cwndlab" / "scenario"
 _WIDTH = 120
 
 
@@ -88,7 +88,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
-from cwndlab.tables import KINDS, Table
+from cwndlab.scenario.tables import KINDS, Table
 
 __all__ = [
 {names}

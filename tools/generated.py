@@ -141,7 +141,7 @@ def _content(file: Path) -> str:
 
 def inputs(name: str, entry: Recipe, planned: Iterable[str] = ()) -> dict[str, Any]:
     """All inputs of a simulated block. `planned` are hashes of runs that no file describes."""
-    from cwndlab.presets import load
+    from cwndlab.scenario.presets import load
 
     values = fingerprints("metric-values")
     metrics = {scenario: _selected(numbers, entry.metrics, "metric") for scenario, numbers in values.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cwndlab.engine import tables
 from cwndlab.records import TABLES
-from cwndlab.run import tables
 
 __all__ = ["TABLES", "markdown"]
 

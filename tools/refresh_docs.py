@@ -32,7 +32,7 @@ import algorithm_pages
 import declared_files
 import generated
 import records_doc
-from cwndlab.algorithms import algorithms
+from cwndlab.catalogue import algorithms
 from cwndlab.files import save
 
 ROOT = generated.ROOT
@@ -46,7 +46,7 @@ def _text(*command: str) -> str:
 
 
 def _limits() -> str:
-    from cwndlab.run import serve_limits
+    from cwndlab.engine import serve_limits
 
     rows = ((f"`{name}`", "–" if default is None else f"{default:,g}", doc) for name, default, _, doc in serve_limits())
     return "\n".join(["| limit | default | meaning |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)])
@@ -59,7 +59,7 @@ def _machine() -> str:
 
 
 def _validity() -> str:
-    from cwndlab.validate import markdown, validate
+    from cwndlab.validation.peers import markdown, validate
 
     rows, notes = validate()
     return markdown(rows, notes)
@@ -67,7 +67,7 @@ def _validity() -> str:
 
 def _kernel() -> str:
     """The bundled campaign, compared with the current simulator. Missing runs are made with this kernel."""
-    from cwndlab.validate_kernel import campaign, markdown
+    from cwndlab.validation.kernel import campaign, markdown
 
     return markdown(*campaign(ROOT / "known-answers" / "kernel"))
 
@@ -97,7 +97,7 @@ def _first_table(command: str) -> str:
 
 def _reproductions() -> str:
     """All experiments in quick size. Runs of an earlier call are reused."""
-    from cwndlab.reproduce.summary import markdown
+    from cwndlab.reproduction.summary import markdown
 
     folder = ROOT / "build" / "reproductions"
     _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
@@ -148,7 +148,7 @@ def _list_of_metrics() -> str:
 
 
 def _stack() -> str:
-    from cwndlab.stacks import markdown
+    from cwndlab.scenario.stacks import markdown
 
     return markdown()
 
@@ -205,14 +205,14 @@ class _Planned(Exception):  # noqa: N818
 
 def _hash(document: Any) -> str:
     """The hash of a scenario's canonical form."""
-    from cwndlab.run import check
+    from cwndlab.scenario.reader import check
 
     return check(json.dumps(document), "json").hash
 
 
 def _planned_by_validate() -> Iterator[str]:
     """The runs of `cwndlab validate`, without executing them."""
-    from cwndlab.validate import validate
+    from cwndlab.validation.peers import validate
 
     jobs: list[tuple[Any, int]] = []
 
@@ -220,8 +220,8 @@ def _planned_by_validate() -> Iterator[str]:
         jobs.extend(requested)
         raise _Planned
 
-    # All functions that run several scenarios call `_spread`.
-    with mock.patch("cwndlab.run._spread", collect), contextlib.suppress(_Planned):
+    # All functions that run several scenarios call `dispatch_all`.
+    with mock.patch("cwndlab.engine.dispatch_all", collect), contextlib.suppress(_Planned):
         validate()
     # A replayed list of losses has thousands of numbers, whose canonical forms would take seconds.
     return (f"{json.dumps(document, sort_keys=True)} {seed}" for document, seed in jobs)
@@ -229,7 +229,7 @@ def _planned_by_validate() -> Iterator[str]:
 
 def _planned_by_matrix() -> Iterator[str]:
     """The settings with one algorithm, and the names of all algorithms."""
-    from cwndlab import matrix
+    from cwndlab.study import matrix
 
     yield from matrix.everything()
     for setting in matrix.SETTINGS:
@@ -240,7 +240,7 @@ def _planned_by_matrix() -> Iterator[str]:
 
 def _planned_by_reproduce() -> Iterator[str]:
     """Scenarios and claims of all experiments in quick size."""
-    from cwndlab.reproduce.catalogue import experiments
+    from cwndlab.reproduction.catalogue import experiments
 
     known: dict[str, str] = {}
     for one in experiments():
@@ -271,7 +271,7 @@ def digest(name: str, entry: generated.Recipe) -> str | None:
 
 def _measured(entry: generated.Recipe) -> str:
     """The place, date and command of a measurement."""
-    from cwndlab.run import version
+    from cwndlab.engine import version
 
     day = datetime.now(UTC).date().isoformat()
     return f"{_machine()}; {day}, cwndlab {version()}; `{entry.command}`:"
@@ -353,7 +353,7 @@ def parts(words: list[str]) -> list[Part]:
 
 def _state() -> dict[str, Any]:
     """The state of earlier calls. Measurements of another version of the engine are ignored."""
-    from cwndlab.run import engine_version
+    from cwndlab.engine import engine_version
 
     try:
         stored: dict[str, Any] = json.loads(STATE.read_text(encoding="utf-8"))

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import algorithm_pages
-from cwndlab.algorithms import algorithms
+from cwndlab.catalogue import algorithms
 from cwndlab.metrics import summary
-from cwndlab.presets import load
 from cwndlab.records import Records
-from cwndlab.run import run_jobs
+from cwndlab.scenario.presets import load
+from cwndlab.simulate import run_jobs
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 7

@@ -22,9 +22,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import cwndlab
+from cwndlab.cli.console import Format, write_rows
 from cwndlab.emulation import EmulatedPath
 from cwndlab.errors import Fault
-from cwndlab.output import Format, write_rows
 
 HERE = Path(__file__).parent
 PACKAGES = {"mosquitto": "mosquitto", "curl": "curl", "openssl": "openssl"}  # program: Debian package

@@ -1,78 +1,69 @@
 """A laboratory for TCP congestion control: scenario, run, records, metrics, report.
 
-``cwndlab.NAME`` is the function or class of `__all__`, else the public module of that name. A function hides the module
-that defines it: ``cwndlab.run`` is always the function, also after ``import cwndlab.run``. Modules and functions are
-imported on first use, so that a program that only simulates does not load the plotting libraries.
+Every public name is an attribute of the package or of its public modules. Both are imported on first use, so that a
+program that only simulates does not load the plotting libraries.
 """
 
 from __future__ import annotations
 
-import sys as _sys
-from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-if _TYPE_CHECKING:
-    from cwndlab import (  # noqa: F401 (part of the interface, through __getattr__)
-        emulation,
-        errors,
-        exports,
-        kernel,
-        live,
-        losses,
-        media,
-        metrics,
-        own,
-        plots,
-        presets,
-        queues,
-        routers,
-        scenario,
-        stacks,
-        statistics,
-        sweeps,
-        traces,
-        tuning,
-        workloads,
-    )
-    from cwndlab.algorithms import Algorithm, algorithms, explain
-    from cwndlab.bench import bench
-    from cwndlab.compare import compare
-    from cwndlab.comparison import Comparison
-    from cwndlab.conformance import check
+from cwndlab import lazy as _lazy
+
+if TYPE_CHECKING:
+    from cwndlab import catalogue as catalogue
+    from cwndlab import custom as custom
+    from cwndlab import emulation as emulation
+    from cwndlab import engine as engine
+    from cwndlab import errors as errors
+    from cwndlab import export as export
+    from cwndlab import files as files
+    from cwndlab import kernel as kernel
+    from cwndlab import live as live
+    from cwndlab import metrics as metrics
+    from cwndlab import plot as plot
+    from cwndlab import records as records
+    from cwndlab import reports as reports
+    from cwndlab import reproduction as reproduction
+    from cwndlab import scenario as scenario
+    from cwndlab import simulate as simulate
+    from cwndlab import statistics as statistics
+    from cwndlab import study as study
+    from cwndlab import validation as validation
+    from cwndlab.catalogue import Algorithm, algorithms, explain
+    from cwndlab.engine import version
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
-    from cwndlab.losses import Bernoulli, GilbertElliott, LossList
-    from cwndlab.queues import DropTail
     from cwndlab.records import Records
-    from cwndlab.report import figures, report
-    from cwndlab.reproduce import reproduce
-    from cwndlab.run import run, run_many, version
-    from cwndlab.scenario import (
-        Access,
-        Control,
-        Dumbbell,
-        Flow,
-        Jitter,
-        Link,
-        Node,
-        ParkingLot,
-        Scenario,
-    )
-    from cwndlab.validate import validate
-    from cwndlab.workloads import Bulk, OnOff, Transfers
+    from cwndlab.reports import figures, report
+    from cwndlab.reproduction import reproduce
+    from cwndlab.scenario import Access, Control, Dumbbell, Flow, Jitter, Link, Node, ParkingLot, Scenario, presets
+    from cwndlab.scenario.losses import Bernoulli, GilbertElliott, LossList
+    from cwndlab.scenario.media import Wlan
+    from cwndlab.scenario.queues import Codel, DropTail, DualPi2, FqCodel, Pie, Red
+    from cwndlab.scenario.workloads import Bulk, OnOff, Transfers
+    from cwndlab.simulate import run, run_many
+    from cwndlab.study.benchmark import bench
+    from cwndlab.study.compare import compare
+    from cwndlab.study.comparison import Comparison
+    from cwndlab.study.sweeps import Sweep
+    from cwndlab.validation.conformance import check
+    from cwndlab.validation.peers import validate
 
 __all__ = [
     "Access",
     "Algorithm",
     "Bernoulli",
     "Bulk",
+    "Codel",
     "Comparison",
     "Control",
     "DropTail",
+    "DualPi2",
     "Dumbbell",
     "Error",
     "Fault",
     "Flow",
+    "FqCodel",
     "GilbertElliott",
     "Jitter",
     "Link",
@@ -80,12 +71,16 @@ __all__ = [
     "Node",
     "OnOff",
     "ParkingLot",
+    "Pie",
     "Records",
     "RecordsError",
+    "Red",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "Transfers",
+    "Wlan",
     "algorithms",
     "bench",
     "check",
@@ -93,7 +88,7 @@ __all__ = [
     "explain",
     "figures",
     "metrics",
-    "plots",
+    "plot",
     "presets",
     "report",
     "reproduce",
@@ -104,81 +99,57 @@ __all__ = [
     "version",
 ]
 
-# The module that defines each name.
-_HOMES = {
-    "algorithms": ("Algorithm", "algorithms", "explain"),
-    "bench": ("bench",),
-    "compare": ("compare",),
-    "comparison": ("Comparison",),
-    "conformance": ("check",),
-    "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
-    "losses": ("Bernoulli", "GilbertElliott", "LossList"),
-    "queues": ("DropTail",),
-    "records": ("Records",),
-    "report": ("figures", "report"),
-    "reproduce": ("reproduce",),
-    "run": ("run", "run_many", "version"),
-    "scenario": (
-        "Access",
-        "Control",
-        "Dumbbell",
-        "Flow",
-        "Jitter",
-        "Link",
-        "Node",
-        "ParkingLot",
-        "Scenario",
-    ),
-    "validate": ("validate",),
-    "workloads": ("Bulk", "OnOff", "Transfers"),
-}
 #: The public modules. ``docs/python.md`` lists them.
-_MODULES = (
+_PUBLIC = (
+    "custom",
     "emulation",
     "errors",
-    "exports",
+    "export",
     "kernel",
     "live",
-    "losses",
-    "media",
     "metrics",
-    "own",
-    "plots",
-    "presets",
-    "queues",
-    "routers",
+    "plot",
     "scenario",
-    "stacks",
     "statistics",
-    "sweeps",
-    "traces",
-    "tuning",
-    "workloads",
+    "study",
 )
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+#: Modules for the package itself.
+_INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return _import_module(f"cwndlab.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'cwndlab' has no attribute '{name}'")
-    value = getattr(_import_module(f"cwndlab.{_HOME[name]}"), name)
-    setattr(_sys.modules[__name__], name, value)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES})
-
-
-class _Package(_ModuleType):
-    """Keeps the functions in place: the import system would replace ``cwndlab.run`` by the module of that name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, _ModuleType) and name in _HOME:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-_sys.modules[__name__].__class__ = _Package
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy.attach(
+        __name__,
+        modules=(*_PUBLIC, *_INTERNAL),
+        names={
+            "catalogue": ("Algorithm", "algorithms", "explain"),
+            "engine": ("version",),
+            "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+            "records": ("Records",),
+            "reports": ("figures", "report"),
+            "reproduction": ("reproduce",),
+            "scenario": (
+                "Access",
+                "Control",
+                "Dumbbell",
+                "Flow",
+                "Jitter",
+                "Link",
+                "Node",
+                "ParkingLot",
+                "Scenario",
+                "presets",
+            ),
+            "scenario.losses": ("Bernoulli", "GilbertElliott", "LossList"),
+            "scenario.media": ("Wlan",),
+            "scenario.queues": ("Codel", "DropTail", "DualPi2", "FqCodel", "Pie", "Red"),
+            "scenario.workloads": ("Bulk", "OnOff", "Transfers"),
+            "simulate": ("run", "run_many"),
+            "study.benchmark": ("bench",),
+            "study.compare": ("compare",),
+            "study.comparison": ("Comparison",),
+            "study.sweeps": ("Sweep",),
+            "validation.conformance": ("check",),
+            "validation.peers": ("validate",),
+        },
+        public={*__all__, *_PUBLIC},
+    )

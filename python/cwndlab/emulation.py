@@ -7,24 +7,25 @@ recovery come with them. `EmulatedPath` puts any program at the ends instead.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
+from cwndlab import engine
+from cwndlab.engine import EmulatedPathHandle, become_root
 from cwndlab.errors import Fault, RunError
+from cwndlab.kernel import serving
 from cwndlab.records import Records
-from cwndlab.run import address, become_root, between
-from cwndlab.run import emulate as engine
-
-if TYPE_CHECKING:
-    from cwndlab.run import Question
+from cwndlab.scenario.document import ScenarioLike
+from cwndlab.simulate import engine_document
 
 __all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "beside", "emulate"]
 
@@ -45,7 +46,12 @@ _Found = TypeVar("_Found")
 
 
 def emulate(
-    scenario: Question, *, seed: int, late_s: float = LATE_S, accept_late: bool = False, datapath: Datapath = "kernel"
+    scenario: ScenarioLike,
+    *,
+    seed: int,
+    late_s: float = LATE_S,
+    accept_late: bool = False,
+    datapath: Datapath = "kernel",
 ) -> Records:
     """Runs ``scenario`` for as long as it says, with ``seed`` for its losses and starts; returns what was recorded.
 
@@ -55,10 +61,45 @@ def emulate(
     1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the records says
     ``unreliable``.
     """
-    records, timing = engine(scenario, seed=seed, late_s=late_s, datapath=datapath)
+    records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:
         refuse_late(timing)
     return records
+
+
+def emulate_with_timing(
+    scenario: ScenarioLike, *, seed: int, late_s: float, datapath: Datapath = "kernel"
+) -> tuple[Records, dict[str, Any]]:
+    """`emulate` without its check: records, and the timing."""
+    text, _ = engine_document(scenario, {})
+    flows = json.loads(text).get("flow", []) if datapath == "cwndlab" else []
+    with serving(flow["algorithm"] for flow in flows if flow.get("algorithm")) as remarks:
+        records, timing = engine.emulate(
+            text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
+        )
+    return Records(records), timing
+
+
+def emulate_many(
+    jobs: Sequence[tuple[ScenarioLike, int]],
+    *,
+    workers: int,
+    late_s: float,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
+    """`emulate_with_timing` for every (scenario, seed), ``workers`` at a time.
+
+    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
+    they meet at the processor alone.
+    """
+
+    def work(job: tuple[ScenarioLike, int], cancel: engine.Cancel) -> tuple[engine.RecordsHandle, dict[str, Any]]:
+        text, _ = engine_document(job[0], {})
+        return engine.emulate(text, "json", job[1], cancel, late_ns=round(late_s * 1e9))
+
+    with closing(engine.dispatch_all(work, jobs, workers, progress)) as results:
+        for index, (records, timing) in results:
+            yield index, (Records(records), timing)
 
 
 def refuse_late(timing: dict[str, Any]) -> None:
@@ -94,13 +135,17 @@ class EmulatedPath:
     records: Records
     timing: dict[str, Any]
 
-    def __init__(self, scenario: Question, *, seed: int, algorithm: str | None = None, late_s: float = LATE_S) -> None:
+    def __init__(
+        self, scenario: ScenarioLike, *, seed: int, algorithm: str | None = None, late_s: float = LATE_S
+    ) -> None:
         self._scenario, self._seed, self._algorithm, self._late_s = scenario, seed, algorithm, late_s
         self._programs: list[subprocess.Popen[Any]] = []
         self._closed = False
 
     def __enter__(self) -> EmulatedPath:
-        self._engine = between(self._scenario, seed=self._seed, algorithm=self._algorithm, late_s=self._late_s)
+        text, _ = engine_document(self._scenario, {})
+        late_ns = round(self._late_s * 1e9)
+        self._engine = EmulatedPathHandle(text, "json", self._seed, algorithm=self._algorithm, late_ns=late_ns)
         return self
 
     def __exit__(
@@ -137,7 +182,7 @@ class EmulatedPath:
     @staticmethod
     def address(side: Side, flow: int = 0) -> str:
         """The IPv4 address of the end of flow number ``flow`` on a side."""
-        return address(side, flow)
+        return EmulatedPathHandle.address(side, flow)
 
     @property
     def flows(self) -> list[str]:
@@ -153,9 +198,9 @@ class EmulatedPath:
         """What programs on a side find in their environment beside ours: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
         ``CWNDLAB_PEER`` (of flow 0), and ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
         far: Side = "receiver" if side == "sender" else "sender"
-        told = {"SIDE": side, "ADDRESS": address(side, 0), "PEER": address(far, 0)}
+        told = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
         for flow in range(min(len(self.flows), _TOLD)):
-            told |= {f"FLOW_{flow}_ADDRESS": address(side, flow), f"FLOW_{flow}_PEER": address(far, flow)}
+            told |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
         return {f"CWNDLAB_{name}": value for name, value in told.items()}
 
     def call(self, side: Side, function: Callable[[], _Found]) -> _Found:
@@ -242,7 +287,7 @@ def _substitute(simulated: str, emulated: str) -> str | None:
     return own if own is not None and (name != own or recovery not in ("", "rack")) else None
 
 
-def stand_ins(simulated: Records, emulated: Records) -> list[str]:
+def substitutions(simulated: Records, emulated: Records) -> list[str]:
     """Flows whose algorithm in the kernel is its own and not the one that was simulated, each with what to write."""
     found = []
     for ours, theirs in zip(simulated.rows("flows"), emulated.rows("flows"), strict=True):
@@ -262,7 +307,8 @@ def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
     with its own in place of the one that was simulated), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the
     kernel's value over the simulator's, less one).
     """
-    from cwndlab.metrics import goodput  # brings threads, after which no user namespace can be entered
+    # Polars starts threads, after which a process without root cannot enter a user namespace.
+    from cwndlab.metrics import goodput
 
     rows: list[dict[str, Any]] = []
 

@@ -13,7 +13,7 @@ from cwndlab.errors import Fault, OutputError
 
 
 @contextmanager
-def whole(path: Path | str) -> Iterator[BinaryIO]:
+def atomic_write(path: Path | str) -> Iterator[BinaryIO]:
     """A file to write; under its name only when the block ends without an error. Raises ``RecordsError``."""
     path = Path(path)
     partial = path.with_name(f".{path.name}.partial")
@@ -41,7 +41,7 @@ def parsed(text: str | bytes) -> Any:
 
 def save(text: str, path: Path | str) -> None:
     """Writes a text whole, or not at all."""
-    with whole(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode())
 
 

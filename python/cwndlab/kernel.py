@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import Fault, RunError
-from cwndlab.run import canonical_algorithm
 
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath

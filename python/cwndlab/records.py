@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.engine import RecordsHandle, read_records
+from cwndlab.scenario.document import Scenario
+
 if TYPE_CHECKING:
     import polars as pl
-
-    from cwndlab import _engine
-    from cwndlab.scenario import Scenario
 
 TABLES = (
     "runs",
@@ -44,15 +44,13 @@ class Records:
     ['cubic+hystart-pp/rack']
     """
 
-    def __init__(self, handle: _engine.Records) -> None:
+    def __init__(self, handle: RecordsHandle) -> None:
         self._handle = handle
 
     @classmethod
     def read(cls, folder: str | Path) -> Records:
         """The run that ``folder`` holds; raises ``RecordsError`` for a file that is cut off, foreign or of another
         version."""
-        from cwndlab.run import read_records
-
         return cls(read_records(folder))
 
     def write(self, folder: str | Path) -> None:
@@ -142,8 +140,6 @@ class Records:
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario that was run."""
-        from cwndlab.scenario import Scenario
-
         return Scenario.from_json(self._handle.scenario)
 
     @cached_property

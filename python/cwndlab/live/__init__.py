@@ -1,21 +1,39 @@
 """Measurements on real paths: `preflight` examines a path, `serve` and `fetch` are the two ends of a transfer."""
 
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from __future__ import annotations
 
-from cwndlab.run import fetch, serve
+from typing import TYPE_CHECKING
 
-if _TYPE_CHECKING:
+from cwndlab import lazy as _lazy
+from cwndlab.engine import fetch, serve
+
+if TYPE_CHECKING:
+    from cwndlab.live import breaker as breaker
+    from cwndlab.live import campaign as campaign
     from cwndlab.live import preflight
+    from cwndlab.live import results as results
+    from cwndlab.live import schedule as schedule
+    from cwndlab.live import server_info as server_info
+    from cwndlab.live import spec as spec
+    from cwndlab.live import store as store
+    from cwndlab.live import transfer_records as transfer_records
 
 __all__ = ["fetch", "preflight", "serve"]
 
-
-def __getattr__(name: str) -> object:
-    if name == "preflight":
-        return _import_module("cwndlab.live.preflight")
-    raise AttributeError(f"module 'cwndlab.live' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy.attach(
+        __name__,
+        modules=(
+            "breaker",
+            "campaign",
+            "preflight",
+            "results",
+            "schedule",
+            "server_info",
+            "spec",
+            "store",
+            "transfer_records",
+        ),
+        names={},
+        public=__all__,
+    )

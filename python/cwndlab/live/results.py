@@ -9,18 +9,19 @@ from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from cwndlab.digits import effect_size, interval, mean_and_half, number
 from cwndlab.errors import RecordsError
-from cwndlab.live.drive import State
-from cwndlab.live.folder import place_of, read_journal, read_question
-from cwndlab.live.question import Question
+from cwndlab.live.campaign import State
 from cwndlab.live.schedule import PARTS, zone_of
+from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.store import place_of, read_journal, read_question
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import judged as word_for
 from cwndlab.records import Records
 from cwndlab.statistics import Difference, Effect, Estimate, blocks, difference, estimate, holm
+from cwndlab.statistics.digits import effect_size, interval, mean_and_half, number
 
 #: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
 JUDGED = ("goodput_bps", "mean_rtt_ms", "loss_ratio")
@@ -34,7 +35,7 @@ class Measurement:
     """A campaign as far as it has come. ``rows`` has one entry per finished transfer; a transfer that a breaker ended
     has no throughput, and its round is none of those that are compared."""
 
-    question: Question
+    question: CampaignSpec
     rows: list[dict[str, Any]]
     folder: Path | None = None
     notes: list[str] = field(default_factory=list)
@@ -328,8 +329,6 @@ def _rate(row: dict[str, Any] | None) -> str:
 
 
 def _median(values: Sequence[float]) -> str:
-    from statistics import median
-
     return number(median(values)) if values else "–"
 
 

@@ -2,7 +2,7 @@
 
 Each takes ``records`` and, by keyword, the interval ``start_s`` to ``end_s`` in seconds of the run's clock (by default
 from the scenario's ``measure_from`` to its end), and answers a polars frame whose columns carry their units. A value
-that does not exist is null. What all share, and which link is the bottleneck, `cwndlab.metrics.window` says.
+that does not exist is null. What all share, and which link is the bottleneck, `cwndlab.metrics.interval` says.
 """
 
 from cwndlab.metrics.aggressiveness import aggressiveness

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -61,5 +61,5 @@ def completion_by_size(
 
 def began(records: Records, start_s: float | None, end_s: float | None) -> pl.DataFrame:
     """The transfers that began within the interval and were completed in the run."""
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     return records.transfers.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < span.end_ns))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -21,7 +21,7 @@ def convergence(records: Records, *, start_s: float | None = None, end_s: float 
 
     Null with a ``reason`` where that does not happen by ``end_s``. ``start_s`` does not matter: T2 does.
     """
-    end = window.bounds(records, 0.0, end_s).end_ns
+    end = interval.bounds(records, 0.0, end_s).end_ns
     flows = records.flows.sort("start_ns", "flow").rows(named=True)
     if len(flows) < 2:
         return _row(None, "fewer than two flows")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow: ``mean_cwnd_segments`` = mean of the windows at the sampling instants, while the flow lived, / SMSS."""
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     time = pl.col("time_ns")
     flows = records.flows.select("flow", "name", "algorithm", "mss_bytes", "end_ns")
     living = records.samples.join(flows.select("flow", "end_ns"), on="flow").filter(

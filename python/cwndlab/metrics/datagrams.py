@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -34,7 +34,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets dropped by queues or lost by wires / (these
         + packets received), so that packets in flight do not count as lost. Null where nothing arrived.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     flows = records.flows.filter(pl.col("profile") == "udp")
     if len(flows) == 0 or len(records.samples) == 0:
         lost = pl.col("queue_drops") + pl.col("wire_losses")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 from cwndlab.metrics.over_time import flows_over_time
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def delta_fairness(
     With two flows it is the paper's: from (B − b₀, b₀) to ((1 + δ) / 2 · B, (1 − δ) / 2 · B). Only windows in which all
     flows live count. ``start_s`` does not matter.
     """
-    span = window.bounds(records, 0.0, end_s)
+    span = interval.bounds(records, 0.0, end_s)
     count = len(records.flows)
     if count < 2:
         return _row(None, "fewer than two flows")

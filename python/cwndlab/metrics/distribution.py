@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 from cwndlab.metrics.completion import began
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     if of == "completion":
         values = began(records, start_s, end_s).select(((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("value"))
         return _cumulated(values.with_columns(weight.alias("weight")))
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     inside = (pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns)
     if of == "queue":
-        first = window.bottlenecks(records).head(1).select("link", "rate_bps")
+        first = interval.bottlenecks(records).head(1).select("link", "rate_bps")
         found = records.link_samples.filter(inside).join(first, on="link")
         delay = 8e3 * pl.col("queue_bytes") / pl.col("rate_bps")
         return _cumulated(found.select(delay.alias("value"), weight.alias("weight")))

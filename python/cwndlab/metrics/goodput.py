@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -22,11 +22,11 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
     The time is what the flow lived of the interval, from its start until all was acknowledged (the papers' transfer
     time). Null where it did not live in it.
     """
-    span = window.bounds(records, start_s, end_s)
-    gained = window.gains(records, _COUNTERS, span)
+    span = interval.bounds(records, start_s, end_s)
+    gained = interval.gains(records, _COUNTERS, span)
     rate = 8 / pl.col("alive_s")
     return (
-        window.alive(records, span)
+        interval.alive(records, span)
         .join(gained, on="flow", maintain_order="left")
         .select(
             "flow",
@@ -43,9 +43,9 @@ def total_goodput(records: Records, *, start_s: float | None = None, end_s: floa
 
     It is no sum of the flows' goodputs, which are over the time that each one lived.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     rate = 8 / span.seconds
-    return window.gains(records, _COUNTERS, span).select(
+    return interval.gains(records, _COUNTERS, span).select(
         (pl.col("delivered_bytes").sum() * rate).alias("goodput_bps"),
         (_SENT.sum() * rate).alias("sent_goodput_bps"),
     )

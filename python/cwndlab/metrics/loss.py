@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -18,9 +18,9 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     drops / packets sent to it. ``wire_losses``, packets that left the queue and were lost on the wire, count in
     neither.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     drops, offered = pl.col("dropped_packets"), pl.col("arrived_packets")
-    return window.link_gains(records, ["dropped_packets", "arrived_packets", "lost_packets"], span).select(
+    return interval.link_gains(records, ["dropped_packets", "arrived_packets", "lost_packets"], span).select(
         pl.col("name").alias("link"),
         drops.alias("drops"),
         (drops / span.seconds).alias("drops_per_s"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 from cwndlab.metrics.convergence import SHARE
 from cwndlab.metrics.fairness import jain
 from cwndlab.metrics.sharing import media, together
@@ -99,7 +99,7 @@ def metrics_version() -> str:
 def numbers(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> dict[str, float | None]:
     """The metrics of ``NAMES``, as `cwndlab.metrics.summary` answers them."""
     duration_ns = int(records.rows("runs")[0]["duration_ns"])
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     links, link_samples = records.rows("links"), _read(records, "link_samples", _OF_LINK_SAMPLES)
     ranked = _ranked(links, set(link_samples["link"].tolist()))
     return (
@@ -123,7 +123,7 @@ def _rivals(
 
 def _of_flows(
     records: Records,
-    span: window.Span,
+    span: interval.Span,
     duration_ns: int,
     links: Sequence[Mapping[str, Any]],
     ranked: Sequence[Mapping[str, Any]],
@@ -159,7 +159,7 @@ def _of_flows(
 
 
 def _gained_by_flows(
-    flows: Mapping[str, Numbers], samples: _Samples, span: window.Span, duration_ns: int
+    flows: Mapping[str, Numbers], samples: _Samples, span: interval.Span, duration_ns: int
 ) -> dict[str, Numbers]:
     """What each flow's counters gained within the interval."""
     gained = {}
@@ -177,7 +177,7 @@ def _gained_by_flows(
 class _Samples:
     """The samples of flows as arrays, sums by flow."""
 
-    def __init__(self, columns: Mapping[str, Numbers], flows: int, span: window.Span) -> None:
+    def __init__(self, columns: Mapping[str, Numbers], flows: int, span: interval.Span) -> None:
         self.flows = flows
         self.time = columns["time_ns"]
         self.any = len(self.time) > 0
@@ -245,7 +245,7 @@ def _convergence(flows: Mapping[str, Numbers], samples: _Samples) -> float | Non
 
 
 def _of_bottleneck(
-    samples: Mapping[str, Numbers], span: window.Span, duration_ns: int, ranked: list[dict[str, Any]]
+    samples: Mapping[str, Numbers], span: interval.Span, duration_ns: int, ranked: list[dict[str, Any]]
 ) -> dict[str, float | None]:
     names = ("utilisation", "drops_per_s", "loss_ratio", "queue_ms", "queue_packets")
     if not ranked:
@@ -279,7 +279,7 @@ def _of_bottleneck(
 
 
 def _ranked(links: list[dict[str, Any]], sampled: set[int]) -> list[dict[str, Any]]:
-    """The bottlenecks in the order of `window.bottlenecks`."""
+    """The bottlenecks in the order of `interval.bottlenecks`."""
     rated = [link for link in links if link["rate_bps"] is not None]
     finite = [link for link in rated if link["capacity_packets"] is not None or link["capacity_bytes"] is not None]
     found = [link for link in finite if not sampled or link["link"] in sampled] or rated
@@ -292,7 +292,7 @@ def _ranked(links: list[dict[str, Any]], sampled: set[int]) -> list[dict[str, An
     return sorted(found, key=rank)
 
 
-def _of_transfers(records: Records, span: window.Span) -> dict[str, float | None]:
+def _of_transfers(records: Records, span: interval.Span) -> dict[str, float | None]:
     columns = _read(records, "transfers", ("start_ns", "end_ns"))
     begin, end = columns["start_ns"], columns["end_ns"]
     times = (end - begin)[(begin >= span.start_ns) & (begin < span.end_ns)] / 1e9

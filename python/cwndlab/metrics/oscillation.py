@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -31,7 +31,7 @@ def oscillation(
     Scales that are no multiple of the sampling interval are left out. Null with fewer than two windows, or where
     nothing is delivered.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     step = int(records.rows("runs")[0]["sample_interval_ns"])
     strides = {scale: round(scale * 1e9) // step for scale in scales_s if step and round(scale * 1e9) % step == 0}
     rows = []

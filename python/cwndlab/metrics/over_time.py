@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -25,7 +25,7 @@ def flows_over_time(
 
     A window is the smallest multiple of the sampling interval that is no less than ``window_s``.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")
     table = (
         _instants(records.samples, records, span, window_s)
@@ -53,8 +53,8 @@ def links_over_time(
 ) -> pl.DataFrame:
     """Per window and bottleneck: ``time_s`` (the window's end), ``utilisation``, ``queue_packets`` and ``queue_ms``
     (time-weighted means), ``drops_per_s``, as the metrics of these names define them."""
-    span = window.bounds(records, start_s, end_s)
-    links = window.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
+    span = interval.bounds(records, start_s, end_s)
+    links = interval.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
     table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")
     table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
     length = pl.col("time_ns") - pl.col("before_ns")
@@ -71,7 +71,7 @@ def links_over_time(
     )
 
 
-def _instants(samples: pl.DataFrame, records: Records, span: window.Span, window_s: float | None) -> pl.DataFrame:
+def _instants(samples: pl.DataFrame, records: Records, span: interval.Span, window_s: float | None) -> pl.DataFrame:
     """The samples at the ends of the windows, and at the start of the first one."""
     step = max(1, int(records.rows("runs")[0]["sample_interval_ns"]))
     width = max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
@@ -80,7 +80,7 @@ def _instants(samples: pl.DataFrame, records: Records, span: window.Span, window
     return samples.filter(inside & ((time - span.start_ns) % width == 0))
 
 
-def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: window.Span) -> pl.DataFrame:
+def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: interval.Span) -> pl.DataFrame:
     """Counters become what they gained since ``before_ns``, the instant before; the first ones count from zero."""
     before = pl.col("time_ns").shift(1, fill_value=span.start_ns).over(key).alias("before_ns")
     gained = [(pl.col(name) - pl.col(name).shift(1, fill_value=0).over(key)).alias(name) for name in counters]

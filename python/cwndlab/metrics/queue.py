@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -18,9 +18,9 @@ def queue(records: Records, *, start_s: float | None = None, end_s: float | None
 
     The packet in service does not wait.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     length_ns = span.end_ns - span.start_ns
-    return window.link_gains(records, ["queue_packet_ns", "queue_byte_ns"], span).select(
+    return interval.link_gains(records, ["queue_packet_ns", "queue_byte_ns"], span).select(
         pl.col("name").alias("link"),
         (pl.col("queue_packet_ns") / length_ns).alias("queue_packets"),
         (8e3 * (pl.col("queue_byte_ns") / length_ns) / pl.col("rate_bps")).alias("queue_ms"),

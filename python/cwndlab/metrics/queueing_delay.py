@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -24,9 +24,9 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     the interval and was sent, so that every packet counts once. Else over ``time``: 8 × bytes waiting / rate at the
     sampling instants, which are equally apart, so that every moment counts alike; it knows nothing between them.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     rows = []
-    for link in window.bottlenecks(records).iter_rows(named=True):
+    for link in interval.bottlenecks(records).iter_rows(named=True):
         delays, of = _of_packets(records, link, span), "packets"
         if len(delays) == 0:
             delays, of = _over_time(records, link, span), "time"
@@ -35,14 +35,14 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _of_packets(records: Records, link: dict[str, object], span: window.Span) -> pl.Series:
+def _of_packets(records: Records, link: dict[str, object], span: interval.Span) -> pl.Series:
     time, service = pl.col("time_ns"), pl.col("size_bytes").cast(pl.Int64) * 8e9 / pl.lit(link["rate_bps"])
     inside = (pl.col("link") == link["link"]) & (time >= span.start_ns) & (time < span.end_ns)
     waited = ((pl.col("departure_ns") - time - service) / 1e6).clip(lower_bound=0.0)
     return records.packets.filter(inside & pl.col("departure_ns").is_not_null()).select(waited.alias("ms"))["ms"]
 
 
-def _over_time(records: Records, link: dict[str, object], span: window.Span) -> pl.Series:
+def _over_time(records: Records, link: dict[str, object], span: interval.Span) -> pl.Series:
     time = pl.col("time_ns")
     inside = (pl.col("link") == link["link"]) & (time > span.start_ns) & (time <= span.end_ns)
     waiting = pl.col("queue_bytes") * 8e3 / pl.lit(link["rate_bps"])

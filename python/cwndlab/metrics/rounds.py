@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 from cwndlab.metrics.rtt import rtt
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Rounds(NamedTuple):
 def rounds(records: Records, start_s: float | None, end_s: float | None) -> list[Rounds]:
     """Per flow with samples and RTTs. ``cwnd`` is in segments; ``open`` where the flow is neither in recovery nor in
     slow start: a window at or above ssthresh, or of a flow that never has one."""
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     step_s = int(records.rows("runs")[0]["sample_interval_ns"]) / 1e9
     means = dict(rtt(records, start_s=start_s, end_s=end_s).select("flow", "mean_rtt_ms").iter_rows())
     found = []

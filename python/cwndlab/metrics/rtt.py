@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -18,7 +18,7 @@ def rtt(records: Records, *, start_s: float | None = None, end_s: float | None =
 
     The sum ends with the last sampling instant of the interval; a run without samples has the mean of its whole life.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     inside = records.samples.filter((pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns))
     before = records.samples.filter(pl.col("time_ns") == span.start_ns).select("flow", "rtt_sum_ns", "rtt_count")
     until = inside.group_by("flow", maintain_order=True).agg(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -21,7 +21,7 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
     records
         A run.
     ranked
-        Its bottlenecks, the first one first, where the caller has them (`cwndlab.metrics.window.bottlenecks`).
+        Its bottlenecks, the first one first, where the caller has them (`cwndlab.metrics.interval.bottlenecks`).
 
     Returns
     -------
@@ -36,7 +36,7 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
     links = records.links.select("link", "name").rows()
     if not links:
         return list(range(len(routes)))
-    order = window.bottlenecks(records)["link"].to_list() if ranked is None else ranked
+    order = interval.bottlenecks(records)["link"].to_list() if ranked is None else ranked
     return together(routes, media(records.document, links), order)
 
 
@@ -55,12 +55,12 @@ def together(routes: Sequence[str], medium: Mapping[int, str], order: Sequence[i
 def share(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow: ``share`` = bytes delivered / bytes delivered to all flows that compete with it (`competing`), over the
     interval; null for a flow that competes with none, and where nothing was delivered."""
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     rivals = pl.col("flow").is_in(competing(records))
     delivered = pl.col("delivered_bytes")
     total = delivered.filter(rivals).sum()
     part = pl.when(rivals & (total > 0)).then(delivered / total).alias("share")
-    gained = window.gains(records, ["delivered_bytes"], span)
+    gained = interval.gains(records, ["delivered_bytes"], span)
     return records.flows.select("flow", "name", "algorithm").join(
         gained.select("flow", part), on="flow", how="left", maintain_order="left"
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -18,9 +18,9 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
     Samples count payload only: headers within an interval follow from the flow's mean share of them over its life,
     which is exact for the whole run.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     return (
-        window.alive(records, span)
+        interval.alive(records, span)
         .join(_wire_bytes(records, span), on="flow", maintain_order="left")
         .select("flow", "name", "algorithm", (8 * pl.col("bytes") / pl.col("alive_s")).alias("throughput_bps"))
     )
@@ -31,14 +31,14 @@ def total_throughput(records: Records, *, start_s: float | None = None, end_s: f
 
     It is no sum of the flows' throughputs, which are over the time that each one lived.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     return _wire_bytes(records, span).select((8 * pl.col("bytes").sum() / span.seconds).alias("throughput_bps"))
 
 
-def _wire_bytes(records: Records, span: window.Span) -> pl.DataFrame:
+def _wire_bytes(records: Records, span: interval.Span) -> pl.DataFrame:
     """Per flow ``bytes`` put on the wire within the interval."""
     headers = pl.when(pl.col("sent_bytes") > 0).then(pl.col("wire_bytes") / pl.col("sent_bytes")).otherwise(1.0)
-    gained = window.gains(records, ["sent_bytes"], span)
+    gained = interval.gains(records, ["sent_bytes"], span)
     factors = records.flows.select("flow", headers.alias("wire_per_payload"))
     return gained.join(factors, on="flow", maintain_order="left").select(
         "flow", (pl.col("sent_bytes") * pl.col("wire_per_payload")).alias("bytes")

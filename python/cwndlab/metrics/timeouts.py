@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 def timeouts(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow over the interval: ``timeouts`` (expired retransmission timers), ``retransmitted_packets``,
     ``congestion_events`` (recoveries, timeouts, ECN reductions: one per window, RFC 9438)."""
-    span = window.bounds(records, start_s, end_s)
-    gained = window.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)
+    span = interval.bounds(records, start_s, end_s)
+    gained = interval.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)
     return records.flows.select("flow", "name", "algorithm").join(gained, on="flow", maintain_order="left")

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
 def utilisation(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per bottleneck, the first one first (`cwndlab.metrics.window` says which): ``utilisation`` = bytes sent / bytes
+    """Per bottleneck, the first one first (`cwndlab.metrics.interval` says which): ``utilisation`` = bytes sent / bytes
     that the line could have carried, which is rate × time, or, where the rate varies (trace, token bucket, schedule),
     what the engine counts.
 
     A packet counts where its last bit leaves, so that an interval may count up to one packet more than its time
     carries: 1 is the largest value.
     """
-    span = window.bounds(records, start_s, end_s)
+    span = interval.bounds(records, start_s, end_s)
     counted = pl.col("carriable_bytes")
     varies = records.links.filter(counted.is_not_null())["name"].implode()
     carriable = pl.when(pl.col("name").is_in(varies)).then(counted).otherwise(pl.col("rate_bps") * span.seconds / 8)
     share = pl.when(carriable > 0).then((pl.col("sent_bytes") / carriable).clip(0.0, 1.0)).otherwise(0.0)
-    return window.link_gains(records, ["sent_bytes", "carriable_bytes"], span).select(
+    return interval.link_gains(records, ["sent_bytes", "carriable_bytes"], span).select(
         pl.col("name").alias("link"), share.alias("utilisation")
     )

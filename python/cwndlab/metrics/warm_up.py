@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import window
+from cwndlab.metrics import interval
 from cwndlab.statistics import mser
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     """
     if len(records.samples) == 0:
         return None
-    span = window.bounds(records, 0.0, end_s)
+    span = interval.bounds(records, 0.0, end_s)
     step = int(records.rows("runs")[0]["sample_interval_ns"])
     totals = (
         records.samples.filter(pl.col("time_ns") <= span.end_ns)

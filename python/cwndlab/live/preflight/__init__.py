@@ -7,18 +7,18 @@ from cwndlab.live.preflight.captured import decoded, read
 from cwndlab.live.preflight.channels import CANDIDATES, Choice, least_overlapped
 from cwndlab.live.preflight.route import Hop, parse_route, trace
 from cwndlab.live.preflight.rtt import Rtts, ping, tcp_connects
-from cwndlab.live.preflight.surveying import Found, Target, survey
+from cwndlab.live.preflight.surveying import Survey, Target, survey
 from cwndlab.live.preflight.tcp import Setting, linux_settings, profile_of, windows_settings
 from cwndlab.live.preflight.wifi import Network, parse_networks
 
 __all__ = [
     "CANDIDATES",
     "Choice",
-    "Found",
     "Hop",
     "Network",
     "Rtts",
     "Setting",
+    "Survey",
     "Target",
     "decoded",
     "least_overlapped",
@@ -33,3 +33,7 @@ __all__ = [
     "trace",
     "windows_settings",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

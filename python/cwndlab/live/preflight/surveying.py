@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.preflight import captured, channels, route, rtt, tcp, wifi
@@ -28,8 +29,6 @@ class Target:
     @classmethod
     def parse(cls, text: str) -> Target:
         """``HOST``, ``HOST:PORT``, ``[ADDRESS]:PORT`` or a URL; raises ``ScenarioError`` for anything else."""
-        from urllib.parse import urlsplit
-
         given = text if "://" in text else f"//{text if text.count(':') < 2 or '[' in text else f'[{text}]'}"
         try:
             parts = urlsplit(given)
@@ -50,7 +49,7 @@ def _no_host(text: str, what: str) -> ScenarioError:
 
 
 @dataclass
-class Found:
+class Survey:
     """What a survey found out; ``unknown`` are (what, why) of the rest, ``notes`` how it is to be read."""
 
     target: Target | None = None
@@ -92,12 +91,12 @@ def survey(
     settings_file: Path | None = None,
     template: str = "",
     everything: bool = False,
-) -> Found:
+) -> Survey:
     """Looks at the way to ``target``, where one is named, at the networks that are heard, and at this machine's TCP.
 
     Files hold what a tool printed elsewhere and stand in for asking here; a fault in one raises ``ScenarioError``.
     """
-    found = Found(target)
+    found = Survey(target)
     if target is not None:
         address = found_out(found, "address", lambda: rtt.resolve(target.host))
         if address is not None:
@@ -121,7 +120,7 @@ def survey(
     return found
 
 
-def found_out(found: Found, what: str, ask: Callable[[], _Asked]) -> _Asked | None:
+def found_out(found: Survey, what: str, ask: Callable[[], _Asked]) -> _Asked | None:
     """The answer, or nothing, with the reason kept."""
     try:
         return ask()
@@ -130,7 +129,7 @@ def found_out(found: Found, what: str, ask: Callable[[], _Asked]) -> _Asked | No
         return None
 
 
-def _round_trips(found: Found, target: Target, address: rtt.Address, count: int) -> None:
+def _round_trips(found: Survey, target: Target, address: rtt.Address, count: int) -> None:
     one = found_out(found, "RTT by TCP", lambda: rtt.tcp_connects(address, target.port, count=count))
     other = found_out(found, "RTT by ICMP", lambda: rtt.ping(address, count=count))
     for name, rtts in (("RTT by TCP", one), ("RTT by ICMP", other)):
@@ -140,7 +139,7 @@ def _round_trips(found: Found, target: Target, address: rtt.Address, count: int)
                 found.unknown.append((name, f"none of {count} was answered"))
 
 
-def _route(found: Found, address: rtt.Address, method: route.Method | None) -> None:
+def _route(found: Survey, address: rtt.Address, method: route.Method | None) -> None:
     """By UDP; where that does not arrive, by a handshake, which firewalls let pass, or by what was asked for."""
     assert found.target is not None
     port = found.target.port
@@ -163,7 +162,7 @@ def _route(found: Found, address: rtt.Address, method: route.Method | None) -> N
         found.unknown.append(("end of the route", "the host did not answer probes; hops after the last one are silent"))
 
 
-def _wifi(found: Found, file: Path | None, device: str) -> None:
+def _wifi(found: Survey, file: Path | None, device: str) -> None:
     if file is not None:
         found.networks = wifi.parse_networks(captured.read(file, "a Wi-Fi survey"), str(file))
         return
@@ -207,7 +206,7 @@ def wireless_devices(folder: Path = Path("/sys/class/net")) -> list[str]:
     return sorted(place.parent.name for place in folder.glob("*/wireless"))
 
 
-def _notes_of_wifi(found: Found) -> None:
+def _notes_of_wifi(found: Survey) -> None:
     unknown = sum(network.signal_dbm is None for network in found.networks if network.band == "2.4 GHz")
     own = next((network for network in found.networks if network.associated), None)
     found.notes.append(

@@ -1,0 +1,202 @@
+"""The command line: arguments in, commands called, data on standard output, the rest on standard error."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from traceback import format_exception
+from typing import Annotated, NoReturn
+
+import typer
+
+import cwndlab
+from cwndlab.cli import signals
+from cwndlab.cli.commands import (
+    bench,
+    check,
+    compare,
+    conform,
+    emulate,
+    explain,
+    export,
+    kernel,
+    matrix,
+    measure,
+    preflight,
+    report,
+    reproduce,
+    run,
+    schema,
+    serve,
+    sweep,
+    trace,
+    tune,
+    validate,
+)
+from cwndlab.cli.commands import (
+    list as list_,
+)
+from cwndlab.cli.console import say, write
+from cwndlab.cli.progress import Stopped
+from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
+
+app = typer.Typer(
+    name="cwndlab",
+    help="A laboratory for TCP congestion control.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        write(f"cwndlab {cwndlab.version()}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _cwndlab(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        write(context.get_help())
+
+
+for _command in (
+    list_,
+    explain,
+    schema,
+    run,
+    compare,
+    matrix,
+    check,
+    bench,
+    report,
+    export,
+    sweep,
+    reproduce,
+    tune,
+    trace,
+    conform,
+    emulate,
+    kernel,
+    measure,
+    preflight,
+    serve,
+    validate,
+):
+    _command.add(app)
+
+# What typer answers for a ``KeyboardInterrupt``.
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input), 130 or 143 (stopped)."""
+    signals.install()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the terminal's encoding lacks is spelt out, as on standard error.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    ended = status(arguments)
+    if ended == signals.status():
+        signals.leave(ended)
+    sys.exit(ended)
+
+
+#: Options whose value is a place to write to.
+_PLACES = ("--out", "--report", "--pcap", "--state")
+
+
+def _refuse_empty_places(arguments: Sequence[str]) -> None:
+    """An empty text, such as of a variable that is not set, would be the working directory."""
+    for option, value in pairwise([*arguments, "-"]):
+        if option == "--":
+            return
+        if (option in _PLACES and not value) or option in [f"{place}=" for place in _PLACES]:
+            raise ScenarioError(Fault(option.rstrip("="), "is empty", "name a file or folder"))
+
+
+def status(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit status."""
+    if sys.stdout is None:
+        _refuse_output()
+    try:
+        return _ended(arguments)
+    except (BrokenPipeError, SystemExit) as gone:
+        # typer makes SystemExit(1) of EPIPE.
+        if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
+            raise
+        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
+        _discard_output()
+        return UNREAD
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    """The exit status, where somebody reads the output."""
+    try:
+        _refuse_empty_places(sys.argv[1:] if arguments is None else arguments)
+        ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
+        sys.stdout.flush()
+        if ended == _INTERRUPTED:
+            say("stopped")
+            return signals.status()
+        return ended if isinstance(ended, int) else 0
+    except Error as error:
+        if isinstance(error, AlgorithmError) and error.__cause__ is not None:
+            say("".join(format_exception(error.__cause__)).rstrip("\n"))
+        say(str(error))
+        return error.exit_status
+    except Stopped as stop:
+        say(str(stop))
+        return signals.status()
+    except KeyboardInterrupt:
+        say("stopped")
+        return signals.status()
+    except BrokenPipeError:
+        raise
+    except OSError as cause:
+        if cause.errno == errno.EBADF:
+            _discard_output()
+        place = cause.filename or "standard output"
+        say(str(Fault(str(place), f"failed ({cause.strerror})", "")))
+        return 1
+    except Exception as error:
+        if signals.received():
+            # A library was interrupted where it tells any failure as one of its own, such as an import.
+            say("stopped")
+            return signals.status()
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "cwndlab"
+        what, _, near = message().rstrip(".").partition(". ")
+        hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"
+        say(str(Fault(where, what[:1].lower() + what[1:], hint)))
+        return 2
+
+
+# As a shell reports a process that SIGPIPE ended: nobody reads its output.
+UNREAD = 141
+
+
+def _refuse_output() -> None:
+    """Makes writing to a closed standard output (``>&-``) fail with EBADF, and keeps its descriptor from the files that
+    the command opens."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    if descriptor != 1:
+        os.dup2(descriptor, 1)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

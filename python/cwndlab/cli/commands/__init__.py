@@ -1,0 +1,1 @@
+"""The commands, one per file; `cwndlab.cli.app` registers them."""

@@ -1,0 +1,37 @@
+"""``cwndlab bench``: the speed of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, write_rows
+from cwndlab.cli.options import (
+    FormatOption,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+def bench(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="S1, S2, S3, S4; all by default.", metavar="[S1 S2 S3 S4]")
+    ] = None,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="Measure algorithms that are classes in Python.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Measure the engine's speed, without Python."""
+    if python:
+        write_rows(list(cwndlab.study.benchmark.bench_python()), cwndlab.study.benchmark.PYTHON_COLUMNS, format)
+        return
+    rows = list(cwndlab.bench(scenarios or cwndlab.study.benchmark.SCENARIOS, overhead=overhead))
+    write_rows(rows, cwndlab.study.benchmark.OVERHEAD_COLUMNS if overhead else cwndlab.study.benchmark.COLUMNS, format)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab bench S1 S3")(bench)

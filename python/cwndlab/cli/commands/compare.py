@@ -1,0 +1,127 @@
+"""``cwndlab compare``: algorithms on one scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say
+from cwndlab.cli.options import (
+    MOST_REPETITIONS,
+    FileOption,
+    FormatOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+    WorkersOption,
+    integer_option,
+    listed,
+    scenario_of,
+)
+from cwndlab.cli.progress import Stopped, progress_bar, stopped
+from cwndlab.cli.tables import show_comparison
+
+if TYPE_CHECKING:
+    pass
+
+
+def compare(
+    scenario: ScenarioArgument,
+    algorithms: Annotated[
+        str,
+        typer.Option("--algorithms", help="What every flow uses in turn, joined by commas.", metavar="A,B,C"),
+    ],
+    flows: Annotated[
+        str | None,
+        typer.Option(
+            "--flows", help="Only these flows use it: names or indices.", metavar="NAME,…", show_default=False
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="The other flows over TCP use this.", metavar="ALGORITHM", show_default=False),
+    ] = None,
+    seed: SeedOption = 1,
+    repetitions: Annotated[
+        int,
+        typer.Option(
+            "--repetitions",
+            help="Runs of each, seeds from N on.",
+            metavar="N",
+            parser=integer_option("--repetitions", 1, MOST_REPETITIONS),
+        ),
+    ] = 10,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for what was found.", metavar="DIR", show_default=False)
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
+    ] = None,
+    at_most: Annotated[
+        int,
+        typer.Option(
+            "--at-most",
+            help="Runs of each with --until.",
+            metavar="N",
+            parser=integer_option("--at-most", 2, MOST_REPETITIONS),
+        ),
+    ] = 50,
+    warm_up: Annotated[
+        str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="What is judged; `list --metrics`.", metavar="A,B,C", show_default=False)
+    ] = None,
+    set_: SetOption = None,
+    algorithm_file: FileOption = None,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Compare algorithms: means, intervals, differences."""
+    question = scenario_of(scenario, set_, algorithm_file)
+
+    names = listed(algorithms) or []
+    if out is not None:
+        cwndlab.study.comparison.refuse(
+            out, cwndlab.study.compare.repeated(question, repetitions if until is None else at_most)
+        )
+    with progress_bar() as progress:
+        found = cwndlab.compare(
+            question,
+            names,
+            flows=listed(flows),
+            against=against,
+            repetitions=repetitions,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+            until=until,
+            at_most=at_most,
+            warm_up=warm_up,
+            metrics=listed(metrics),
+        )
+    # Saved before anything is printed: standard output may be closed by then.
+    if out is not None:
+        found.write(out)
+    if report is not None:
+        cwndlab.report(found, report)
+    show_comparison(found, format)
+    if out is not None:
+        say(f"comparison: {out}")
+    if report is not None:
+        say(f"report: {report}")
+    finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
+    if finished < total:
+        raise Stopped(stopped(finished, total, out))
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno")(compare)

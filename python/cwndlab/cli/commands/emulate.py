@@ -1,0 +1,190 @@
+"""``cwndlab emulate``: any program at the ends of a scenario's network."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.options import FormatOption, ScenarioArgument, SetOption, integer_option, scenario_of
+from cwndlab.cli.progress import Stopped
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.emulation import EmulatedPath, Side
+    from cwndlab.records import Records
+
+#: After Ctrl-C, which the command has had too, it may end in its own way.
+_LAST_WORDS_S = 3.0
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog="Example: cwndlab emulate path.toml --receiver 'iperf3 -s' -- iperf3 -c 10.102.0.1")
+    def emulate(
+        scenario: ScenarioArgument,
+        command: Annotated[
+            list[str] | None,
+            typer.Argument(
+                help="What runs, by default on the senders' side; a shell without it.",
+                metavar="[-- COMMAND…]",
+                show_default=False,
+            ),
+        ] = None,
+        on: Annotated[
+            str, typer.Option("--on", help="On which side COMMAND or the shell runs.", metavar="sender|receiver")
+        ] = "sender",
+        receiver: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--receiver", help="Runs on the receivers' side meanwhile. May be repeated.", metavar="'COMMAND'"
+            ),
+        ] = None,
+        sender: Annotated[
+            list[str] | None,
+            typer.Option("--sender", help="Runs on the senders' side meanwhile. May be repeated.", metavar="'COMMAND'"),
+        ] = None,
+        algorithm: Annotated[
+            str | None,
+            typer.Option(
+                "--algorithm",
+                help="Congestion control of all TCP: reno, cubic, bbr1, or what `kernel run` registered.",
+                metavar="NAME",
+                show_default=False,
+            ),
+        ] = None,
+        seed: Annotated[
+            int,
+            typer.Option("--seed", help="Seed of the path's losses.", metavar="N", parser=integer_option("--seed", 0)),
+        ] = 1,
+        out: Annotated[
+            Path | None,
+            typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
+        ] = None,
+        accept_late: Annotated[
+            bool, typer.Option("--accept-late", help="Do not fail where deliveries were late.")
+        ] = False,
+        calibrate: Annotated[
+            bool, typer.Option("--calibrate", help="Only measure the path with probes, and print it.")
+        ] = False,
+        set_: SetOption = None,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Put programs at the ends of the scenario's network, on the wall clock."""
+        if on not in ("sender", "receiver"):
+            raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
+
+        cwndlab.emulation.become_root()
+        question = scenario_of(scenario, set_)
+        for note in question.notes:
+            say(note)
+        say_seed(seed)
+        side = cast("Side", on)
+        if calibrate:
+            _calibrate(cwndlab.emulation.EmulatedPath(question, seed=seed), out, format)
+            return
+        with cwndlab.emulation.EmulatedPath(question, seed=seed, algorithm=algorithm) as path:
+            _tell_addresses(path)
+            # Standard output is the command's.
+            aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+            for text in receiver or ():
+                path.serve("receiver", text, **aside)
+            for text in sender or ():
+                path.serve("sender", text, **aside)
+            status = _command(path, side, command) if command else _shell(path, side)
+        _tell_links(path.records)
+        if out is not None:
+            path.records.write(out)
+            say(f"records: {out}")
+        say(path.records.notes[-1])
+        if status:
+            raise typer.Exit(status)
+        if not accept_late:
+            cwndlab.emulation.refuse_late(path.timing)
+
+
+def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:
+    with between as path:
+        names = path.flows
+    if out is not None:
+        path.records.write(out)
+    rows = [{**row, "flow": names[row["flow"]]} for row in path.records.rows("calibration")]
+    write_rows(rows, ("flow", "quantity", "expected", "measured"), format)
+
+
+def _tell_addresses(path: EmulatedPath) -> None:
+    flows = path.flows
+    for flow, name in list(enumerate(flows))[:10]:
+        say(f"flow[{flow}] {name}: sender {path.address('sender', flow)}, receiver {path.address('receiver', flow)}")
+    if len(flows) > 10:
+        say(f"and so on to flow[{len(flows) - 1}]")
+
+
+def _tell_links(records: Records) -> None:
+    for link in records.rows("links"):
+        if link["rate_bps"] is None or not link["arrived_packets"]:
+            continue
+        say(
+            f"link {link['name']}: {link['sent_packets']} packets sent, {link['dropped_packets']} dropped, "
+            f"{link['lost_packets']} lost, {link['max_queue_packets']} waiting at most"
+        )
+
+
+def _command(path: EmulatedPath, side: Side, command: list[str]) -> int:
+    """Runs it to its end; answers its status as a shell would."""
+    return _status(path, path.popen(side, command))
+
+
+def _status(path: EmulatedPath, program: subprocess.Popen[Any]) -> int:
+    try:
+        while True:
+            try:
+                return _of(program.wait(0.2))
+            except subprocess.TimeoutExpired:
+                if path.is_broken:
+                    return 1
+    except KeyboardInterrupt:
+        until = time.monotonic() + _LAST_WORDS_S
+        while program.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        if program.poll() is None:
+            raise Stopped("stopped before the command's end") from None
+        return _of(program.returncode)
+
+
+def _of(code: int) -> int:
+    """As shells tell of a program that a signal ended."""
+    return code if code >= 0 else 128 - code
+
+
+def _shell(path: EmulatedPath, side: Side) -> int:
+    """A shell for a person; Ctrl-C is its own."""
+    name = os.environ.get("SHELL") or "/bin/sh"
+    prompt = f"[{side} {path.address(side)}] "
+    far: Literal["sender", "receiver"] = "receiver" if side == "sender" else "sender"
+    say(f"a shell on the {side}s' side; the other end is $CWNDLAB_PEER ({path.address(far)}); `exit` ends it all")
+    options: dict[str, Any] = {"env": os.environ | {"PS1": f"{prompt}$ "}}
+    command = [name]
+    if Path(name).name == "bash":
+        # Its own start-up file sets the prompt, which ours then goes before.
+        lines = f"[ -f ~/.bashrc ] && . ~/.bashrc\nPS1='{prompt}'\"${{PS1:-$ }}\"\n"
+        file = os.memfd_create("rc")
+        os.write(file, lines.encode())
+        command += ["--rcfile", f"/dev/fd/{file}"]
+        options["pass_fds"] = (file,)
+        os.lseek(file, 0, os.SEEK_SET)
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        program = path.popen(side, command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options)
+        return _status(path, program)
+    finally:
+        signal.signal(signal.SIGINT, usual)

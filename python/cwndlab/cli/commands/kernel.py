@@ -1,0 +1,178 @@
+"""``cwndlab kernel``: algorithms registered with the kernel's TCP for as long as the command runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli import signals
+from cwndlab.cli.console import Format, say, write_rows
+from cwndlab.cli.options import FormatOption
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cwndlab.kernel import Attached
+
+#: Between two looks at the connections.
+_GLANCE_S = 0.5
+#: Connections shown at most.
+_SHOWN = 30
+_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+#: Columns of the summary.
+_SUMMARY = (
+    "algorithm",
+    "name",
+    "report",
+    "connections",
+    "reports",
+    "lost",
+    "fallbacks",
+    "decided_p99_us",
+    "applied_p50_us",
+    "applied_p99_us",
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command and what it does."""
+    kernel = typer.Typer(help="Run algorithms of ours inside the kernel's TCP.", no_args_is_help=True)
+    app.add_typer(kernel, name="kernel")
+
+    @kernel.command(epilog="Example: cwndlab kernel run --algorithm phcc --algorithm cubic+ccm-ss")
+    def run(
+        algorithm: Annotated[
+            list[str],
+            typer.Option(
+                "--algorithm", help="What is registered. May be repeated.", metavar="NAME", show_default=False
+            ),
+        ],
+        report: Annotated[
+            str | None,
+            typer.Option(
+                "--report",
+                help="When the kernel reports; by default what the algorithm's entry asks for.",
+                metavar="rtt|ack|TIME",
+                show_default=False,
+            ),
+        ] = None,
+        for_: Annotated[
+            str | None,
+            typer.Option("--for", help="Ends after this; else with Ctrl-C.", metavar="TIME", show_default=False),
+        ] = None,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Register algorithms as cwndlab_NAME, decide for whoever chooses them, show the connections."""
+        span = None if for_ is None else _seconds(for_)
+        with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
+            say(f"registered: {', '.join(attached.names)}")
+            if not attached.real_time:
+                say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
+            _show(attached, ended, span)
+        write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
+        for one in attached.totals:
+            for failure in one["failures"]:
+                say(f"{one['algorithm']}: stopped deciding for a connection: {failure}")
+        if any(one["failures"] for one in attached.totals):
+            raise typer.Exit(1)
+
+    @kernel.command("list", epilog="Example: cwndlab kernel list")
+    def list_(format: FormatOption = Format.table) -> None:
+        """Show what this kernel's TCP can be asked for, and which of it is ours."""
+        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+        rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
+        write_rows(rows, ("name", "ours"), format)
+
+
+def _seconds(text: str) -> float:
+    units = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
+    unit = text.strip()[len(number) :].strip()
+    try:
+        return float(number) * units[unit]
+    except (ValueError, KeyError):
+        raise ScenarioError(Fault("--for", f"'{text}' is no time", "write '30 s' or '10 min'")) from None
+
+
+class _ended_by_signals:  # noqa: N801
+    """While it is open, SIGINT and SIGTERM request an end instead of ending the process, unless they are ignored."""
+
+    def __enter__(self) -> _ended_by_signals:
+        self.asked = False
+        taken = (one for one in signals.ENDING if not signals.is_ignored(one))
+        self._before = [(one, signal.signal(one, self._ask)) for one in taken]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one, handler in self._before:
+            signal.signal(one, handler)
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+
+
+def _show(attached: Attached, ended: _ended_by_signals, span_s: float | None) -> None:
+    until = None if span_s is None else time.monotonic() + span_s
+
+    def is_over() -> bool:
+        return ended.asked or (until is not None and time.monotonic() >= until)
+
+    def rest() -> float:
+        return _GLANCE_S if until is None else max(0.0, min(_GLANCE_S, until - time.monotonic()))
+
+    if not sys.stderr.isatty():
+        while not is_over():
+            time.sleep(rest())
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(_table(attached), console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        while not is_over():
+            time.sleep(rest())
+            live.update(_table(attached), refresh=True)
+
+
+def _table(attached: Attached) -> Table:
+    from rich.table import Table
+
+    flows, totals = attached.flows, attached.totals
+    lost = sum(one["lost"] for one in totals)
+    p50, p99 = (max((one["applied"][key] for one in totals), default=0) / 1e3 for key in ("p50_ns", "p99_ns"))
+    table = Table(
+        caption=f"{len(flows)} connections; from report to answer in force {p50:.0f} us (50 %), {p99:.0f} us (99 %); "
+        f"lost reports: {lost}; Ctrl-C ends"
+    )
+    for column in ("algorithm", "from", "to", "cwnd", "srtt ms", "Mbit/s", "pacing Mbit/s", "state", "decided by"):
+        table.add_column(column, justify="left" if column in ("algorithm", "from", "to") else "right")
+    for flow in flows[:_SHOWN]:
+        pacing = flow["pacing_rate_bps"]
+        table.add_row(
+            flow["algorithm"],
+            f":{flow['local_port']}",
+            flow["remote"],
+            str(flow["cwnd_segments"]),
+            f"{flow['srtt_ns'] / 1e6:.2f}",
+            f"{flow['delivery_rate_bps'] / 1e6:.2f}",
+            "" if pacing is None else f"{pacing / 1e6:.2f}",
+            _STATES[min(flow["state"], 4)],
+            "watchdog" if flow["fallback"] else "us",
+        )
+    return table
+
+
+def _row(total: dict[str, Any]) -> dict[str, Any]:
+    applied, decided = total["applied"], total["decided"]
+    return {key: total[key] for key in _SUMMARY if key in total} | {
+        "decided_p99_us": decided["p99_ns"] / 1e3,
+        "applied_p50_us": applied["p50_ns"] / 1e3,
+        "applied_p99_us": applied["p99_ns"] / 1e3,
+    }

@@ -1,0 +1,55 @@
+"""``cwndlab list``: the catalogue of algorithms, their aliases, and the metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, write, write_rows
+from cwndlab.cli.options import (
+    FormatOption,
+)
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    pass
+
+
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
+    ] = None,
+    aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """List what there is, with sources, parameters, and other names."""
+    if metrics:
+        write_rows(cwndlab.metrics.listing(), ("name", "title", "unit", "wanted"), format)
+        return
+    if aliases:
+        write_rows(cwndlab.catalogue.other_names(), ("alias", "means"), format)
+        return
+
+    kinds = sorted({entry.kind for entry in cwndlab.algorithms()})
+    if kind is not None and kind not in kinds:
+        raise ScenarioError(Fault("--kind", f"'{kind}' is no kind", f"there are {', '.join(kinds)}"))
+    columns = ("name", "kind", "source", "confidence", "parameters")
+    rows: list[dict[str, Any]] = []
+    for entry in cwndlab.algorithms(kind):
+        parameters: object = [parameter.as_dict() for parameter in entry.parameters]
+        if format is not Format.json:
+            parameters = " ".join(str(parameter) for parameter in entry.parameters)
+        rows.append({column: getattr(entry, column) for column in columns} | {"parameters": parameters})
+    write_rows(rows, columns, format, wrap=("source", "parameters"))
+    if format is Format.table and kind is None:
+        write("")
+        write_rows(cwndlab.catalogue.other_names(), ("alias", "means"), format)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("list", epilog="Example: cwndlab list --kind slow-start")(list_)

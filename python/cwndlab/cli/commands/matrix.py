@@ -1,0 +1,74 @@
+"""``cwndlab matrix``: every algorithm in the same settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, Row, say_seed, write, write_rows
+from cwndlab.cli.options import (
+    AlgorithmsOption,
+    FileOption,
+    FormatOption,
+    SeedOption,
+    WorkersOption,
+    classes_of,
+    listed,
+)
+from cwndlab.cli.progress import progress_bar
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.custom import Classes
+
+
+def matrix(
+    algorithms: AlgorithmsOption = None,
+    seed: SeedOption = 1,
+    algorithm_file: FileOption = None,
+    workers: WorkersOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Put every algorithm in the same settings, side by side."""
+    classes = classes_of(algorithm_file)
+    names = listed(algorithms) or (list(classes) if classes else None)
+    _check(names or (), classes)
+    with progress_bar() as progress:
+        rows = list(cwndlab.study.matrix.matrix(names, seed=seed, workers=workers, progress=progress, classes=classes))
+    say_seed(seed)
+    if format is not Format.table:
+        write_rows(rows, cwndlab.study.matrix.COLUMNS, format)
+        return
+    found = cwndlab.study.matrix.summary(rows)
+    write_rows(found, tuple(found[0]), format)
+    odd = [row for row in rows if row["odd"]]
+    write("")
+    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "odd")
+    write_rows([{**row, **_rounded(row)} for row in odd], columns, format)
+
+
+def _rounded(row: Row) -> dict[str, Any]:
+    digits = {"utilisation": 3, "share": 3, "queue_ms": 1}
+    return {name: None if row[name] is None else round(row[name], count) for name, count in digits.items()}
+
+
+def _check(texts: Sequence[str], classes: Classes | None) -> None:
+    """Raises with every algorithm that does not exist, before anything runs; ``classes`` are those of files."""
+
+    document = cwndlab.custom.described(cwndlab.custom.validate_classes(classes))
+    faults: list[Fault] = []
+    for text in texts:
+        try:
+            cwndlab.catalogue.canonical(text, document)
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")(matrix)

@@ -1,0 +1,274 @@
+"""``cwndlab measure``: arguments in, `cwndlab.live` called, tables out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
+from cwndlab.cli.options import FormatOption, SeedOption, integer_option
+from cwndlab.cli.progress import Stopped
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.live.campaign import State
+    from cwndlab.live.results import Measurement
+    from cwndlab.live.spec import CampaignSpec
+
+#: Where a token is looked for, so that it stands in no history of a shell.
+TOKEN = "CWNDLAB_TOKEN"
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(
+        epilog="Example: cwndlab measure https://host.example:8443 --algorithms newreno,ctcp,cubic --rounds 6 "
+        "--schedule morning,evening,night --bytes 200MB"
+    )
+    def measure(
+        url: Annotated[str, typer.Argument(help="Of `cwndlab serve`.", metavar="URL", show_default=False)],
+        algorithms: Annotated[
+            str, typer.Option("--algorithms", help="What the server sends with, in turn.", metavar="A,B,C")
+        ] = "newreno,ctcp,cubic",
+        rounds: Annotated[
+            int,
+            typer.Option(
+                "--rounds",
+                help="Each has every algorithm once.",
+                metavar="N",
+                parser=integer_option("--rounds", 1, 10_000),
+            ),
+        ] = 6,
+        schedule: Annotated[
+            str,
+            typer.Option("--schedule", help="When rounds begin.", metavar="now|'every 4h'|morning,evening,night"),
+        ] = "now",
+        size: Annotated[str, typer.Option("--bytes", help="Of a transfer.", metavar="SIZE")] = "200MB",
+        token: Annotated[
+            str | None,
+            typer.Option(
+                "--token", help=f"One of the server's; {TOKEN} by default.", metavar="TEXT", show_default=False
+            ),
+        ] = None,
+        trust: Annotated[
+            str | None,
+            typer.Option(
+                "--trust",
+                help="The server's certificate or its fingerprint.",
+                metavar="FILE|SHA256",
+                show_default=False,
+            ),
+        ] = None,
+        transport: Annotated[str, typer.Option("--transport", help="What carries it.", metavar="tcp|quic")] = "tcp",
+        zone: Annotated[
+            str,
+            typer.Option(
+                "--zone", help="Time zone of the parts of the day; this machine's.", metavar="NAME", show_default=False
+            ),
+        ] = "",
+        limit: Annotated[
+            str | None,
+            typer.Option(
+                "--limit-bytes-per-day", help="The rest waits for the next day.", metavar="SIZE", show_default=False
+            ),
+        ] = None,
+        inflation: Annotated[
+            float,
+            typer.Option("--inflation", help="A transfer ends where round trips take so many idle ones.", metavar="X"),
+        ] = 20.0,
+        timeout: Annotated[
+            float, typer.Option("--timeout", help="Seconds of a transfer at most.", metavar="S")
+        ] = 600.0,
+        out: Annotated[
+            Path | None,
+            typer.Option(
+                "--out", help="Folder of the campaign; HOST.measure by default.", metavar="DIR", show_default=False
+            ),
+        ] = None,
+        report: Annotated[
+            Path | None,
+            typer.Option(
+                "--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False
+            ),
+        ] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell times and volume; fetch nothing.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask before so much is fetched.")] = False,
+        seed: SeedOption = 1,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Measure algorithms on a real path, in rounds over the day; goes on where it was killed."""
+
+        question = cwndlab.live.spec.CampaignSpec(
+            url=url.rstrip("/"),
+            algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
+            rounds=rounds,
+            schedule=schedule,
+            size_bytes=cwndlab.live.spec.bytes_of(size, "--bytes"),
+            transport=transport,
+            seed=seed,
+            zone=zone,
+            limit_bytes_per_day=None if limit is None else cwndlab.live.spec.bytes_of(limit, "--limit-bytes-per-day"),
+            timeout_s=timeout,
+            inflation=inflation,
+        )
+        place = out or Path(f"{cwndlab.live.server_info.place_of(question.url)[0]}.measure")
+        state = _state(place, question)
+        if dry_run:
+            _dry_run(state, format)
+            return
+        if state.todo():
+            secret = token or os.environ.get(TOKEN, "")
+            if not secret:
+                raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
+            _confirm(state, yes)
+
+            names = cwndlab.live.server_info.meant(
+                question.url, secret, trust, question.algorithms, question.transport, cwndlab.engine.fetch
+            )
+            say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
+            with _bar() as progress:
+                try:
+                    state = cwndlab.live.campaign.campaign(
+                        question,
+                        place,
+                        fetch=cwndlab.engine.fetch,
+                        token=secret,
+                        trust=trust,
+                        meant=names,
+                        progress=progress,
+                    )
+                except KeyboardInterrupt:
+                    left = len(cwndlab.live.campaign.state_of(place, question).todo())
+                    count = question.rounds * len(question.algorithms)
+                    told = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
+                    raise Stopped(told) from None
+        found = cwndlab.live.results.Measurement.of(state, place)
+
+        page = report or place / "report.html"
+        cwndlab.report(found, page)
+        show(found, format)
+        say_seed(seed)
+        say(f"records: {place}")
+        say(f"report: {page}")
+
+
+def _state(place: Path, question: CampaignSpec) -> State:
+    """What is done; a folder that holds something else is told before anything is asked."""
+
+    if (place / cwndlab.live.store.ASKED).exists():
+        other = question.differs(cwndlab.live.store.read_question(place))
+        if other:
+            what = f"holds another campaign ({', '.join(other)} differ)"
+            raise ScenarioError(Fault(str(place), what, "name another folder by --out"))
+    return cwndlab.live.campaign.state_of(place, question)
+
+
+def _dry_run(state: State, format: Format) -> None:
+    zone, asked = cwndlab.live.schedule.zone_of(state.question.zone), state.question
+    rows: list[dict[str, Any]] = []
+    for number, slot, names in state.plan(datetime.now(UTC)):
+        begins = slot.begins.astimezone(zone)
+        rows.append(
+            {
+                "round": number,
+                "begins": f"{begins:%Y-%m-%d %H:%M %Z}",
+                "part": slot.name.split()[-1] if slot.name else cwndlab.live.schedule.part_of(slot.begins, zone),
+                "order": ", ".join(names),
+                "bytes": len(names) * asked.size_bytes,
+            }
+        )
+    columns = ("round", "begins", "part", "order", "bytes")
+    if format is Format.json:
+        write_json(rows)
+    elif format is Format.csv:
+        write_csv(rows, columns)
+    else:
+        cells = [[str(row[name]) if name != "bytes" else f"{row[name] / 1e6:g} MB" for name in columns] for row in rows]
+        write_table(cells, columns, right=("round", "bytes"))
+    say(_volume(state))
+
+
+def _volume(state: State) -> str:
+    left, size = len(state.todo()), state.question.size_bytes
+    done = len(state.found)
+    return f"{left} transfers of {size / 1e6:g} MB, {left * size / 1e9:.3g} GB in all" + (
+        f"; {done} are done" if done else ""
+    )
+
+
+def _confirm(state: State, yes: bool) -> None:
+    """So much is not fetched unasked."""
+    say(_volume(state))
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ScenarioError(Fault("measure", "nobody is there to confirm that volume", "write --yes"))
+    if not typer.confirm("fetch it?", err=True):
+        raise Stopped("nothing was fetched")
+
+
+class _Bar:
+    """A line on the terminal while a transfer runs; lines that stay above it."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._shown = False
+
+    def moved(self, name: str, received: int, size: int) -> None:
+        if self._live:
+            self._shown = True
+            print(f"\r\x1b[K{name}: {received / 1e6:.1f} of {size / 1e6:.1f} MB", end="", file=sys.stderr)  # noqa: T201
+
+    def say(self, text: str) -> None:
+        self.clear()
+        say(text)
+
+    def clear(self) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
+            self._shown = False
+
+
+def _bar() -> Any:
+    @contextmanager
+    def shown() -> Any:
+        bar = _Bar()
+        try:
+            yield cwndlab.live.campaign.Progress(bar.say, bar.moved)
+        finally:
+            bar.clear()
+
+    return shown()
+
+
+def show(found: Measurement, format: Format) -> None:
+    """Prints what was found."""
+    if format is Format.json:
+        write_json(found.as_dict())
+        return
+    if format is Format.csv:
+        write_csv(found.rows, tuple(found.rows[0]) if found.rows else ())
+        return
+    if not found.rows:
+        say("no transfer has been finished")
+        return
+    header, cells = found.table()
+    write_table(cells, header, right=header[3:])
+    for header, cells in (found.means(), found.differences(), found.day(), found.factors()):
+        if cells:
+            write("")
+            write_table(cells, header, right=[name for name in header[1:] if name not in _WORDS])
+    say(found.method())
+    for note in found.notes:
+        say(note)
+
+
+_WORDS = ("sender", "minus", "metric", "says")

@@ -1,0 +1,74 @@
+"""``cwndlab report``: pages and figures of what other commands have kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.commands.measure import show as show_measurement
+from cwndlab.cli.console import Format, say
+from cwndlab.cli.options import FormatOption, integer_option
+from cwndlab.cli.tables import show_comparison, show_run, show_sweep
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="What run, compare, sweep or measure has written by --out.", metavar="DIR", show_default=False
+        ),
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
+    ] = None,
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            "--figures",
+            help="Also write DIR/figures/*; several formats by commas.",
+            metavar="png,svg,pdf",
+            show_default=False,
+        ),
+    ] = None,
+    style: Annotated[
+        str, typer.Option("--style", help="Of the figures; print has the width of a column.", metavar="screen|print")
+    ] = "screen",
+    series: Annotated[
+        int,
+        typer.Option(
+            "--series",
+            help="Of a sweep: run the first N of every cell again for their time series.",
+            metavar="N",
+            parser=integer_option("--series", 0),
+        ),
+    ] = 0,
+    format: FormatOption = Format.table,
+) -> None:
+    """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
+
+    cwndlab.plot.style.chosen(figures or "png", style)
+    found = cwndlab.reports.writer.load(folder)
+    page = report or folder / "report.html"
+    # Saved before anything is printed: standard output may be closed by then.
+    cwndlab.report(found, page, series=series)
+    drawn = [] if figures is None else cwndlab.figures(found, folder / "figures", format=figures, style=style)
+    if isinstance(found, cwndlab.Records):
+        show_run(found, format)
+    elif isinstance(found, cwndlab.reports.sweep.SweepResult):
+        show_sweep(found, format)
+    elif isinstance(found, cwndlab.live.results.Measurement):
+        show_measurement(found, format)
+    else:
+        show_comparison(found, format)
+    say(f"report: {page}")
+    for figure in drawn:
+        say(f"figure: {figure}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)

@@ -1,0 +1,98 @@
+"""`cwndlab reproduce`: published experiments, and one site of all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.options import FormatOption, SeedOption, WorkersOption
+from cwndlab.cli.progress import Stopped, progress_bar
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.reproduction import Reproduction
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick --out site")
+    def reproduce(
+        target: Annotated[
+            str | None,
+            typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False),
+        ] = None,
+        all_: Annotated[bool, typer.Option("--all", help="Every experiment of every paper.")] = False,
+        quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
+        list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
+        out: Annotated[
+            Path | None,
+            typer.Option(
+                "--out",
+                help="Folder for pages; finished runs in it are not repeated.",
+                metavar="DIR",
+                show_default=False,
+            ),
+        ] = None,
+        seed: SeedOption = 1,
+        workers: WorkersOption = None,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Run published experiments and judge their claims."""
+        if list_:
+            write_rows(cwndlab.reproduction.listing(), ("id", "title"), format)
+            return
+        if (target is None) is not all_:
+            what = "no paper is named" if target is None else f"'{target}' and --all are two answers"
+            raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` shows what can be named"))
+        outcomes: list[Reproduction] = []
+        stop: Stopped | None = None
+        runs = None if out is None else out / "runs"
+        try:
+            with progress_bar() as progress:
+                for outcome in cwndlab.reproduce(
+                    target or "", quick=quick, seed=seed, workers=workers, progress=progress, runs=runs
+                ):
+                    outcomes.append(outcome)
+                    if out is not None:
+                        cwndlab.reproduction.site.write_experiment(outcome, out)
+        except Stopped:
+            kept = f"; finished runs are kept in {out}, the same command goes on" if out is not None else ""
+            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
+        index = None
+        if out is not None and outcomes:
+            index = cwndlab.reproduction.site.write_index(out)
+        if all_ and format is Format.table:
+            _show_counts(outcomes)
+        else:
+            rows: list[dict[str, Any]] = [finding.as_dict() for outcome in outcomes for finding in outcome.findings]
+            if format is Format.table:
+                columns = ("id", "quantity", "published", "measured", "low", "high", "outcome", "reason")
+                write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
+            else:
+                write_rows(rows, cwndlab.reproduction.COLUMNS, format)
+        if format is Format.table and len(outcomes) == 1:
+            for sentence in outcomes[0].why:
+                say(sentence)
+        say_seed(seed)
+        if index is not None:
+            say(f"site: {index}")
+        if stop is not None:
+            raise stop
+
+
+def _show_counts(outcomes: list[Reproduction]) -> None:
+
+    rows = [
+        {
+            "id": outcome.experiment.id,
+            **cwndlab.reproduction.verdicts.counts(outcome.findings),
+            "cpu_s": round(outcome.cpu_s, 1),
+        }
+        for outcome in outcomes
+    ]
+    write_rows(rows, ("id", *cwndlab.reproduction.claims.OUTCOMES, "cpu_s"), Format.table)

@@ -1,0 +1,100 @@
+"""``cwndlab run``: one run of a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.options import (
+    FileOption,
+    FormatOption,
+    ScenarioArgument,
+    SeedOption,
+    SetOption,
+    scenario_of,
+)
+from cwndlab.cli.tables import show_run
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.emulation import Datapath
+
+
+def run(
+    scenario: ScenarioArgument,
+    seed: SeedOption = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
+    ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="The simulator, real TCP between namespaces, or both.", metavar="simulate|emulate|both"
+        ),
+    ] = "simulate",
+    accept_late: Annotated[
+        bool, typer.Option("--accept-late", help="Keep an emulation whose deliveries were late.")
+    ] = False,
+    datapath: Annotated[
+        str,
+        typer.Option(
+            "--datapath", help="Whose algorithms the kernel runs: its own, or ours.", metavar="kernel|cwndlab"
+        ),
+    ] = "kernel",
+    set_: SetOption = None,
+    algorithm_file: FileOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Run a scenario once; print its flows and links."""
+    if engine not in ("simulate", "emulate", "both"):
+        raise ScenarioError(Fault("--engine", f"'{engine}' is no engine", "write simulate, emulate or both"))
+    if datapath not in ("kernel", "cwndlab"):
+        raise ScenarioError(Fault("--datapath", f"'{datapath}' is no datapath", "write kernel or cwndlab"))
+    if engine != "simulate" and pcap is not None:
+        raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
+
+    question = scenario_of(scenario, set_, algorithm_file)
+    if pcap is not None:
+        question = question.with_(packets=True)
+    for note in question.notes:
+        say(note)
+    if engine == "simulate":
+        records = cwndlab.run(question, seed=seed)
+    else:
+        cwndlab.emulation.become_root()
+        whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
+        records = cwndlab.emulation.emulate(question, seed=seed, accept_late=accept_late, datapath=whose)
+        say(records.notes[-1])
+    if out is not None:
+        records.write(out)
+    if engine == "both":
+        simulated = cwndlab.run(question, seed=seed)
+        rows = cwndlab.emulation.beside(simulated, records)
+        write_rows(rows, tuple(rows[0]) if rows else (), format)
+        for note in cwndlab.emulation.substitutions(simulated, records):
+            say(note)
+        say_seed(seed)
+        if out is not None:
+            say(f"records: {out}")
+        return
+    if pcap is not None:
+        cwndlab.export.export(records, "pcap", pcap)
+    show_run(records, format)
+    if pcap is not None:
+        say(f"packets: {pcap}")
+    if out is not None:
+        say(f"records: {out}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab run path.toml --out out --set 'duration=5 s'")(run)

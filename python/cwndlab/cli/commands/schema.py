@@ -1,0 +1,33 @@
+"""``cwndlab schema``: JSON Schemas of the files that cwndlab reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import write
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    pass
+
+
+def schema(
+    kind: Annotated[
+        str, typer.Argument(help="The kind of file: scenario, sweep or tune.", metavar="[scenario|sweep|tune]")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenario, sweep or tune files, for editors."""
+    if kind not in cwndlab.study.schemas.KINDS:
+        raise ScenarioError(
+            Fault("KIND", f"'{kind}' has no schema", f"there are {', '.join(cwndlab.study.schemas.KINDS)}")
+        )
+    write(json.dumps(cwndlab.study.schemas.of(kind), indent=1, ensure_ascii=False, sort_keys=True))
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab schema scenario > scenario.schema.json")(schema)

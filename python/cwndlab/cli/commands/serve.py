@@ -1,0 +1,173 @@
+"""``cwndlab serve``: the server of live measurements."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, write_rows
+from cwndlab.cli.options import FormatOption
+from cwndlab.cli.progress import Stopped
+from cwndlab.errors import Fault, RunError, ScenarioError, text_of
+
+#: How often it is looked whether somebody pressed Ctrl-C.
+_GLANCE_S = 0.2
+
+
+def serve(
+    listen: Annotated[
+        str, typer.Option("--listen", help="Where; port 0 takes a free one.", metavar="ADDRESS:PORT")
+    ] = "0.0.0.0:8443",
+    token: Annotated[
+        Path | None,
+        typer.Option(
+            "--token",
+            help="Lines 'NAME TOKEN', one per client; made and printed once without.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", help="PEM; made without.", metavar="FILE", show_default=False),
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Its key, PEM.", metavar="FILE", show_default=False)] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            help="A name or address by which clients call this host, for a certificate that is made.",
+            metavar="HOST",
+            show_default=False,
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state",
+            help="Folder of what is made; ~/.local/state/cwndlab by default.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    quic: Annotated[bool, typer.Option("--quic", help="Over QUIC too (HTTP/3), on the same port.")] = False,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            help="Such as connections=100; may be repeated. --list-limits names them.",
+            metavar="NAME=VALUE",
+            show_default=False,
+        ),
+    ] = None,
+    list_limits: Annotated[bool, typer.Option("--list-limits", help="Print the limits, and end.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Serve a stream whose sender's algorithm each client chooses."""
+
+    if list_limits:
+        columns = ("limit", "default", "least", "of")
+        write_rows(
+            [dict(zip(columns, row, strict=True)) for row in cwndlab.engine.serve_limits()],
+            columns,
+            format,
+            wrap=("of",),
+        )
+        return
+
+    folder = state or _folder()
+    limits = _limits(limit or ())
+    text, made = _tokens(token, folder)
+    server = cwndlab.engine.serve(
+        listen,
+        tokens=text,
+        tokens_from=str(token or folder / "tokens"),
+        certificate=certificate,
+        key=key,
+        state=None if certificate is not None or key is not None else folder,
+        names=_names(listen, name or ()),
+        quic=quic,
+        limits=limits,
+    )
+    try:
+        shown = certificate or folder / "certificate.pem"
+        rows = [("listening", f"https://{server.address}")]
+        rows += [("certificate", str(shown)), ("fingerprint", server.fingerprint)]
+        rows += [(f"token of {client}", value) for client, value in made.items()]
+        write_rows([{"what": what, "is": value} for what, value in rows], ("what", "is"), format)
+        sys.stdout.flush()
+        for note in server.notes:
+            say(f"note: {note}")
+        if made:
+            say(f"the token is kept in {folder / 'tokens'} and not printed again")
+        say("Ctrl-C ends it")
+        while True:
+            time.sleep(_GLANCE_S)
+    except KeyboardInterrupt:
+        raise Stopped(_farewell(server.counters())) from None
+    finally:
+        server.stop()
+
+
+def _farewell(counters: dict[str, int]) -> str:
+    told = ", ".join(f"{name} {count}" for name, count in counters.items() if count)
+    return f"stopped; {told}" if told else "stopped; nobody came"
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "cwndlab"
+
+
+def _names(listen: str, more: list[str] | tuple[()]) -> list[str]:
+    """What a certificate is made for: this host by its usual names, where it listens, and what was named."""
+    host = listen.rpartition(":")[0].strip("[]")
+    usual = ["localhost", "127.0.0.1", "::1", socket.gethostname(), host]
+    wild = {"", "0.0.0.0", "::"}
+    return list(dict.fromkeys(one for one in [*usual, *more] if one not in wild))
+
+
+def _limits(given: list[str] | tuple[()]) -> dict[str, float]:
+    """Limits by name; whether there is such a one, and whether it may be so, is said by the engine."""
+    found: dict[str, float] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            what = f"'{value}' is no number" if equals else f"'{one}' has no '='"
+            raise ScenarioError(Fault("--limit", what, "write --limit connections=100")) from None
+    return found
+
+
+def _tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:
+    """The text of the tokens, and those that were made just now."""
+    if file is not None:
+        return text_of(file, "lines 'NAME TOKEN'; `openssl rand -hex 32` makes a token"), {}
+    kept = folder / "tokens"
+    if kept.exists():
+        return text_of(kept, "remove it, and a new one is made"), {}
+    token = token_urlsafe(32)
+    text = f"client {token}\n"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as cause:
+        hint = "name another folder by --state, or tokens by --token"
+        raise RunError(Fault(str(kept), f"cannot be written ({cause.strerror})", hint)) from None
+    return text, {"client": token}
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab serve --listen 0.0.0.0:8443 --limit transfer_bytes=1e9")(serve)

@@ -1,0 +1,63 @@
+"""``cwndlab tune``: arguments in, `cwndlab.study.tuning` called, tables out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, write, write_rows
+from cwndlab.cli.options import FormatOption, WorkersOption, integer_option
+from cwndlab.cli.progress import Stopped, progress_bar
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog="Example: cwndlab tune examples/tune-ccm-ss.toml --trials 20")
+    def tune(
+        file: Annotated[Path, typer.Argument(help="A tuning in TOML or Python.", metavar="FILE", show_default=False)],
+        out: Annotated[
+            Path | None,
+            typer.Option(
+                "--out", help="Folder of the search; FILE.tune by default.", metavar="DIR", show_default=False
+            ),
+        ] = None,
+        trials: Annotated[
+            int | None,
+            typer.Option(
+                "--trials",
+                help="Instead of the file's.",
+                metavar="N",
+                show_default=False,
+                parser=integer_option("--trials", 1),
+            ),
+        ] = None,
+        list_: Annotated[bool, typer.Option("--list", help="Print every trial instead of the verdict.")] = False,
+        workers: WorkersOption = None,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Search an algorithm's parameters; judge them on what is held back."""
+
+        question = cwndlab.study.tuning.load(file)
+        place = out or Path(f"{file.stem}.tune")
+        with progress_bar() as progress:
+            found = cwndlab.study.tuning.tune(question, out=place, trials=trials, workers=workers, progress=progress)
+        if list_ or not found.complete:
+            write_rows(found.trials, ("trial", *question.parameters, "score", "feasible"), format)
+        else:
+            judged = cwndlab.study.tuning.tables.verdicts(found)
+            if format is Format.table:
+                # Ratios near one: four digits would hide what differs.
+                judged = [row | {"score": f"{row['score']:.6g}"} for row in judged]
+            write_rows(judged, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
+            if format is Format.table:
+                rows = cwndlab.study.tuning.tables.landscape(found)
+                write("")
+                write_rows(rows, tuple(rows[0]), format)
+                say(cwndlab.study.tuning.tables.spread(found))
+        say(f"search: {place}")
+        if not found.complete:
+            raise Stopped(f"stopped after {len(found.trials)} trials, which are kept; the same command goes on")

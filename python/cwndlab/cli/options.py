@@ -1,0 +1,127 @@
+"""Options that several commands of the command line have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    pass
+
+
+def _format(text: str) -> Format:
+    try:
+        return Format(text)
+    except ValueError:
+        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
+
+
+#: Seeds are 64-bit numbers.
+_LARGEST = 2**64 - 1
+#: A comparison of more runs of each algorithm would not end.
+MOST_REPETITIONS = 1_000_000
+
+
+def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str], int]:
+    """Reads a whole number from ``low`` to ``high``."""
+
+    def read(text: str) -> int:
+        text = str(text)  # typer hands over a default as it is
+        number = int(text) if text.isascii() and text.isdecimal() else -1
+        if low <= number <= high:
+            return number
+        span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
+        raise ScenarioError(Fault(option, f"'{text}' is no whole number {span}", f"write {option} {max(low, 1)}"))
+
+    return read
+
+
+def listed(text: str | None) -> list[str] | None:
+    """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
+    if text is None:
+        return None
+    found, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [name.strip() for name in found if name.strip()]
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=integer_option("--seed", 0))
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="Change a field: flow[1].rtt=50ms; flow[+] adds a flow. May be repeated.", metavar="PATH=VALUE"
+    ),
+]
+ScenarioArgument = Annotated[
+    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
+]
+AlgorithmsOption = Annotated[
+    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
+]
+FileOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--algorithm-file",
+        help="Python with classes of your own; flows call them by name. May be repeated.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help="Threads; one per core by default.",
+        metavar="N",
+        show_default=False,
+        parser=integer_option("--workers", 1, 4096),
+    ),
+]
+
+
+def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
+    """What ``--set`` says: fields and their new values."""
+    pairs = []
+    for text in texts or ():
+        field, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(Fault("--set", f"'{text}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
+        pairs.append((field.strip(), value.strip()))
+    return pairs
+
+
+def classes_of(files: Sequence[Path] | None) -> dict[str, type] | None:
+    """What ``--algorithm-file`` names: classes by the names under which flows call them."""
+    if not files:
+        return None
+
+    return cwndlab.custom.merged(cwndlab.custom.load(file) for file in files)
+
+
+def scenario_of(
+    name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None = None
+) -> cwndlab.Scenario:
+    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
+
+    pairs = changes_of(changes)
+    if name.suffix != ".toml" and not name.exists():
+        cwndlab.scenario.presets.load(name)
+        name = cwndlab.scenario.presets.folder() / f"{name}.toml"
+    return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes_of(algorithm_files))

@@ -1,0 +1,196 @@
+"""The tables that commands print: a run, a comparison, a sweep, reports of the conformance battery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cwndlab
+from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+    from cwndlab.reports.sweep import SweepResult
+    from cwndlab.study.comparison import Comparison
+    from cwndlab.validation.conformance import CheckReport
+
+# Rows of a table that a person is shown.
+_SHOWN_FLOWS = 40
+_SHOWN_LINKS = 8
+_SHOWN_TRANSFERS = 9
+
+
+def show_run(records: Records, format: Format) -> None:
+    flows, links = records.rows("flows"), records.rows("links")
+    match format:
+        case Format.json:
+            write_json({"flows": flows, "links": links})
+        case Format.csv:
+            write_csv(flows, tuple(flows[0]) if flows else ())
+            write("")
+            write_csv(links, tuple(links[0]) if links else ())
+        case Format.table:
+            _flows_and_links(flows, links)
+            _transfers(records, flows)
+    say_seed(records.seed)
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value / 1e6:.2f} ms"
+
+
+def _bytes(value: int) -> str:
+    return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
+
+
+def _is_datagrams(row: Row) -> bool:
+    return bool(row["profile"] == "udp")
+
+
+def _datagrams(flows: Sequence[Row]) -> None:
+    """Flows over UDP: no window and no RTT, but losses and delays one way."""
+    names = ("flow", "delivered", "sent", "lost", "min delay", "mean delay", "max delay")
+    cells = [
+        (
+            row["name"],
+            _bytes(row["delivered_bytes"]),
+            f"{row['sent_packets']}",
+            f"{row['queue_drops'] + row['wire_losses']}",
+            *(_milliseconds(row[f"{which}_delay_ns"]) for which in ("min", "mean", "max")),
+        )
+        for row in flows[:_SHOWN_FLOWS]
+    ]
+    write_table(cells, names, right=names[1:])
+    write("")
+
+
+def _transfers(records: Records, flows: Sequence[Row]) -> None:
+    """Completion times, where some flow has several transfers: of all of them, then by flow."""
+    if records.height("transfers") < 2:
+        return
+    import polars as pl
+
+    frame = records.transfers.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("took"))
+    if not frame["flow"].is_duplicated().any():
+        return
+    by_flow = frame.partition_by("flow", as_dict=True, maintain_order=True)
+    named = [(flows[int(key[0])]["name"], part) for key, part in by_flow.items()]
+    parts = [("all", frame), *named] if len(named) > 1 else named
+    names = ("transfers", "count", "mean size", "mean", "median", "95 %", "99 %", "longest")
+    cells = [
+        (
+            name,
+            f"{part.height}",
+            _bytes(int(part["size_bytes"].sum()) // part.height),
+            _milliseconds(part["took"].mean()),  # type: ignore[arg-type]
+            *(_milliseconds(part["took"].quantile(share, "linear")) for share in (0.5, 0.95, 0.99, 1.0)),
+        )
+        for name, part in parts[:_SHOWN_TRANSFERS]
+    ]
+    write("")
+    write_table(cells, names, right=names[1:])
+
+
+def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
+    def mean(row: Row) -> str:
+        return f"{row['mean_queue_packets']:.1f}"
+
+    flows = [row for row in every if not _is_datagrams(row)]
+    datagrams = [row for row in every if _is_datagrams(row)]
+    names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
+    cells = [
+        (
+            row["name"],
+            row["algorithm"],
+            _bytes(row["delivered_bytes"]),
+            f"{row['sent_packets']}",
+            f"{row['retransmitted_packets']}",
+            f"{row['timeouts']}",
+            _milliseconds(row["min_rtt_ns"]),
+            _milliseconds(row["mean_rtt_ns"]),
+        )
+        for row in flows[:_SHOWN_FLOWS]
+    ]
+    if cells:
+        write_table(cells, names, right=names[2:])
+        write("")
+    if datagrams:
+        _datagrams(datagrams)
+    # Where packets waited is where something happened.
+    busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
+    names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
+    cells = [
+        (
+            row["name"],
+            "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
+            f"{row['utilisation']:.1%}",
+            mean(row),
+            f"{row['max_queue_packets']}",
+            f"{row['dropped_packets']}",
+            f"{row['lost_packets']}",
+            f"{row['marked_packets']}",
+        )
+        for row in sorted(busiest, key=lambda row: row["link"])
+    ]
+    write_table(cells, names, right=names[1:])
+    hidden = {
+        "flows": max(len(flows) - _SHOWN_FLOWS, 0) + max(len(datagrams) - _SHOWN_FLOWS, 0),
+        "links": len(links) - _SHOWN_LINKS,
+    }
+    left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
+    if left_out:
+        say(f"{' and '.join(left_out)} more with --format json")
+
+
+def show_comparison(found: Comparison, format: Format) -> None:
+    match format:
+        case Format.json:
+            write_json(found.to_dict())
+        case Format.csv:
+            rows = found.summary()
+            write_csv(rows, tuple(rows[0]) if rows else ())
+        case Format.table:
+            for columns, cells in (found.table(), found.differences(found.shown())):
+                if cells:
+                    write_table(cells, columns, right=columns[1:])
+                    write("")
+            if len(found.algorithms) > 1:
+                say(found.method())
+            for note in found.notes:
+                say(note)
+    say_seed(found.seeds[0], found.seeds[-1])
+
+
+def show_sweep(found: SweepResult, format: Format) -> None:
+    """A sweep: for people the cells with their means, for programs every run."""
+    if found.note:
+        say(found.note)
+    if format is Format.table:
+        header, rows = found.table()
+        write_table(rows, header, right=header[len(found.fields) :])
+        return
+    write_rows(found.frame.to_dicts(), found.frame.columns, format)
+
+
+def show_check_reports(found: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
+    """``begins`` is false for CSV whose header was printed before."""
+    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    if format is Format.csv:
+        write_csv(rows, cwndlab.validation.conformance.COLUMNS, header=begins)
+        return
+    if format is Format.table and len(found) > 1:
+        several = [
+            {
+                "algorithm": examined.algorithm,
+                "rules": len(examined.rules),
+                "broken": ", ".join(examined.broken) or "none",
+                "ns per ACK": examined.ns_per_ack,
+            }
+            for examined in found
+        ]
+        write_rows(several, tuple(several[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, cwndlab.validation.conformance.COLUMNS, format, wrap=("detail",))

@@ -1,0 +1,148 @@
+"""The engine's functions and classes under plain names, and the threads that call it.
+
+The only module that imports ``_engine``.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, TypeVar
+
+from cwndlab import _engine
+
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
+
+version = _engine.version
+engine_version = _engine.engine_version
+
+# The catalogue of algorithms.
+entries = _engine.algorithms
+aliases = _engine.aliases
+canonical_algorithm = _engine.canonical_algorithm
+entry_in_kernel = _engine.entry_in_kernel
+
+# Scenarios.
+check = _engine.check
+to_toml = _engine.to_toml
+stack_fields = _engine.stack_fields
+scenario_schema = _engine.scenario_schema
+declarations = _engine.declarations
+trace_kinds = _engine.trace_kinds
+make_trace = _engine.make_trace
+parse_trace = _engine.parse_trace
+
+# Runs and their records.
+Cancel = _engine.Cancel
+RecordsHandle = _engine.Records
+run = _engine.run
+tables = _engine.tables
+read_records = _engine.read
+assemble_records = _engine.assemble
+
+# Emulation.
+EmulatedPathHandle = _engine.EmulatedPath
+emulate = _engine.emulate
+become_root = _engine.become_root
+
+# Validation.
+conformance = _engine.conformance
+conformance_texts = _engine.conformance_texts
+replay = _engine.replay
+replay_cases = _engine.replay_cases
+
+# Measurements on real paths.
+Server = _engine.Server
+serve = _engine.serve
+serve_limits = _engine.serve_limits
+fetch = _engine.fetch
+
+# The arguments of the methods of an algorithm in Python.
+Ack = _engine.Ack
+Congestion = _engine.Congestion
+DeliveryRate = _engine.DeliveryRate
+Path = _engine.Path
+Sent = _engine.Sent
+Window = _engine.Window
+
+
+# How often a waiting main thread looks for Ctrl-C. Polars installs a handler after which a lock that is waited for
+# without end is not interrupted.
+_POLL_S = 0.05
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def dispatch_all(
+    work: Callable[[_Job, Cancel], _Result],
+    jobs: Sequence[_Job],
+    workers: int | None,
+    progress: Callable[[int, int], Any] | None,
+) -> Generator[tuple[int, _Result], None, None]:
+    """Does ``work`` on every job, on threads; an error, Ctrl-C or an early end stops what still runs.
+
+    Yields (index of the job, result) in the order in which jobs end.
+    """
+    waiting = iter(enumerate(jobs))
+    done = 0
+    if progress is not None:
+        progress(0, len(jobs))
+
+    def indexed(job: tuple[int, _Job], cancel: Cancel) -> _Result:
+        return work(job[1], cancel)
+
+    with closing(dispatch(indexed, lambda: next(waiting, None), workers)) as results:
+        for (index, _), result in results:
+            done += 1
+            if progress is not None:
+                progress(done, len(jobs))
+            yield index, result
+
+
+def dispatch(
+    work: Callable[[_Job, Cancel], _Result], take: Callable[[], _Job | None], workers: int | None
+) -> Generator[tuple[_Job, _Result], None, None]:
+    """Does ``work`` on what ``take`` hands out, until it has nothing while nothing runs.
+
+    ``workers`` is the number of threads, by default one per core.
+    """
+    workers = workers or available_cores()
+    cancel = Cancel()
+    running: dict[Future[_Result], _Job] = {}
+    # Names the futures that ended, where `concurrent.futures.wait` would look at all that run each time.
+    ended: queue.SimpleQueue[Future[_Result]] = queue.SimpleQueue()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+
+        def fill() -> None:
+            # Twice as many as there are workers: enough to keep them busy, few enough that a slow reader of a long
+            # series does not pile up results.
+            while len(running) < 2 * workers and (job := take()) is not None:
+                future = pool.submit(work, job, cancel)
+                running[future] = job
+                future.add_done_callback(ended.put)
+
+        try:
+            fill()
+            while running:
+                try:
+                    future = ended.get(timeout=_POLL_S)
+                except queue.Empty:
+                    fill()
+                    continue
+                job = running.pop(future)
+                result = future.result()
+                fill()
+                yield job, result
+                # The reader may have made more to do.
+                fill()
+        finally:
+            cancel.set()
+            for future in running:
+                future.cancel()

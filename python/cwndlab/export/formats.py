@@ -1,0 +1,37 @@
+"""The formats of files for other programs, and the function that writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.export import ns2, pcap, qlog, tables
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+__all__ = ["FORMATS", "export"]
+
+#: Formats, and what a place of that format is.
+FORMATS = {"csv": "folder", "qlog": "folder", "ns2": "file", "pcap": "file"}
+
+
+def export(records: Records, format: str, place: Path | str, *, at: str = "senders") -> list[Path]:
+    """Writes a run as ``csv`` (a folder with a file per table), ``qlog`` (a folder with a file per flow), ``ns2`` or
+    ``pcap`` (a file); ``at`` is where a capture listens (`cwndlab.export.pcap.write`). Answers what was written.
+
+    Raises ``RecordsError`` for an unknown format, for packets that were not recorded, and where nothing can be written.
+    """
+    match format:
+        case "csv":
+            return tables.write(records, place)
+        case "qlog":
+            return qlog.write(records, place)
+        case "ns2":
+            ns2.write(records, place)
+        case "pcap":
+            pcap.write(records, place, at)
+        case _:
+            raise RecordsError(Fault("--format", f"'{format}' is no format", f"write {', '.join(FORMATS)}"))
+    return [Path(place)]

@@ -1,0 +1,277 @@
+"""Packet captures: pcapng with nanoseconds, IPv4 and TCP headers with their options, payload left out.
+
+Blocks are those of draft-ietf-opsawg-pcapng: a section header, an interface per tap, an enhanced packet block per
+packet. Headers follow RFC 791, RFC 9293, RFC 7323 (timestamps in milliseconds, window scale), RFC 2018 (SACK) and
+RFC 3168 (ECN). A packet's capture ends with its headers; its original length is that of its IPv4 packet, and its TCP
+checksum that of a payload of zeros. Sequence numbers begin at 0 with the SYN, so data's first byte is 1.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import polars as pl
+
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, SYN, SYN_ACK, Way, Wire
+from cwndlab.files import atomic_write
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: Where packets can be tapped, apart from the names of links.
+TAPS = ("senders", "receivers", "links")
+# LINKTYPE_IPV4: packets begin with their IPv4 header.
+_LINKTYPE = 228
+_SENDER_NET, _RECEIVER_NET = 10 << 24, (10 << 24) | (128 << 16)
+_SENDER_PORT, _RECEIVER_PORT = 40_000, 5_001
+_TTL = 64
+_FLAG_SYN, _FLAG_ACK, _FLAG_ECE, _FLAG_CWR = 0x02, 0x10, 0x40, 0x80
+# What a sender of data offers to receive; nothing is ever sent to it.
+_IDLE_WINDOW = 65_535
+_MOST_SCALE = 14
+_IN, _OUT = 1, 2
+
+
+class Tap(NamedTuple):
+    """An interface of the capture: a flow's end, or the entrance of a link."""
+
+    name: str
+    says: str
+    flow: int | None
+    link: int | None
+    sender: bool
+
+
+class Frame(NamedTuple):
+    """A packet at a tap."""
+
+    time_ns: int
+    tap: int
+    way: int
+    row: dict[str, Any]
+    ttl: int
+    ecn: int
+    comment: str
+
+
+class Terms(NamedTuple):
+    """What a flow's SYNs negotiate."""
+
+    mss: int
+    timestamps: bool
+    scale: int
+    first_window: int
+
+
+def write(records: Records, path: Path | str, taps: str = "senders") -> None:
+    """Writes the capture of a run to ``path``, whole or not at all. ``taps`` is ``senders``, ``receivers``, ``links``
+    or names of links, joined by commas.
+
+    Raises ``RecordsError`` where packets were not recorded, a tap does not exist, or the file cannot be written.
+    """
+    wire = Wire(records)
+    chosen = _taps(wire, taps)
+    with atomic_write(path) as file:
+        capture(wire, chosen, file)
+
+
+def capture(wire: Wire, taps: list[Tap], file: BinaryIO) -> None:
+    """Writes the blocks."""
+    shows = f"cwndlab {wire.records.version}"
+    about = f"scenario {wire.records.scenario_hash}, seed {wire.records.seed}; time 0 is the start of the run"
+    file.write(
+        _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1), [(1, about.encode()), (4, shows.encode())])
+    )
+    for tap in taps:
+        options = [(2, tap.name.encode()), (3, tap.says.encode()), (9, b"\x09")]
+        file.write(_block(1, struct.pack("<HHI", _LINKTYPE, 0, 0), options))
+    terms = _terms(wire)
+    frames = [frame for number, tap in enumerate(taps) for frame in _frames(wire, number, tap)]
+    frames.sort(key=lambda frame: (frame.time_ns, frame.tap, frame.row["packet"]))
+    echoes = _echoes(wire)
+    for frame in frames:
+        echo = echoes.get(frame.row["packet"], 0)
+        packet, length = headers(wire, frame, terms[frame.row["flow"]], echo)
+        time = frame.time_ns
+        body = struct.pack("<IIIII", frame.tap, time >> 32, time & 0xFFFFFFFF, len(packet), length)
+        options = [(2, struct.pack("<I", frame.way))] if frame.way else []
+        if frame.comment:
+            options.insert(0, (1, frame.comment.encode()))
+        file.write(_block(6, body + packet + bytes(-len(packet) % 4), options))
+
+
+def _block(kind: int, body: bytes, options: Iterable[tuple[int, bytes]]) -> bytes:
+    told = b"".join(struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4) for code, value in options)
+    if told:
+        told += bytes(4)
+    length = 12 + len(body) + len(told)
+    return struct.pack("<II", kind, length) + body + told + struct.pack("<I", length)
+
+
+def _taps(wire: Wire, asked: str) -> list[Tap]:
+    found, faults = [], []
+    for name in (one.strip() for one in asked.split(",") if one.strip()):
+        if name in ("senders", "receivers"):
+            end = name.removesuffix("s")
+            found += [
+                Tap(f"{flow['name']} {end}", f"{end} of flow {flow['flow']}", flow["flow"], None, end == "sender")
+                for flow in wire.flows
+            ]
+        elif name == "links" or name in wire.links:
+            used = sorted({link for links in wire.ways.values() for link in links})
+            links = used if name == "links" else [wire.links.index(name)]
+            found += [Tap(wire.links[link], "at the entrance of the link", None, link, False) for link in links]
+        else:
+            hint = f"there are {', '.join((*TAPS, *wire.links))}"
+            faults.append(Fault("--at", f"'{name}' is no place to listen at", hint))
+    if faults or not found:
+        raise RecordsError(*(faults or [Fault("--at", "names no place", "write --at senders")]))
+    return list(dict.fromkeys(found))
+
+
+def _terms(wire: Wire) -> dict[int, Terms]:
+    """MSS, timestamps and window scale of each flow, as its packets tell."""
+    acks = wire.packets.filter(pl.col("kind") == ACK)
+    told = {
+        flow: (stamped, most, first)
+        for flow, stamped, most, first in acks.group_by("flow")
+        .agg(
+            pl.col("echo_ns").is_not_null().any(),
+            pl.col("window_bytes").max().alias("most"),
+            pl.col("window_bytes").first(),
+        )
+        .iter_rows()
+    }
+    found = {}
+    for flow in wire.flows:
+        stamped, most, first = told.get(flow["flow"], (False, _IDLE_WINDOW, _IDLE_WINDOW))
+        scale = next((one for one in range(_MOST_SCALE) if most >> one <= 0xFFFF), _MOST_SCALE)
+        # RFC 9293, section 3.7.1: the MSS option does not count options.
+        found[flow["flow"]] = Terms(flow["mss_bytes"] + (12 if stamped else 0), stamped, scale, min(first, 0xFFFF))
+    return found
+
+
+def _frames(wire: Wire, number: int, tap: Tap) -> Iterator[Frame]:
+    if tap.link is not None:
+        places = {way: links.index(tap.link) for way, links in wire.ways.items() if tap.link in links}
+        for row in wire.rows(link=tap.link):
+            gone = wire.fates.get(row["packet"], "") if row["fate"] in (DROPPED, LOST) else ""
+            hops = places.get(Way(row["flow"], row["forward"]), 0)
+            yield Frame(row["time_ns"], number, 0, row, _TTL - hops, row["ecn"], gone)
+        return
+    flow = tap.flow if tap.flow is not None else 0
+    out, back = wire.ways.get(Way(flow, tap.sender), []), wire.ways.get(Way(flow, not tap.sender), [])
+    for row in wire.rows(link=out[0]) if out else ():
+        if row["flow"] == flow and row["forward"] == tap.sender:
+            yield Frame(row["sent_ns"], number, _OUT, row, _TTL, row["ecn"], wire.fates.get(row["packet"], ""))
+    for row in wire.rows(link=back[-1]) if back else ():
+        if row["flow"] == flow and row["forward"] != tap.sender and row["arrival_ns"] is not None:
+            ecn = 3 if row["fate"] == 3 else row["ecn"]
+            yield Frame(row["arrival_ns"], number, _IN, row, _TTL - len(back) + 1, ecn, "")
+
+
+def _echoes(wire: Wire) -> dict[int, int]:
+    """Per packet the sending time of what it echoes, ns: an ACK tells it itself, a SYN-ACK echoes the SYN, data the
+    last ACK or SYN-ACK that had reached their sender (RFC 7323, section 4.3)."""
+    found: dict[int, int] = {}
+    for flow in (flow["flow"] for flow in wire.flows):
+        out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
+        if not out or not back:
+            continue
+        seen: list[tuple[int, int, int, int, bool, int]] = []
+        for row in wire.rows(link=back[-1]):
+            if row["flow"] == flow and not row["forward"] and row["arrival_ns"] is not None:
+                # What arrives is heard before what leaves at the same time.
+                seen.append((row["arrival_ns"], 0, row["packet"], row["connection"], False, row["sent_ns"]))
+        for row in wire.rows(link=out[0]):
+            if row["flow"] == flow and row["kind"] == DATA:
+                seen.append((row["sent_ns"], 1, row["packet"], row["connection"], True, 0))
+        heard: dict[int, int] = {}
+        for _, _, packet, connection, is_data, stamp in sorted(seen):
+            if is_data:
+                found[packet] = heard.get(connection, 0)
+            else:
+                heard[connection] = stamp
+        syns: dict[int, int] = {}
+        for row in wire.rows():
+            if row["flow"] != flow:
+                continue
+            if row["kind"] == SYN:
+                syns.setdefault(row["connection"], row["sent_ns"])
+            elif row["kind"] == SYN_ACK:
+                found[row["packet"]] = syns.get(row["connection"], 0)
+            elif row["kind"] == ACK:
+                found[row["packet"]] = row["echo_ns"] or 0
+    return found
+
+
+def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes, int]:
+    """IPv4 and TCP header of a packet that echoes what was sent at ``echo_ns``, and the length of the whole of it."""
+    row = frame.row
+    kind, flow, connection = row["kind"], row["flow"], row["connection"]
+    address = ((flow + 1) >> 16 & 0x3F) << 16 | (flow + 1) & 0xFFFF
+    sender, receiver = _SENDER_NET | address, _RECEIVER_NET | address
+    ports = (_SENDER_PORT + connection, _RECEIVER_PORT)
+    stamp, echo = (time // 10**6 & 0xFFFFFFFF for time in (row["sent_ns"], echo_ns))
+    flags = (_FLAG_ECE if row["ece"] else 0) | (_FLAG_CWR if row["cwr"] else 0)
+    window = _IDLE_WINDOW >> terms.scale
+    sequence = acknowledged = 0
+    if kind == DATA:
+        sequence, acknowledged = 1 + wire.byte(flow, connection, row["sequence_bytes"]), 1
+        flags |= _FLAG_ACK
+    elif kind == ACK:
+        sequence, acknowledged = 1, 1 + wire.byte(flow, connection, row["sequence_bytes"])
+        flags |= _FLAG_ACK
+        window = min(row["window_bytes"] >> terms.scale, 0xFFFF)
+    elif kind == SYN:
+        flags |= _FLAG_SYN
+        window = _IDLE_WINDOW
+    else:
+        acknowledged = 1
+        flags |= _FLAG_SYN | _FLAG_ACK
+        window = terms.first_window
+    options = _options(wire, row, terms, stamp, echo)
+    if not row["forward"]:
+        sender, receiver, ports = receiver, sender, ports[::-1]
+    size = 20 + len(options)
+    offset = size // 4 << 12
+    tcp = struct.pack(
+        ">HHIIHHHH", *ports, sequence & 0xFFFFFFFF, acknowledged & 0xFFFFFFFF, offset | flags, window, 0, 0
+    )
+    length = 20 + size + row["payload_bytes"]
+    pseudo = struct.pack(">IIHH", sender, receiver, 6, length - 20)
+    tcp = tcp[:16] + struct.pack(">H", checksum(pseudo + tcp + options)) + tcp[18:] + options
+    ip = struct.pack(
+        ">BBHHHBBHII", 0x45, frame.ecn, length, row["packet"] & 0xFFFF, 0x4000, frame.ttl, 6, 0, sender, receiver
+    )
+    ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+    return ip + tcp, length
+
+
+def _options(wire: Wire, row: dict[str, Any], terms: Terms, stamp: int, echo: int) -> bytes:
+    stamps = struct.pack(">BBII", 8, 10, stamp, echo) if terms.timestamps else b""
+    if row["kind"] in (SYN, SYN_ACK):
+        options = struct.pack(">BBH", 2, 4, terms.mss)
+        permitted = b"\x04\x02" if row["sack"] else b"\x01\x01"
+        options += permitted + (stamps or b"\x01\x01") + struct.pack(">BBBB", 1, 3, 3, terms.scale)
+    else:
+        options = b"\x01\x01" + stamps if stamps else b""
+        if row["sack"]:
+            ends = [int(end) for block in row["sack"].split(" ") for end in block.split("-")]
+            told = [1 + wire.byte(row["flow"], row["connection"], end) & 0xFFFFFFFF for end in ends]
+            options += b"\x01\x01" + struct.pack(f">BB{len(told)}I", 5, 2 + 4 * len(told), *told)
+    return options + b"\x01" * (-len(options) % 4)
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data[: len(data) & ~1])) + (
+        data[-1] << 8 if len(data) % 2 else 0
+    )
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF

@@ -1,0 +1,158 @@
+"""qlog: one JSON text sequence (RFC 7464) per flow, version 0.3 of draft-ietf-quic-qlog-main-schema, which qvis reads.
+
+Samples become ``recovery:metrics_updated`` and changes of state ``recovery:congestion_state_updated``, as
+draft-ietf-quic-qlog-quic-events has them, each with the fields that changed. What QUIC has no event for is of a schema
+of our own, ``urn:cwndlab:qlog:tcp``: ``tcp:segment_sent``, ``tcp:ack_received``, ``tcp:segment_dropped`` (where packets
+were recorded), ``tcp:remark`` for what the sender and its algorithm remarked. Times are milliseconds of the run's
+clock, sizes bytes, rates bit/s.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, Way, Wire
+from cwndlab.files import atomic_write, slug
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+VERSION = "0.3"
+#: Of the events whose category is ``tcp``.
+SCHEMA = "urn:cwndlab:qlog:tcp"
+_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+# Columns of samples that are metrics: name in qlog, column, factor.
+_METRICS = (
+    ("congestion_window", "cwnd_bytes", 1),
+    ("ssthresh", "ssthresh_bytes", 1),
+    ("bytes_in_flight", "in_flight_bytes", 1),
+    ("smoothed_rtt", "srtt_ns", 1e-6),
+    ("latest_rtt", "rtt_ns", 1e-6),
+    ("pacing_rate", "pacing_rate_bps", 1),
+)
+
+
+def write(records: Records, folder: Path | str) -> list[Path]:
+    """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` where one cannot be
+    written."""
+    wire = Wire(records) if len(records.packets) else None
+    made = []
+    for flow in records.rows("flows"):
+        path = Path(folder) / f"{slug(flow['name'])}.sqlog"
+        with atomic_write(path) as file:
+            for entry in [header(records, flow), *events(records, flow, wire)]:
+                text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
+                file.write(f"\x1e{text}\n".encode())
+        made.append(path)
+    return made
+
+
+def header(records: Records, flow: dict[str, Any]) -> dict[str, Any]:
+    """The first record of a file: of which flow of which run it is."""
+    return {
+        "qlog_version": VERSION,
+        "qlog_format": "JSON-SEQ",
+        "title": f"{flow['name']}: {flow['algorithm']}",
+        "description": f"cwndlab {records.version}, scenario {records.scenario_hash}, seed {records.seed}",
+        "trace": {
+            "title": flow["name"],
+            "common_fields": {
+                "protocol_type": ["TCP"],
+                "group_id": flow["name"],
+                "time_format": "relative",
+                "reference_time": 0,
+            },
+            "vantage_point": {"name": f"{flow['name']} sender", "type": "client"},
+            "event_schemas": [SCHEMA],
+        },
+    }
+
+
+def events(records: Records, flow: dict[str, Any], wire: Wire | None) -> list[dict[str, Any]]:
+    """All events of a flow in the order of their times."""
+    number = flow["flow"]
+    found = [*_samples(records, number), *_remarks(records, number)]
+    if wire is not None:
+        found += _segments(wire, number)
+    found.sort(key=lambda one: one[0])
+    return [{"time": time / 1e6, "name": name, "data": data} for time, name, data in found]
+
+
+_Event = tuple[int, str, dict[str, Any]]
+
+
+def _samples(records: Records, flow: int) -> Iterator[_Event]:
+    mine = records.samples.filter(pl.col("flow") == flow).sort("time_ns")
+    known: dict[str, Any] = {}
+    smallest: float | None = None
+    state: int | None = None
+    for row in mine.iter_rows(named=True):
+        told = {name: _scaled(row[column], factor) for name, column, factor in _METRICS}
+        if row["rtt_ns"] is not None:
+            smallest = min(row["rtt_ns"] / 1e6, smallest if smallest is not None else row["rtt_ns"] / 1e6)
+        told["min_rtt"] = smallest
+        changed = {name: value for name, value in told.items() if value is not None and value != known.get(name)}
+        known |= changed
+        if changed:
+            yield row["time_ns"], "recovery:metrics_updated", changed
+        if row["state"] != state:
+            old = {} if state is None else {"old": _STATES[state]}
+            yield row["time_ns"], "recovery:congestion_state_updated", old | {"new": _STATES[row["state"]]}
+            state = row["state"]
+
+
+def _scaled(value: int | None, factor: float) -> float | int | None:
+    return None if value is None else value * factor
+
+
+def _remarks(records: Records, flow: int) -> Iterator[_Event]:
+    for row in records.events.filter(pl.col("flow") == flow).iter_rows(named=True):
+        data = {"kind": row["kind"], "cwnd_before": row["cwnd_before_bytes"], "cwnd_after": row["cwnd_after_bytes"]}
+        if row["cause"]:
+            data["cause"] = row["cause"]
+        # JSON has no infinity: an estimate without bound is left out.
+        if row["pipe_segments"] is not None and isfinite(row["pipe_segments"]):
+            data["pipe_segments"] = row["pipe_segments"]
+        yield row["time_ns"], "tcp:remark", data
+
+
+def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
+    out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
+    for row in wire.rows(link=out[0]) if out else ():
+        if row["flow"] == flow and row["kind"] == DATA:
+            yield row["sent_ns"], "tcp:segment_sent", _segment(wire, row) | {"retransmission": row["retransmission"]}
+    for row in wire.rows():
+        if row["flow"] == flow and row["kind"] == DATA and row["fate"] in (DROPPED, LOST):
+            time = row["time_ns"] if row["fate"] == DROPPED else row["departure_ns"]
+            why = {"link": wire.links[row["link"]], "by": "queue" if row["fate"] == DROPPED else "wire"}
+            yield time, "tcp:segment_dropped", _segment(wire, row) | why
+    for row in wire.rows(link=back[-1]) if back else ():
+        if row["flow"] == flow and row["kind"] == ACK and row["arrival_ns"] is not None:
+            data: dict[str, Any] = {
+                "connection": row["connection"],
+                "ack": wire.byte(flow, row["connection"], row["sequence_bytes"]),
+                "window": row["window_bytes"],
+                "ece": row["ece"],
+            }
+            if row["sack"]:
+                data["sack"] = [
+                    [wire.byte(flow, row["connection"], int(end)) for end in block.split("-")]
+                    for block in row["sack"].split(" ")
+                ]
+            yield row["arrival_ns"], "tcp:ack_received", data
+
+
+def _segment(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:
+    first = wire.byte(row["flow"], row["connection"], row["sequence_bytes"])
+    return {
+        "packet": row["packet"],
+        "connection": row["connection"],
+        "sequence": first,
+        "length": row["payload_bytes"],
+    }

@@ -1,0 +1,139 @@
+"""What a server offers, asked before anything is transferred: plain HTTP/1.1 over TLS, one request a connection."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import re
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from cwndlab.engine import canonical_algorithm, entry_in_kernel
+from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.files import parsed
+
+_ALGORITHM = "cwndlab-congestion-control"
+
+
+def place_of(url: str) -> tuple[str, int]:
+    """Host and port of ``https://HOST[:PORT]``."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as cause:
+        raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
+    if parts.scheme != "https" or not host or parts.path not in ("", "/") or parts.query:
+        raise ScenarioError(Fault("URL", f"'{url}' is no https address", "write https://HOST:PORT"))
+    return host, port or 443
+
+
+def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
+    """How a server is believed, and the fingerprint that its certificate must have."""
+    pin = re.sub(r":", "", trust or "").lower()
+    if re.fullmatch(r"[0-9a-f]{64}", pin):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE  # its fingerprint is compared below, before anything is said
+        return context, pin
+    try:
+        return ssl.create_default_context(cafile=trust), ""
+    except (OSError, ssl.SSLError) as cause:
+        hint = "a PEM file, or the fingerprint that `cwndlab serve` prints (SHA-256, 64 hex digits)"
+        raise ScenarioError(Fault("--trust", f"'{trust}': {getattr(cause, 'strerror', None) or cause}", hint)) from None
+
+
+def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GET") -> tuple[int, str, dict[str, str]]:
+    """Status, text and headers of a request; raises ``RunError`` where there is no answer."""
+    host, port = place_of(url)
+    context, pin = _context(trust)
+    connection = http.client.HTTPSConnection(host, port, timeout=10, context=context)
+    try:
+        connection.connect()
+        if pin:
+            shown = hashlib.sha256(connection.sock.getpeercert(binary_form=True) or b"").hexdigest()
+            if not hmac.compare_digest(shown, pin):
+                hint = "is this the server that you mean? its own output tells its fingerprint"
+                raise RunError(Fault(url, f"its certificate is another one (fingerprint {shown})", hint))
+        connection.request(method, path, headers={"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        headers = {name.lower(): value for name, value in answer.getheaders()}
+        return answer.status, answer.read(100_000).decode("utf-8", "replace").strip(), headers
+    except ssl.SSLCertVerificationError as cause:
+        hint = "give its certificate or fingerprint by --trust"
+        raise RunError(Fault(url, f"its certificate is not believed ({cause.verify_message})", hint)) from None
+    except ssl.SSLError as cause:
+        raise RunError(Fault(url, f"TLS failed ({cause.reason or cause})", "is it a server of cwndlab?")) from None
+    except socket.gaierror as cause:
+        raise RunError(Fault(url, f"'{host}' has no address ({cause.strerror})", "is the name right?")) from None
+    except (OSError, http.client.HTTPException) as cause:
+        why = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+        raise RunError(
+            Fault(url, f"no answer ({why})", "does `cwndlab serve` run there, and is its port open?")
+        ) from None
+    except (ValueError, UnicodeError):
+        raise ScenarioError(Fault("--token", "is no plain text", "a token is plain text without blanks")) from None
+    finally:
+        connection.close()
+
+
+def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
+    """What ``GET /algorithms`` tells: ``tcp`` and ``quic`` (None without), each with ``usual`` and ``algorithms``."""
+    status, text, _ = ask(url, "/algorithms", token, trust)
+    if status == 401:
+        raise RunError(Fault(url, "the token is not one of the server's", "give one of them by --token"))
+    try:
+        if status != 200:
+            raise ValueError
+        found: dict[str, Any] = parsed(text)
+        if not isinstance(found["tcp"]["algorithms"], list):
+            raise TypeError
+    except (ValueError, KeyError, TypeError):
+        said = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
+        raise RunError(Fault(url, f"is no server of cwndlab ({said})", "`cwndlab serve` starts one")) from None
+    return found
+
+
+def ours(name: str) -> str:
+    """What a scenario calls an algorithm: the entry that is registered under a kernel's ``cwndlab_NAME``. Raises
+    ``ScenarioError`` where the library has none of this name."""
+    plain = entry_in_kernel(name) or name
+    canonical_algorithm(plain)
+    return plain
+
+
+def meant(
+    url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
+) -> dict[str, str]:
+    """What the server takes each name for; raises ``RunError`` with all names that it has not, and what it offers.
+
+    Over QUIC, of which Python knows nothing, ``fetch`` asks for a byte under each.
+    """
+    for name in names:
+        ours(name)
+    found = offered(url, token, trust)
+    taken, missing = {}, []
+    if transport == "quic":
+        if not found.get("quic"):
+            raise RunError(Fault("--transport", "the server offers no QUIC", "--transport tcp"))
+        for name in names:
+            asked = {"token": token, "algorithm": name, "transport": transport, "trust": trust, "timeout_s": 10.0}
+            taken[name] = str(fetch(url, size_bytes=1, **asked)["algorithm"])
+        return taken
+    for name in names:
+        status, _, headers = ask(url, f"/bytes/1?cc={quote(name, safe='/+')}", token, trust, method="HEAD")
+        if status == 200 and _ALGORITHM in headers:
+            taken[name] = headers[_ALGORITHM]
+        else:
+            missing.append(name)
+    if missing:
+        there = ", ".join(map(str, found["tcp"]["algorithms"]))
+        faults = []
+        for name in missing:
+            hint = f"it offers {there}; on that machine `cwndlab kernel run --algorithm {name}` adds it"
+            faults.append(Fault("--algorithms", f"the server has no '{name}'", hint))
+        raise RunError(*faults)
+    return taken

@@ -1,0 +1,131 @@
+"""What a page knows of the runs behind its figures: their metrics, and the time series of as many as there is room for.
+
+Metrics are columns of 32-bit floats, series columns of 16-bit steps of their largest value (less than a pixel), both in
+base64. `page.js` unpacks them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cwndlab.metrics.summary import COLUMNS
+from cwndlab.plot.palette import COLOURS
+from cwndlab.plot.series import MOST_FLOWS, MOST_LINKS, SERIES, Line, lines
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: Bytes of a page that series take at most; plotly itself takes 4.8 million.
+ROOM = 1_500_000
+# Points per line: as many as there is room for, between these.
+_FEWEST, _MOST = 60, 400
+_BYTES_PER_POINT = 8 / 3
+# Runs whose metrics a page holds; of more only the means are on it.
+MOST_RUNS = 20_000
+#: Said of a run without series.
+WITHOUT = (
+    "This page holds no time series of this run. `cwndlab report` on the folder of its records draws them; "
+    "`cwndlab run` with its scenario and seed makes them again."
+)
+
+
+class Group(NamedTuple):
+    """The runs behind a mark."""
+
+    title: str
+    runs: list[int]
+
+
+def packed(
+    fields: Mapping[str, Sequence[object]],
+    metrics: Mapping[str, Sequence[float | None]],
+    groups: Sequence[Group],
+    series: Iterable[tuple[int, Callable[[], Records]]] = (),
+    *,
+    flows: int = 1,
+) -> dict[str, Any]:
+    """The data of a page: per run the values of ``fields`` and ``metrics``, the groups behind marks, and ``series`` of
+    runs by their place, read one after the other; ``flows`` is how many flows a run has at most."""
+    count = len(next(iter(fields.values())))
+    told: dict[str, Any] = {
+        "colours": list(COLOURS),
+        "without": WITHOUT,
+        "runs": {
+            "count": count,
+            "fields": [_words(name, values) for name, values in fields.items()],
+            "metrics": [described(name) | {"data": single(values)} for name, values in metrics.items()],
+        },
+        "groups": [{"title": group.title, "runs": group.runs} for group in groups],
+    }
+    wanted = list(series)
+    if wanted:
+        per_run = 3 * min(flows, MOST_FLOWS) + 2 * MOST_LINKS
+        points = int(ROOM / _BYTES_PER_POINT / per_run / len(wanted))
+        points = max(_FEWEST, min(_MOST, points))
+        told["series"] = {}
+        left = ROOM
+        for place, read in _in_turn(wanted, groups):
+            one = pack(read(), points)
+            left -= sum(len(line["data"]) for panel in one for line in panel["lines"])
+            if left < 0:
+                break
+            if one:
+                told["series"][str(place)] = one
+    return told
+
+
+def described(name: str) -> dict[str, Any]:
+    """How a metric is shown."""
+    title, unit, factor, *_ = COLUMNS[name]
+    return {"key": name, "title": title, "unit": unit, "factor": factor}
+
+
+def single(values: Iterable[float | None]) -> str:
+    """Numbers as 32-bit floats, little-endian, in base64; what is missing is NaN."""
+    numbers = np.array([np.nan if value is None else value for value in values], dtype="<f4")
+    return base64.b64encode(numbers.tobytes()).decode("ascii")
+
+
+def pack(records: Records, points: int) -> list[dict[str, Any]]:
+    """The time series of a run: a panel per kind, with at most ``points`` points per line."""
+    if not len(records.samples):
+        return []
+    panels = []
+    for kind, what in SERIES.items():
+        packed_lines = [_packed(line) for line in lines(records, kind, points=points) if line.time_s]
+        if packed_lines:
+            panels.append({"axis": what.axis, "lines": packed_lines})
+    return panels
+
+
+def _packed(line: Line) -> dict[str, Any]:
+    values = np.array([np.nan if value is None else value for value in line.values])
+    most = float(np.nanmax(values, initial=0.0)) or 1.0
+    steps = np.where(np.isnan(values), 65535, np.rint(np.nan_to_num(values) / most * 65534)).astype("<u2")
+    count = len(line.time_s)
+    return {
+        "name": line.label,
+        "position": line.position,
+        "from": line.time_s[0],
+        "step": (line.time_s[-1] - line.time_s[0]) / max(1, count - 1),
+        "most": most,
+        "data": base64.b64encode(steps.tobytes()).decode("ascii"),
+    }
+
+
+def _words(name: str, values: Sequence[object]) -> dict[str, Any]:
+    words = list(dict.fromkeys(str(value) for value in values))
+    at = {word: place for place, word in enumerate(words)}
+    return {"name": name, "words": words, "at": [at[str(value)] for value in values]}
+
+
+def _in_turn(
+    wanted: Sequence[tuple[int, Callable[[], Records]]], groups: Sequence[Group]
+) -> list[tuple[int, Callable[[], Records]]]:
+    """The first of each group, then the second ones, and so on: where room ends, every group has some."""
+    rank = {run: turn for group in groups for turn, run in enumerate(group.runs)}
+    return sorted(wanted, key=lambda one: rank.get(one[0], len(rank)))

@@ -1,9 +1,0 @@
-"""The IoT paper: Verma, Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020."""
-
-from cwndlab.reproduce.iot.mqtt import MQTT
-from cwndlab.reproduce.iot.others import FIG5, FIG6, FIG7, FIG8, FIG9, FIG10
-from cwndlab.reproduce.iot.tuning import FIG2, FIG3A, FIG3B, FIG3C
-
-EXPERIMENTS = (FIG2, FIG3A, FIG3B, FIG3C, FIG5, FIG6, FIG7, FIG8, FIG9, FIG10, MQTT)
-
-__all__ = ["EXPERIMENTS"]

@@ -1,0 +1,74 @@
+"""Published experiments: each runs the published set-up and compares the published claim with the measurement.
+
+An outcome is a measurement, computed from the 95 % interval and margins that are fixed beforehand
+(`cwndlab.reproduction.verdicts`); nothing is tuned until a claim holds. `cwndlab.reproduction.experiment` describes the
+parts of an experiment, `cwndlab.reproduction.headlines` lists what each paper claims in its abstract and conclusion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cwndlab import lazy as _lazy
+
+if TYPE_CHECKING:
+    from cwndlab.reproduction import cases as cases
+    from cwndlab.reproduction import catalogue as catalogue
+    from cwndlab.reproduction import claims as claims
+    from cwndlab.reproduction import experiment as experiment
+    from cwndlab.reproduction import headlines as headlines
+    from cwndlab.reproduction import measured as measured
+    from cwndlab.reproduction import outcomes as outcomes
+    from cwndlab.reproduction import run as run
+    from cwndlab.reproduction import site as site
+    from cwndlab.reproduction import store as store
+    from cwndlab.reproduction import summary as summary
+    from cwndlab.reproduction import verdicts as verdicts
+    from cwndlab.reproduction.cases import Case, Size, Table
+    from cwndlab.reproduction.catalogue import PAPERS, experiments, find, listing
+    from cwndlab.reproduction.claims import COLUMNS, OUTCOMES, Finding
+    from cwndlab.reproduction.experiment import Experiment
+    from cwndlab.reproduction.run import Reproduction, reproduce
+
+__all__ = [
+    "COLUMNS",
+    "OUTCOMES",
+    "PAPERS",
+    "Case",
+    "Experiment",
+    "Finding",
+    "Reproduction",
+    "Size",
+    "Table",
+    "experiments",
+    "find",
+    "listing",
+    "reproduce",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy.attach(
+        __name__,
+        modules=(
+            "cases",
+            "catalogue",
+            "claims",
+            "experiment",
+            "headlines",
+            "measured",
+            "outcomes",
+            "run",
+            "site",
+            "store",
+            "summary",
+            "verdicts",
+        ),
+        names={
+            "cases": ("Case", "Size", "Table"),
+            "catalogue": ("PAPERS", "experiments", "find", "listing"),
+            "claims": ("COLUMNS", "Finding", "OUTCOMES"),
+            "experiment": ("Experiment",),
+            "run": ("Reproduction", "reproduce"),
+        },
+        public=__all__,
+    )

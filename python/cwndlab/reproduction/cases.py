@@ -1,0 +1,54 @@
+"""The grid of an experiment: sizes, cases with their labels and measures, and tables of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from cwndlab.records import Records
+
+#: Where a run stands in the grid: names and values, such as ``{"algorithm": "cubic", "bandwidth_mbps": 50}``.
+Labels: TypeAlias = Mapping[str, str | int | float]
+#: Records to named numbers, with units in the names; null where there is none.
+Measure: TypeAlias = "Callable[[Records], Mapping[str, float | None]]"
+#: Records to named lines: (x, y). Asked of the first repetition only.
+Trace: TypeAlias = "Callable[[Records], Mapping[str, tuple[Sequence[float], Sequence[float | None]]]]"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large an experiment is run. Quick and full differ in nothing else."""
+
+    duration_s: float
+    """Simulated time of a run."""
+    repetitions: int
+    """Runs of each case; repetition k has the seed of the experiment + k."""
+    points: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Grid points by name, and other times that shrink with the duration."""
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        return self.points[name]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario of the grid, and what is taken from its records.
+
+    Cases of one experiment have the same names of labels, and no two the same labels. ``measure`` and ``trace`` are
+    functions of a module, not closures: a kept run is found again by their source.
+    """
+
+    labels: Labels
+    scenario: Mapping[str, Any]
+    measure: Measure
+    trace: Trace | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page: the first column is of text, an empty cell is nothing."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | float | None]]

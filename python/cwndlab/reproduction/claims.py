@@ -1,0 +1,221 @@
+"""Claims for a program: a metric, the sides, the relation between them that the paper claims.
+
+`cwndlab.reproduction.verdicts` computes the outcome of each from the interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from cwndlab.reproduction.cases import Labels
+
+#: A published effect (ratio − 1) or value counts as met within this share of it.
+TOLERANCE = 0.20
+
+Outcome = Literal[
+    "holds",
+    "holds at another size",
+    "no effect",
+    "opposite",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "underspecified",
+]
+#: All outcomes.
+OUTCOMES: tuple[Outcome, ...] = (
+    "holds",
+    "holds at another size",
+    "no effect",
+    "opposite",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "underspecified",
+)
+
+Kind = Literal["claim", "reading", "check", "beyond"]
+#: What a finding is: a claim of the paper at the base assumptions; the same under another reading of the paper; a check
+#: of the set-up; an experiment beyond the paper. Only the first is counted. With the titles of their tables.
+KINDS: dict[Kind, str] = {
+    "claim": "Claims of the paper",
+    "reading": "Other readings of the paper (not counted)",
+    "check": "Checks of the set-up (not counted)",
+    "beyond": "Beyond the paper (not counted)",
+}
+
+
+@dataclass(frozen=True)
+class Greater:
+    """The first side is greater than every other one; ``ratio`` where the paper gives a size."""
+
+    ratio: float | None = None
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True)
+class Less:
+    """The first side is less than every other one; ``ratio`` (below 1) where the paper gives a size."""
+
+    ratio: float | None = None
+    tolerance: float = TOLERANCE
+
+
+@dataclass(frozen=True)
+class RatioIn:
+    """First side over second lies in [low, high]: ``RatioIn(0.8, 1.25)`` is "about equal"."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Value:
+    """The one side has the published value, within a share of it or, for what is itself a share, within points."""
+
+    published: float
+    tolerance: float = TOLERANCE
+    points: float | None = None
+
+
+@dataclass(frozen=True)
+class ValueIn:
+    """The one side lies in [low, high]: ``ValueIn(0.9, 1)`` of a utilisation is "about the capacity"."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """The sides stand from the highest to the lowest: each is greater than the next."""
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """A named feature of a shape: the mean of a metric over all runs of the side lies in [low, high]."""
+
+    title: str
+    metric: str
+    low: float
+    high: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The one side has all landmarks."""
+
+    landmarks: Sequence[Landmark]
+
+
+@dataclass(frozen=True)
+class Welch:
+    """Welch's two-sided t-test on both sides' repetitions gives p < ``below``, the first side being the better one:
+    greater, or less without ``up``."""
+
+    up: bool
+    below: float = 0.05
+
+
+@dataclass(frozen=True)
+class Underspecified:
+    """The paper leaves out what an outcome needs; the value, or the ratio of two sides, is shown all the same."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Indiscriminate:
+    """The set-up cannot show at this size what the paper claims; the value, or the ratio of two sides, is shown."""
+
+    reason: str
+
+
+Relation: TypeAlias = (
+    Greater | Less | RatioIn | Value | ValueIn | Order | Shape | Welch | Underspecified | Indiscriminate
+)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A condition without which no difference between the sides could show: the mean of a metric of a side lies in
+    [low, high]. Where it does not, a claim without a shown effect is beyond the set-up."""
+
+    metric: str
+    side: Labels
+    low: float
+    high: float
+    otherwise: str
+    """What it means that the mean lies outside."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper.
+
+    A claim has several parts where it names several metrics, where ``each`` names a label (one part for each of its
+    values), or where it sets one side against several others. Its outcome is that of its weakest part.
+    """
+
+    quantity: str
+    """What is compared, in words."""
+    published: str
+    """The paper's words or figure."""
+    metric: str | tuple[str, ...]
+    """A name that the cases' ``measure`` gives, or several; empty for a shape."""
+    sides: Sequence[Labels]
+    """Labels of each side. Cells are what the sides' labels leave open."""
+    relation: Relation
+    beside: str | None = None
+    """Another metric of the same sides, shown beside and not judged."""
+    kind: Kind = "claim"
+    headline: str = ""
+    """The headline claim (`cwndlab.reproduction.headlines`) that this is evidence for, if it is of one."""
+    each: str = ""
+    """A label: the claim is made for each of its values."""
+    at: Sequence[str | int | float] = ()
+    """The values of ``each`` for which it is made; all where none are given."""
+    controls: Sequence[Control] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim beside what was measured."""
+
+    id: str
+    quantity: str
+    published: str
+    measured: float | None
+    low: float | None
+    high: float | None
+    outcome: Outcome
+    reason: str
+    measured_is: str = "ratio"
+    """``ratio``, ``value`` or its unit, ``p`` or ``landmarks``, those that hold over all."""
+    beside: float | None = None
+    """The same by another definition."""
+    beside_is: str | None = None
+    kind: Kind = "claim"
+    headline: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """In the order of `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+#: Columns of a finding.
+COLUMNS = (
+    "id",
+    "quantity",
+    "published",
+    "measured",
+    "low",
+    "high",
+    "measured_is",
+    "outcome",
+    "reason",
+    "beside",
+    "beside_is",
+    "kind",
+    "headline",
+)

@@ -1,0 +1,248 @@
+"""Figures 1 and 2 of the CUBIC study: how the windows of BIC and of CUBIC grow after one loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cwndlab import metrics
+from cwndlab.plot.charts import Chart, Curve
+from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.claims import Claim, Landmark, Shape
+from cwndlab.reproduction.cubic_study.variants import ASSUMPTIONS, CUBICS, STACK
+from cwndlab.reproduction.experiment import Experiment
+from cwndlab.reproduction.measured import Measured
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: Base RTT in seconds, packet that is lost, rate that no window here fills.
+_RTT_S, _LOST, _RATE = 0.1, 3000, "2 Gbps"
+
+#: Smax of each BIC, in segments per round trip, and the share of the window that a loss leaves.
+BICS = {
+    "BIC (Linux)": ("bic+standard/sack", 16, 0.8),
+    "BIC (INFOCOM 2004)": ("bic(smax=32, b=2, beta=0.875)+standard/sack", 32, 0.875),
+    "BIC (Algorithm 1 halves)": ("bic(smax=32, b=2, beta=0.5)+standard/sack", 32, 0.5),
+}
+
+_SET_UP = (
+    f"One flow on {_RATE} and {_RTT_S * 1000:.0f} ms with an unlimited buffer, so that nothing but the window's law "
+    "shows; one packet is "
+    "lost, the 3000th, in slow start.",
+    "The figure is a sketch without numbers: its named phases are the landmarks.",
+)
+
+
+def _scenario(algorithm: str, duration_s: float) -> dict[str, Any]:
+    lost = {"kind": "list", "indices": [_LOST], "counts": "payload"}
+    bottleneck = {"rate": _RATE, "delay": "10 ms", "queue": {"capacity": "unlimited"}, "loss": lost}
+    return {
+        "schema_version": 1,
+        "title": f"growth of {algorithm}",
+        "duration": f"{duration_s} s",
+        # ACKs come in one clump per round trip: samples between would see stairs, not slopes.
+        "sample_interval": f"{_RTT_S} s",
+        "dumbbell": {"bottleneck": bottleneck},
+        "flow": [{"algorithm": algorithm, "rtt": f"{_RTT_S} s", **STACK}],
+    }
+
+
+def trace(records: Records) -> dict[str, tuple[list[float], list[float | None]]]:
+    """The window over time."""
+    table = metrics.flows_over_time(records, start_s=0.0)
+    return {"cwnd": (table["time_s"].to_list(), table["cwnd_segments"].to_list())}
+
+
+class _Window:
+    """The window after the one recovery: seconds since its end, segments; ``before`` is that at the loss."""
+
+    def __init__(self, records: Records) -> None:
+        events = records.events.sort("time_ns")
+        mss = int(records.flows["mss_bytes"][0])
+        loss = events.filter(events["kind"] == "recovery").row(0, named=True)
+        end = events.filter((events["kind"] == "recovered") & (events["time_ns"] > loss["time_ns"])).row(0, named=True)
+        table = metrics.flows_over_time(records, start_s=0.0)
+        table = table.filter(table["time_s"] > end["time_ns"] / 1e9 + _RTT_S)
+        self.before = loss["cwnd_before_bytes"] / mss
+        self.after = loss["cwnd_after_bytes"] / mss
+        self.losses = len(events.filter(events["kind"] == "recovery"))
+        self.time: list[float] = [time - end["time_ns"] / 1e9 for time in table["time_s"].to_list()]
+        self.value: list[float] = [float(value) for value in table["cwnd_segments"].to_list()]
+
+    def at(self, window: float) -> float:
+        """When the window first reached so much; the last instant where it never did."""
+        return next((time for time, value in zip(self.time, self.value, strict=True) if value >= window), self.time[-1])
+
+    def slope(self, start_s: float, end_s: float) -> float:
+        """Segments per round trip over the samples in [start_s, end_s]."""
+        inside = [index for index, time in enumerate(self.time) if start_s <= time <= end_s]
+        if len(inside) < 2:
+            return 0.0
+        first, last = inside[0], inside[-1]
+        return (self.value[last] - self.value[first]) / (self.time[last] - self.time[first]) * _RTT_S
+
+    def between(self, low: float, high: float) -> float:
+        """The slope while the window rose from ``low`` to ``high``."""
+        return self.slope(self.at(low), max(self.at(high), self.at(low) + _RTT_S))
+
+
+def measure_bic(records: Records) -> dict[str, float | None]:
+    """Slopes in segments per round trip where BIC's phases are."""
+    window = _Window(records)
+    maximum = window.before
+    # Linear while the old maximum is further away than Smax · B, which is 64 segments with either constants.
+    end = window.at(maximum - 70)
+    linear = window.slope(_RTT_S, end / 2)
+    return {
+        "losses": float(window.losses),
+        "kept": window.after / window.before,
+        "linear_slope": linear,
+        "linear_change": window.slope(end / 2, end) / linear,
+        "search_slope_ratio": window.between(maximum - 20, maximum - 6) / linear,
+        "plateau_slope_ratio": window.between(maximum - 3, maximum + 3) / linear,
+        "probing_slope_ratio": window.between(maximum + 8, maximum + 30)
+        / max(window.between(maximum - 3, maximum + 3), 1e-9),
+        "final_slope": window.slope(window.time[-1] - 1.0, window.time[-1]),
+    }
+
+
+def measure_cubic(records: Records) -> dict[str, float | None]:
+    """Where the plateau is, and slopes in segments per round trip before, at and after it.
+
+    K = ∛(W_max · (1 − β) / C) with C = 0.4 (RFC 9438, Eq. 2; the paper's Eq. 3 with the root over its quotient).
+    """
+    window = _Window(records)
+    kept = window.after / window.before
+    k = (window.before * (1 - kept) / 0.4) ** (1 / 3)
+    at_k = min(range(len(window.time)), key=lambda index: abs(window.time[index] - k))
+    first = window.slope(_RTT_S, 0.25 * k)
+    plateau = window.slope(0.9 * k, 1.1 * k)
+    return {
+        "losses": float(window.losses),
+        "kept": kept,
+        "plateau_share": window.value[at_k] / window.before,
+        "concave": window.slope(0.6 * k, 0.85 * k) / first,
+        "plateau_slope_ratio": plateau / first,
+        "convex": window.slope(1.7 * k, 2.0 * k) / window.slope(1.2 * k, 1.5 * k),
+        "symmetry": window.slope(1.75 * k, 2.0 * k) / first,
+    }
+
+
+def _chart(measured: Measured, name: str, title: str) -> list[Chart]:
+    curves = []
+    for variant in measured.points("variant"):
+        line = measured.line("cwnd", variant=variant)
+        curves.append(Curve(variant, list(line.x), list(line.y)))
+    return [Chart(name, title, "time, s", "cwnd, segments", curves)]
+
+
+def _bic_cases(size: Size) -> list[Case]:
+    return [
+        Case({"variant": name}, _scenario(text, size.duration_s), measure_bic, trace)
+        for name, (text, _, _) in BICS.items()
+    ]
+
+
+def _bic_claims(size: Size) -> list[Claim]:
+    del size
+    claims = []
+    for name, (_, steepest, kept) in BICS.items():
+        marks = [
+            Landmark("one loss", "losses", 1, 1),
+            Landmark(f"{kept:g} of the window kept", "kept", kept - 0.02, kept + 0.02),
+            Landmark(
+                f"additive increase by {steepest} segments per RTT", "linear_slope", 0.9 * steepest, 1.1 * steepest
+            ),
+            Landmark("at a constant slope", "linear_change", 0.9, 1.1),
+            Landmark("binary search: slower towards W_max", "search_slope_ratio", 0, 0.6),
+            Landmark("hardly growing at W_max", "plateau_slope_ratio", 0, 0.1),
+            Landmark("max probing: faster again beyond", "probing_slope_ratio", 2),
+            Landmark("then additive again", "final_slope", 0.9 * steepest, 1.1 * steepest),
+        ]
+        claims.append(
+            Claim(
+                f"{name}: window after one loss",
+                "additive increase, binary search, max probing",
+                "",
+                [{"variant": name}],
+                Shape(marks),
+                kind="check",
+                headline="cubic-study:growth",
+            )
+        )
+    return claims
+
+
+FIG1 = Experiment(
+    "cubic-study/fig1",
+    "BIC's window growth: additive increase, binary search, max probing",
+    "§ 3, Fig. 1, Algorithm 1",
+    "A sketch of BIC's window after one loss: it grows linearly while far below the old maximum, searches in ever "
+    "smaller steps "
+    "near it, and probes ever faster beyond.",
+    [
+        *ASSUMPTIONS[:1],
+        *_SET_UP,
+        "The paper gives no constants: shown are Linux' BIC (Smax 16, B 4, 819/1024 of the window kept), that of L. Xu "
+        "et al., INFOCOM 2004 (Smax 32, B 2, 0.875 kept), and the latter with half of the window kept, as the paper's "
+        "Algorithm 1 has it.",
+        "The curves are those of our own BIC: a check of the set-up.",
+    ],
+    Size(16.0, 1),
+    Size(16.0, 1),
+    _bic_cases,
+    _bic_claims,
+    lambda measured: _chart(measured, "fig1", "Window of one BIC flow, one loss"),
+)
+
+
+def _cubic_cases(size: Size) -> list[Case]:
+    return [
+        Case({"variant": name}, _scenario(text, size.duration_s), measure_cubic, trace) for name, text in CUBICS.items()
+    ]
+
+
+def _cubic_claims(size: Size) -> list[Claim]:
+    del size
+    claims = []
+    for name, kept in zip(CUBICS, (0.8, 0.7), strict=True):
+        marks = [
+            Landmark("one loss", "losses", 1, 1),
+            Landmark(f"{kept} of the window kept", "kept", kept - 0.02, kept + 0.02),
+            Landmark("concave before K", "concave", 0, 0.5),
+            Landmark("hardly growing at K", "plateau_slope_ratio", 0, 0.1),
+            Landmark("the plateau is at W_max", "plateau_share", 0.97, 1.03),
+            Landmark("convex after K", "convex", 1.5),
+            Landmark("as steep after as before", "symmetry", 0.7, 1.4),
+        ]
+        claims.append(
+            Claim(
+                f"{name}: window after one loss",
+                "concave, plateau at W_max, convex",
+                "",
+                [{"variant": name}],
+                Shape(marks),
+                kind="check",
+                headline="cubic-study:growth",
+            )
+        )
+    return claims
+
+
+FIG2 = Experiment(
+    "cubic-study/fig2",
+    "CUBIC's window growth: concave, plateau at W_max, convex",
+    "§ 3, Fig. 2, Algorithm 2",
+    "A sketch of CUBIC's window after one loss: steep at first, flat around the old maximum, then ever steeper.",
+    [
+        *ASSUMPTIONS[:1],
+        *_SET_UP,
+        "K = ∛(W_max (1 − β) / C) after the end of the recovery, with C = 0.4.",
+        "The curves are those of our own CUBIC: a check of the set-up.",
+    ],
+    Size(40.0, 1),
+    Size(40.0, 1),
+    _cubic_cases,
+    _cubic_claims,
+    lambda measured: _chart(measured, "fig2", "Window of one CUBIC flow, one loss"),
+)

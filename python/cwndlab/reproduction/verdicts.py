@@ -1,0 +1,406 @@
+"""The rules by which an outcome follows from an interval, all in one place. `docs/outcomes.md` has them in words.
+
+Ratios are geometric means over paired repetitions with Student's t on their logarithms. ``m`` is the metric's margin of
+relevance (`cwndlab.metrics.margins`) as a share of the second side, at most half of the published effect. A claim that
+one side is greater
+
+- *holds* where the 95 % interval lies beyond 1 + m and, where the paper gives a size, the mean *effect* (ratio − 1) is
+  within the tolerance of the published effect, and so is half of the interval;
+- *holds at another size* where it lies there and excludes the published size;
+- has *no effect* where the interval lies in [1 − m, 1 + m] (equivalence);
+- is *opposite* where the interval lies below 1 − m;
+- is *inconclusive* otherwise: the interval covers outcomes that differ;
+- is beyond what the *set-up can discriminate* where it would have no effect or be inconclusive, and a control shows
+  that no relevant effect was possible: the second side leaves no room below the metric's ceiling, or a named condition
+  fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from cwndlab.metrics.margins import Margin, margin
+from cwndlab.reproduction.cases import Labels
+from cwndlab.reproduction.claims import (
+    OUTCOMES,
+    TOLERANCE,
+    Claim,
+    Finding,
+    Greater,
+    Indiscriminate,
+    Less,
+    Order,
+    Outcome,
+    RatioIn,
+    Shape,
+    Underspecified,
+    Value,
+    ValueIn,
+    Welch,
+)
+from cwndlab.reproduction.measured import Measured, Pairs
+from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
+from cwndlab.statistics.digits import effect_size, number
+
+#: Outcomes of parts from the weakest: a claim of several parts, and a headline of several claims, has the first of
+#: these that occurs. The last two tell nothing of the claim and count only where nothing else is there.
+WEAKEST: tuple[Outcome, ...] = (
+    "opposite",
+    "no effect",
+    "inconclusive",
+    "holds at another size",
+    "holds",
+    "set-up cannot discriminate",
+    "underspecified",
+)
+_SHOWN = ("holds", "holds at another size", "opposite")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was measured, and the outcome with its reason."""
+
+    measured: Estimate | None
+    outcome: Outcome
+    reason: str
+    measured_is: str = "ratio"
+
+
+def judge(id: str, claim: Claim, measured: Measured) -> Finding:
+    """The finding of a claim."""
+    parts = [(name, _controlled(part, measured)) for name, part in _parts(claim, measured)]
+    judged = _combined(parts)
+    one, unit = judged.measured, judged.measured_is
+    first = claim.metric if isinstance(claim.metric, str) else claim.metric[0]
+    if one is not None and unit == "value" and first.endswith("_bps"):
+        one, unit = _scaled(one, 1e-6), "Mbit/s"
+    finding = Finding(
+        id,
+        claim.quantity,
+        claim.published,
+        one.mean if one is not None and one.n else None,
+        one.low if one is not None else None,
+        one.high if one is not None else None,
+        judged.outcome,
+        judged.reason,
+        unit,
+        kind=claim.kind,
+        headline=claim.headline,
+    )
+    if claim.beside is None or len(claim.sides) > 2:
+        return finding
+    other = replace(claim, metric=claim.beside)
+    beside = _value(other, measured) if len(claim.sides) == 1 else ratio(_pairs(other, measured))
+    return replace(finding, beside=beside.mean if beside.n else None, beside_is=claim.beside)
+
+
+def _scaled(one: Estimate, factor: float) -> Estimate:
+    low, high = (None if end is None else end * factor for end in (one.low, one.high))
+    return Estimate(one.mean * factor, low, high, one.n)
+
+
+def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
+    """Claims of one metric and at most two sides (all landmarks of a shape), each with a name."""
+    names = (claim.metric,) if isinstance(claim.metric, str) else claim.metric
+    points: list[Any] = [None]
+    if claim.each:
+        points = list(claim.at) or measured.points(claim.each, **claim.sides[0])
+    pairs: list[Sequence[Labels]] = [claim.sides]
+    relation = claim.relation
+    if isinstance(relation, Order):
+        pairs, relation = list(pairwise(claim.sides)), Greater()
+    elif len(claim.sides) > 2:
+        pairs = [(claim.sides[0], other) for other in claim.sides[1:]]
+    parts = []
+    for name in names:
+        for point in points:
+            for sides in pairs:
+                words = [name] if len(names) > 1 else []
+                words += [f"{claim.each} {point}"] if claim.each else []
+                words += [_against(claim.relation, sides)] if len(pairs) > 1 else []
+                at: list[Labels] = [{**side, claim.each: point} if claim.each else side for side in sides]
+                parts.append((", ".join(words), replace(claim, metric=name, sides=at, relation=relation)))
+    return parts
+
+
+def _against(relation: Any, sides: Sequence[Labels]) -> str:
+    first, second = _names(sides)
+    return f"{first} > {second}" if isinstance(relation, Order) else f"against {second}"
+
+
+def _combined(parts: Sequence[tuple[str, Judged]]) -> Judged:
+    """The weakest part, with what became of the others."""
+    if len(parts) == 1:
+        return parts[0][1]
+    worst = weakest([judged.outcome for _, judged in parts])
+    name, first = next(part for part in parts if part[1].outcome == worst)
+    tally = tallied([judged.outcome for _, judged in parts])
+    return replace(first, reason=f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}")
+
+
+def weakest(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a sentence of which these are the parts."""
+    return next(outcome for outcome in WEAKEST if outcome in outcomes)
+
+
+def tallied(outcomes: Sequence[Outcome]) -> str:
+    """How often each outcome occurs, in words."""
+    count = Counter(outcomes)
+    return ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES if count[outcome])
+
+
+def _controlled(claim: Claim, measured: Measured) -> Judged:
+    judged = _judged(claim, measured)
+    if judged.outcome in (*_SHOWN, "underspecified"):
+        return judged
+    # A label for whose values the claim is made restricts the controls too.
+    at = {name: value for name, value in claim.sides[0].items() if name == claim.each}
+    for control in claim.controls:
+        mean = measured.estimate(control.metric, **{**control.side, **at}).mean
+        if not control.low <= mean <= control.high:
+            reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
+            return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+    return judged
+
+
+def _judged(claim: Claim, measured: Measured) -> Judged:
+    relevant = margin(str(claim.metric))
+    match claim.relation:
+        case Greater(size, tolerance):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, up=True)
+        case Less(size, tolerance):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, up=False)
+        case RatioIn(low, high):
+            pairs = _pairs(claim, measured)
+            share = _share(relevant, pairs)
+            return inside(ratio(pairs), low, high, "ratio", lambda edge: share * edge)
+        case Value(published, tolerance, points):
+            return value(_value(claim, measured), published, tolerance, points)
+        case ValueIn(low, high):
+            return inside(_value(claim, measured), low, high, "value", relevant.around)
+        case Shape():
+            return shape(claim, measured)
+        case Welch(up, below):
+            return test(_pairs(claim, measured), relevant, below, up=up)
+        case Underspecified(reason):
+            return _shown_only(claim, measured, "underspecified", reason)
+        case Indiscriminate(reason):
+            return _shown_only(claim, measured, "set-up cannot discriminate", reason)
+        case _:
+            raise AssertionError("an order is judged step by step")
+
+
+def _shown_only(claim: Claim, measured: Measured, outcome: Outcome, reason: str) -> Judged:
+    if len(claim.sides) == 1:
+        return Judged(_value(claim, measured), outcome, reason, "value")
+    return Judged(ratio(_pairs(claim, measured)), outcome, reason)
+
+
+def _pairs(claim: Claim, measured: Measured) -> Pairs:
+    first, second = claim.sides
+    assert isinstance(claim.metric, str)
+    return measured.pairs(claim.metric, first, second)
+
+
+def _value(claim: Claim, measured: Measured) -> Estimate:
+    (side,) = claim.sides
+    assert isinstance(claim.metric, str)
+    return measured.estimate(claim.metric, **side)
+
+
+def ratio(pairs: Pairs) -> Estimate:
+    """First over second: geometric mean and Student's t on logarithms, since ratios multiply.
+
+    Where some values are zero there is no logarithm: then the mean difference over the second side's mean, plus 1.
+    """
+    if not pairs.first:
+        return Estimate(math.nan, None, None, 0)
+    if min(*pairs.first, *pairs.second) > 0:
+        logs = estimate([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
+        low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
+        return Estimate(math.exp(logs.mean), low, high, logs.n)
+    base = fmean(pairs.second)
+    if base <= 0:
+        return Estimate(math.nan, None, None, 0)
+    found = estimate([1 + (a - b) / base for a, b in zip(pairs.first, pairs.second, strict=True)])
+    return Estimate(found.mean, found.low, found.high, found.n)
+
+
+def _share(relevant: Margin, pairs: Pairs) -> float:
+    """The margin as a share of the second side."""
+    base = fmean(pairs.second) if pairs.second else 0.0
+    return relevant.around(base) / base if base > 0 else relevant.share
+
+
+def directed(
+    pairs: Pairs, relevant: Margin, size: float | None = None, tolerance: float = TOLERANCE, *, up: bool
+) -> Judged:
+    """First over second is above 1 (``up``) or below, at ``size`` where one is given."""
+    nothing = _without_ratio(pairs, relevant, up=up)
+    if nothing is not None:
+        return nothing
+    found, share = ratio(pairs), _share(relevant, pairs)
+    if size is not None:
+        # An effect that the paper reports is relevant to it.
+        share = min(share, abs(size - 1) / 2)
+    low, high = found.low, found.high
+    if low is None or high is None:
+        return Judged(found, "inconclusive", _note("one repetition has no interval", pairs))
+    band = f"{number(1 - share)} to {number(1 + share)}"
+    if 1 - share <= low and high <= 1 + share:
+        return _room(
+            Judged(found, "no effect", _note(f"the interval lies within the margin, {band}", pairs)),
+            pairs,
+            relevant,
+            up,
+        )
+    sign = 1 if up else -1
+    if low <= 1 + share and high >= 1 - share:
+        reason = f"the interval covers differences within and beyond the margin, {band}"
+        return _room(Judged(found, "inconclusive", _note(reason, pairs)), pairs, relevant, up)
+    if sign * (found.mean - 1) < 0:
+        return Judged(found, "opposite", _note("the interval lies on the other side", pairs))
+    if size is None:
+        return Judged(found, "holds", _note("the interval lies on the claimed side", pairs))
+    room = tolerance * abs(size - 1)
+    about = f"the published effect {number(abs(size - 1))} ± {tolerance:.0%} of it"
+    if abs(found.mean - size) <= room and (high - low) / 2 <= room:
+        return Judged(found, "holds", _note(f"the interval lies on the claimed side, at {about}", pairs))
+    if low <= size <= high:
+        reason = f"the interval lies on the claimed side and is too wide to tell {about}"
+        return Judged(found, "inconclusive", _note(reason, pairs))
+    return Judged(
+        found, "holds at another size", _note(f"the interval lies on the claimed side, not at {about}", pairs)
+    )
+
+
+def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool) -> Judged:
+    """No relevant increase can show where the second side has all but the margin of all that there is."""
+    base = fmean(pairs.second)
+    if not up or relevant.ceiling is None or relevant.ceiling - base > relevant.around(base):
+        return judged
+    reason = f"the second side has {number(base)} of at most {number(relevant.ceiling)}; {judged.reason}"
+    return replace(judged, outcome="set-up cannot discriminate", reason=reason)
+
+
+def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None:
+    """An outcome where there is no ratio: no pairs, equal sides, or one side zero throughout."""
+    if not pairs.first:
+        return Judged(None, "inconclusive", _note("no repetition has a value on both sides", pairs))
+    if pairs.first == pairs.second:
+        exact = Estimate(1.0, 1.0, 1.0, len(pairs.first)) if any(pairs.first) else None
+        same = Judged(exact, "no effect", _note("both sides are equal in every repetition", pairs))
+        return _room(same, pairs, relevant, up)
+    zero_first, zero_second = (all(one == 0 for one in side) for side in (pairs.first, pairs.second))
+    if not zero_first and not zero_second:
+        return None
+    name = "first" if zero_first else "second"
+    other = estimate(pairs.second if zero_first else pairs.first)
+    exact = Estimate(0.0, 0.0, 0.0, len(pairs.first)) if zero_first else None
+    reason = f"the {name} side is zero in every repetition, the other one {number(other.mean)} on average"
+    if other.low is None or other.low <= 0:
+        return Judged(exact, "inconclusive", _note(f"{reason} with an interval that reaches zero", pairs))
+    if other.high is not None and other.high <= relevant.amount:
+        return Judged(exact, "no effect", _note(f"{reason}, within the margin", pairs))
+    outcome: Outcome = "holds" if zero_second == up else "opposite"
+    return Judged(exact, outcome, _note(reason, pairs))
+
+
+def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
+    """The interval lies in [low, high]; opposite where it lies outside by more than the margin, which is ``slack`` of
+    the nearer end."""
+    if found.n == 0:
+        return Judged(None, "inconclusive", "no repetition has a value", what)
+    if math.isinf(high):
+        band = f"at least {number(low)}"
+    elif math.isinf(low):
+        band = f"at most {number(high)}"
+    else:
+        band = f"{number(low)} to {number(high)}"
+    if found.low is None or found.high is None:
+        return Judged(found, "inconclusive", "one repetition has no interval", what)
+    if low <= found.low and found.high <= high:
+        return Judged(found, "holds", f"the interval lies in {band}", what)
+    below = not math.isinf(low) and found.high < low - slack(low)
+    above = not math.isinf(high) and found.low > high + slack(high)
+    if below or above:
+        return Judged(found, "opposite", f"the interval lies outside {band}", what)
+    return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
+
+
+def value(found: Estimate, published: float, tolerance: float = TOLERANCE, points: float | None = None) -> Judged:
+    """The mean and half of the interval are within the tolerance of the published value: an interval that is wide
+    enough to cover any value confirms none."""
+    if found.n == 0:
+        return Judged(None, "inconclusive", "no repetition has a value", "value")
+    room = points if points is not None else tolerance * abs(published)
+    about = f"{number(published)} ± {number(room)}"
+    if found.low is None or found.high is None or found.half is None:
+        return Judged(found, "inconclusive", "one repetition has no interval", "value")
+    if abs(found.mean - published) <= room and found.half <= room:
+        return Judged(found, "holds", f"mean and half of the interval are within {about}", "value")
+    if found.high < published - room or found.low > published + room:
+        return Judged(found, "holds at another size", f"the interval excludes {about}", "value")
+    return Judged(found, "inconclusive", f"the interval is too wide to tell {about}", "value")
+
+
+def shape(claim: Claim, measured: Measured) -> Judged:
+    """All landmarks: holds; at least half of them: at another size; fewer: opposite."""
+    (side,) = claim.sides
+    assert isinstance(claim.relation, Shape)
+    words, held = [], 0
+    for mark in claim.relation.landmarks:
+        values = measured.values(mark.metric, **side)
+        mean = fmean(values) if values else None
+        holds = mean is not None and mark.low <= mean <= mark.high
+        held += holds
+        shown = "none" if mean is None else number(mean)
+        words.append(f"{mark.title}: {shown} ({'holds' if holds else 'fails'})")
+    share = held / len(words)
+    outcome: Outcome = "holds" if share == 1 else "holds at another size" if share >= 0.5 else "opposite"
+    return Judged(Estimate(share, None, None, len(words)), outcome, "; ".join(words), "landmarks")
+
+
+def test(pairs: Pairs, relevant: Margin, below: float, *, up: bool) -> Judged:
+    """Welch's test over the repetitions, as the papers use it. A difference in the other direction, or within the
+    margin, is none that the paper claims."""
+    p = welch(pairs.second, pairs.first)
+    side = directed(pairs, relevant, up=up)
+    found = ratio(pairs)
+    beside = f"ratio of the means {number(found.mean)}" if found.n else "no ratio"
+    effect = hedges_unpaired(pairs.second, pairs.first)
+    if effect is not None:
+        beside += f", effect size {effect_size(replace(effect, low=None, high=None))}"
+    if p is None:
+        return replace(side, measured_is="ratio")
+    measured = Estimate(p, None, None, len(pairs.first))
+    if side.outcome in ("no effect", "set-up cannot discriminate"):
+        return Judged(measured, side.outcome, f"{side.reason}; {beside}", "p")
+    if p >= below:
+        return Judged(measured, "inconclusive", _note(f"p is not below {below:g}; {beside}", pairs), "p")
+    outcome: Outcome = "holds" if (fmean(pairs.first) > fmean(pairs.second)) == up else "opposite"
+    return Judged(measured, outcome, _note(f"Welch's t-test, two-sided; {beside}", pairs), "p")
+
+
+def _names(sides: Sequence[Labels]) -> list[str]:
+    """What tells the sides apart."""
+    common = {name for name, value in sides[0].items() if all(side.get(name) == value for side in sides)}
+    return [", ".join(str(value) for name, value in side.items() if name not in common) for side in sides]
+
+
+def _note(reason: str, pairs: Pairs) -> str:
+    """The reason, with how much it rests on."""
+    missing = f"; {pairs.left_out} of {pairs.cells} pairs of runs have no value on one side" if pairs.left_out else ""
+    return f"{reason} ({len(pairs.first)} repetitions{missing})"
+
+
+def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:
+    """How often each outcome is among the paper's own claims."""
+    claims = [one for one in findings if one.kind == "claim"]
+    return {outcome: sum(one.outcome == outcome for one in claims) for outcome in OUTCOMES}

@@ -1,0 +1,39 @@
+"""Scenarios: the classes of all their tables, and the modules that hold them.
+
+`queues`, `losses`, `media`, `routers` and `workloads` hold one family of classes each, `presets` the bundled
+scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
+"""
+
+from cwndlab.scenario import losses, media, presets, queues, routers, stacks, traces, workloads
+from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.flows import Control, Flow
+from cwndlab.scenario.links import Harq, Jitter, Link, Step, TokenBucket, Trace
+from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
+
+__all__ = [
+    "Access",
+    "Control",
+    "Dumbbell",
+    "Flow",
+    "Harq",
+    "Jitter",
+    "Link",
+    "Node",
+    "ParkingLot",
+    "Scenario",
+    "Step",
+    "TokenBucket",
+    "Trace",
+    "losses",
+    "media",
+    "presets",
+    "queues",
+    "routers",
+    "stacks",
+    "traces",
+    "workloads",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

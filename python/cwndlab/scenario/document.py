@@ -1,0 +1,244 @@
+"""The scenario as frozen values: network, flows, duration, what to record.
+
+Every class mirrors a table of the schema in ``docs/scenario.md``; a field left at ``None`` takes the schema's default.
+A quantity is text with its unit (``"50 ms"``, ``"100 Mbit/s"``). A ``Scenario`` is checked by the engine when it is
+built, all faults at once; two are equal when they mean the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+from cwndlab.custom import Classes, by_name
+from cwndlab.engine import to_toml
+from cwndlab.errors import Fault, OutputError, text_of
+from cwndlab.scenario.flows import Flow
+from cwndlab.scenario.links import Link
+from cwndlab.scenario.media import Medium, Wlan
+from cwndlab.scenario.reader import Checked, check
+from cwndlab.scenario.tables import TABLES, Table, plain, value_of
+from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
+
+__all__ = ["Scenario", "ScenarioLike", "toml_value"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Scenario(Table):
+    """An experiment for an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
+
+    ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
+    ``Flow("mine(a=2)")``. The scenario then holds their descriptions, with which all but a run can be done without
+    them.
+
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="100 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp")))
+    >>> scenario = cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[cwndlab.Flow("cubic", rtt="50 ms")])
+    >>> scenario == scenario.with_({"flow[0].rtt": "0.05 s"})
+    True
+    >>> scenario.with_({"flow[0].rtt": "50"})
+    Traceback (most recent call last):
+    cwndlab.errors.ScenarioError: flow[0].rtt: '50' has no unit
+      hint: write '50 ms' or '10 s'
+    """
+
+    duration: str
+    flows: Sequence[Flow]
+    dumbbell: Dumbbell | None = None
+    parking_lot: ParkingLot | None = None
+    wlan: Wlan | None = None
+    media: Sequence[Medium] | None = None
+    nodes: Sequence[Node] | None = None
+    links: Sequence[Link] | None = None
+    title: str | None = None
+    algorithms: Mapping[str, type | Mapping[str, Any]] | None = None
+    sample_interval: str | None = None
+    packets: bool | None = None
+    measure_from: str | None = None
+    start_jitter: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.algorithms or {}
+        classes = _classes_in(self.flows) | {name: one for name, one in given.items() if not isinstance(one, Mapping)}
+        described = {name: one for name, one in given.items() if isinstance(one, Mapping)}
+        object.__setattr__(self, "flows", tuple(_in_words(flow) for flow in self.flows))
+        object.__setattr__(self, "algorithms", described or None)
+        checked = check(json.dumps(self.to_document()), "json", classes=classes)
+        object.__setattr__(self, "algorithms", json.loads(checked.document).get("algorithms"))
+        self._keep(checked, classes)
+
+    def _keep(self, checked: Checked, classes: Classes) -> None:
+        object.__setattr__(self, "_checked", checked)
+        object.__setattr__(self, "_classes", dict(classes))
+
+    def _engine_form(self) -> Checked:
+        checked: Checked = self.__dict__["_checked"]
+        return checked
+
+    @property
+    def classes(self) -> dict[str, type]:
+        """The classes of one's own that are at hand, by name."""
+        classes: dict[str, type] = self.__dict__["_classes"]
+        return dict(classes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        read = partial(type(self).from_json, algorithms=self.classes) if self.classes else type(self).from_json
+        return read, (self.to_json(),)
+
+    def to_document(self) -> dict[str, Any]:
+        """The scenario as plain values, in the shape of its TOML."""
+        document: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+        for key, value in super().to_document().items():
+            document[_SINGULAR.get(key, key)] = value
+        return document
+
+    @classmethod
+    def _from_checked(cls, checked: Checked, classes: Classes | None) -> Self:
+        """Builds it without asking the engine a second time."""
+        self = object.__new__(cls)
+        document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
+        for field in fields(cls):
+            value = document.get(field.name)
+            object.__setattr__(self, field.name, None if value is None else value_of(field.name, value))
+        self._keep(checked, classes or {})
+        return self
+
+    @classmethod
+    def from_toml(
+        cls,
+        text: str,
+        *,
+        folder: str | Path | None = None,
+        changes: Iterable[tuple[str, str]] = (),
+        algorithms: Classes | None = None,
+    ) -> Self:
+        """Reads TOML; files that it names are looked for in ``folder``.
+
+        ``changes`` are pairs of path and value, as ``--set`` takes them; ``algorithms`` are classes by name.
+        """
+        checked = check(text, "toml", folder=_path(folder), changes=tuple(changes), classes=algorithms)
+        return cls._from_checked(checked, algorithms)
+
+    @classmethod
+    def from_json(cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None) -> Self:
+        """Reads the same schema as JSON."""
+        return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms), algorithms)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, changes: Iterable[tuple[str, str]] = (), algorithms: Classes | None = None
+    ) -> Self:
+        """Reads a TOML file, then applies ``changes`` as ``--set`` does; ``algorithms`` are classes by name."""
+        path = Path(path)
+        return cls.from_toml(
+            text_of(path, "name a scenario in TOML"), folder=path.parent, changes=changes, algorithms=algorithms
+        )
+
+    def to_toml(self) -> str:
+        """The scenario as TOML."""
+        return to_toml(self.to_json())
+
+    def to_json(self) -> str:
+        """The scenario as JSON."""
+        return self._engine_form().document
+
+    def save(self, path: str | Path) -> None:
+        """Writes it as TOML."""
+        try:
+            Path(path).write_text(self.to_toml(), encoding="utf-8")
+        except OSError as cause:
+            raise OutputError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
+        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name.
+
+        ``algorithms`` come to those that there are.
+        """
+        values = {**(changes or {}), **top}
+        classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
+        pairs = [(path, toml_value(value)) for path, value in values.items()]
+        return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes), classes)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the canonical form, in hex."""
+        return self._engine_form().hash
+
+    @property
+    def canonical(self) -> str:
+        """The canonical form, JSON: units converted, defaults filled in."""
+        return self._engine_form().canonical
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was derived, such as a queue that was floored at two packets."""
+        return self._engine_form().notes
+
+    def __repr__(self) -> str:
+        title = f"'{self.title}', " if self.title else ""
+        count = sum(flow.count or 1 for flow in self.flows)
+        return f"<Scenario {title}{count} flow{'s' if count > 1 else ''}, {self.duration}, {self.hash[:12]}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self.hash == other.hash if isinstance(other, Scenario) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+
+#: A scenario, or plain values in the shape of its TOML.
+ScenarioLike: TypeAlias = Scenario | Mapping[str, Any]
+
+# TOML names a list of tables by one of them.
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
+_PLURAL = {one: many for many, one in _SINGULAR.items()}
+
+TABLES.update({"flows": Flow, "links": Link, "nodes": Node})
+
+
+def _in_words(flow: Flow) -> Flow:
+    """The flow with its algorithm's name for the class."""
+    return replace(flow, algorithm=str(plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
+
+
+def _classes_in(value: object) -> dict[str, type]:
+    """The classes of one's own in a value that is not yet plain, by name."""
+    return by_name(_kinds_in(value))
+
+
+def _kinds_in(value: object) -> list[type]:
+    match value:
+        case type():
+            return [value]
+        case Flow():
+            return _kinds_in(value.algorithm)
+        case list() | tuple():
+            return [kind for item in value for kind in _kinds_in(item)]
+        case _:
+            return []
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    match plain(value):
+        case dict() as table:
+            return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in table.items()) + " }"
+        case list() as items:
+            return "[" + ", ".join(toml_value(item) for item in items) + "]"
+        case other:
+            return json.dumps(other)
+
+
+def _path(folder: str | Path | None) -> Path | None:
+    return None if folder is None else Path(folder)
+
+
+def __dir__() -> list[str]:
+    return __all__

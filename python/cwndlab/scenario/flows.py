@@ -1,0 +1,59 @@
+"""Flows: algorithm, start, workload and route."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.workloads import Distribution, Workload
+
+__all__ = ["Control", "Flow"]
+
+
+@dataclass(frozen=True)
+class Control(Table):
+    """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``."""
+
+    _: KW_ONLY
+    delay: str | None = None
+    interval: str | None = None
+
+
+@dataclass(frozen=True)
+class Flow(Table):
+    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.custom`).
+
+    ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
+    to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
+    """
+
+    algorithm: str | type | None = None
+    _: KW_ONLY
+    transport: str | None = None
+    name: str | None = None
+    rtt: str | None = None
+    direction: str | None = None
+    start: str | None = None
+    stop: str | None = None
+    start_jitter: str | None = None
+    count: int | None = None
+    start_step: str | Distribution | None = None
+    workload: Workload | None = None
+    profile: str | None = None
+    stack: Mapping[str, Any] | None = None
+    control: Control | None = None
+    enter: int | None = None
+    leave: int | None = None
+    from_: str | None = None
+    to: str | None = None
+    route: Sequence[str] | None = None
+    reverse_route: Sequence[str] | None = None
+
+
+TABLES["control"] = Control
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,106 @@
+"""Links: what carries packets from one node to the next, and how it varies over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from cwndlab.scenario.losses import Loss
+from cwndlab.scenario.queues import Queue
+from cwndlab.scenario.routers import Agent
+from cwndlab.scenario.tables import TABLES, Table
+
+__all__ = ["Harq", "Jitter", "Link", "Step", "TokenBucket", "Trace"]
+
+
+@dataclass(frozen=True)
+class Jitter(Table):
+    """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other."""
+
+    spread: str
+    _: KW_ONLY
+    reorder: bool | None = None
+
+
+@dataclass(frozen=True)
+class Trace(Table):
+    """A line that follows a trace in Mahimahi's format: ``file`` (or the name of a synthetic one) or ``text``;
+    ``bytes`` of an opportunity (1500), and the ``offset`` at which the run begins in it."""
+
+    file: str | None = None
+    _: KW_ONLY
+    text: str | None = None
+    bytes: int | None = None
+    offset: str | None = None
+
+
+@dataclass(frozen=True)
+class TokenBucket(Table):
+    """Tokens at ``rate``, at most ``burst`` of them kept; a burst leaves at ``peak``, or in no time."""
+
+    rate: str
+    burst: str
+    _: KW_ONLY
+    peak: str | None = None
+
+
+@dataclass(frozen=True)
+class Step(Table):
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability."""
+
+    at: str
+    _: KW_ONLY
+    rate: str | None = None
+    delay: str | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Harq(Table):
+    """Retransmissions of a radio link: an attempt fails with ``probability`` (0.1), the next one is a ``round``
+    (8 ms) later, at ``most`` 3."""
+
+    _: KW_ONLY
+    probability: float | None = None
+    round: str | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Link(Table):
+    """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
+
+    name: str | None = None
+    _: KW_ONLY
+    from_: str | None = None
+    to: str | None = None
+    duplex: bool | None = None
+    rate: str | None = None
+    trace: str | Trace | None = None
+    """In place of ``rate``."""
+    token_bucket: TokenBucket | None = None
+    """In place of ``rate``."""
+    schedule: Sequence[Step] | None = None
+    repeat: str | None = None
+    """Time after which the schedule begins anew."""
+    harq: Harq | None = None
+    delay: str | None = None
+    queue: Queue | None = None
+    loss: Loss | Sequence[Loss] | None = None
+    jitter: Jitter | None = None
+    duplicate: float | None = None
+    agents: Sequence[str | Agent] | None = None
+    """Router agents of the link: ``["rcp", Abc(eta=0.95)]``."""
+    medium: str | None = None
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
+
+
+TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})
+
+
+def __dir__() -> list[str]:
+    return __all__

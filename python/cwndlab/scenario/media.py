@@ -1,0 +1,87 @@
+"""Media of 802.11: shared by the links of a graph that name them, or as a wireless LAN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cwndlab.scenario.queues import Queue
+from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.topology import Access
+
+__all__ = ["Beacon", "Medium", "Wlan", "WlanStation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beacon(Table):
+    """A beacon every ``interval``, of ``size``, at 1 Mbit/s."""
+
+    interval: str
+    size: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Radio(Table):
+    """How frames are sent: at ``rate`` with 802.11g, by ``mcs``, ``streams``, ``short_guard`` with 802.11n; and the
+    probability ``frame_error`` that noise destroys one."""
+
+    rate: str | None = None
+    mcs: int | None = None
+    streams: int | None = None
+    short_guard: bool | None = None
+    frame_error: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rules(_Radio):
+    """What all stations of a medium obey; ``standard`` is ``"802.11g"`` or ``"802.11n"``.
+
+    ``rts_above``: larger frames go behind an RTS. ``eifs``: bystanders of a collision wait an EIFS. ``keeps_turn``: a
+    frame for an idle medium goes without a backoff, also if the medium turns busy before.
+    """
+
+    standard: str
+    slot: str | None = None
+    cw_min: int | None = None
+    cw_max: int | None = None
+    short_attempts: int | None = None
+    long_attempts: int | None = None
+    rts_above: str | None = None
+    eifs: bool | None = None
+    aggregation: bool | None = None
+    keeps_turn: bool | None = None
+    beacon: str | Beacon | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Medium(_Rules):
+    """A medium of a graph, shared by the links that name it. ``access_point`` is the node that sends beacons."""
+
+    name: str
+    access_point: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WlanStation(_Radio):
+    """What is particular to one station of a ``Wlan``; it holds for frames to it and from it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wlan(_Rules):
+    """Servers — wires — access point ))) stations: one server and one station for each flow, in their order.
+
+    A flow says ``rtt``, which is its wire's delay, and ``direction="download"`` or ``"upload"``. ``queue`` is the
+    access point's, ``station_queue`` that of each station.
+    """
+
+    queue: Queue | None = None
+    station_queue: Queue | None = None
+    wire: Access | None = None
+    stations: Sequence[WlanStation] | None = None
+
+
+TABLES.update({"wlan": Wlan, "media": Medium, "stations": WlanStation, "beacon": Beacon})
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,41 @@
+"""Scenarios that come with cwndlab, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.document import Scenario
+
+__all__ = ["folder", "load", "names"]
+
+
+def folder() -> Path:
+    """Where they are: in the package, or beside it in a working tree."""
+    here = Path(__file__).resolve()
+    for place in (here.parents[1] / "_scenarios", here.parents[3] / "scenarios"):
+        if place.is_dir():
+            return place
+    raise ScenarioError(Fault("scenarios", "the bundled scenarios are not installed", "name a file"))
+
+
+def names() -> list[str]:
+    """Their names."""
+    return sorted(path.stem for path in folder().glob("*.toml"))
+
+
+def load(name: str | Path) -> Scenario:
+    """The preset of this name, or the scenario in the file of this name."""
+    preset = folder() / f"{name}.toml"
+    if str(name) in names():
+        return Scenario.load(preset)
+    path = Path(name)
+    if path.suffix != ".toml" and not path.exists():
+        raise ScenarioError(
+            Fault(str(name), "no scenario is called so", f"a file in TOML, or one of {', '.join(names())}")
+        )
+    return Scenario.load(path)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,203 @@
+"""Every algorithm in the same settings: whom it starves, what it fills, what it leaves standing in the queue.
+
+The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Judged
+from 20 s on; the late comer starts at 20 s and is judged from 30 s on. Router-assisted ones find their agent in every
+router.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from cwndlab import metrics
+from cwndlab.catalogue import algorithms as entries
+from cwndlab.catalogue import meant_by
+from cwndlab.simulate import run_jobs
+
+if TYPE_CHECKING:
+    from cwndlab.custom import Classes
+    from cwndlab.records import Records
+
+BUFFERS = (0.1, 1.0, 4.0)
+LOSSES = (0.0, 1e-4, 1e-2)
+_DURATION_S, _FROM_S, _LATE_S, _LATE_FROM_S = 60, 20, 20, 30
+
+#: Columns of a full row.
+COLUMNS = (
+    "algorithm",
+    "setting",
+    "buffer_bdp",
+    "loss",
+    "utilisation",
+    "share",
+    "jain",
+    "queue_ms",
+    "least_queue_ms",
+    "drop_ratio",
+    "odd",
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Two flows: the RTT of each, the start of the second, and what the second one is (the same where empty)."""
+
+    name: str
+    rtts_ms: tuple[int, int] = (50, 50)
+    late: bool = False
+    rival: str = ""
+
+
+SETTINGS = (
+    Setting("equal"),
+    Setting("late comer", late=True),
+    Setting("20 and 200 ms", rtts_ms=(20, 200)),
+    Setting("beside cubic", rival="cubic"),
+    Setting("beside reno", rival="reno"),
+)
+
+
+def everything() -> list[str]:
+    """Every growth, whole algorithm and router-assisted scheme that can send."""
+    kinds = ("growth", "whole", "router")
+    return [entry.name for entry in entries() if entry.kind in kinds and entry.name != "sirens"]
+
+
+def document(
+    algorithm: str, setting: Setting, buffer_bdp: float, loss: float, classes: Collection[str] = ()
+) -> dict[str, Any]:
+    """The scenario of one cell; ``classes`` are names of classes of one's own."""
+    own = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
+    agents = [] if own else sorted({agent for entry in meant_by(algorithm) for agent in entry.agents})
+    bottleneck: dict[str, Any] = {
+        "rate": "20 Mbps",
+        "delay": f"{min(setting.rtts_ms) / 4} ms",
+        "queue": {"capacity": f"{buffer_bdp} bdp(50 ms)"},
+        "agents": agents,
+    }
+    if loss:
+        bottleneck["loss"] = {"kind": "bernoulli", "p": loss}
+    second = setting.rival or algorithm
+    starts = ("0 s", f"{_LATE_S} s" if setting.late else "0.1 s")
+    flows = [
+        {"algorithm": name, "rtt": f"{rtt} ms", "start": start}
+        for name, rtt, start in zip((algorithm, second), setting.rtts_ms, starts, strict=True)
+    ]
+    return {
+        "schema_version": 1,
+        "title": f"{algorithm}, {setting.name}, {buffer_bdp} BDP, loss {loss}",
+        "duration": f"{_DURATION_S} s",
+        "dumbbell": {"bottleneck": bottleneck, "access": {"rate": "200 Mbps"}},
+        "flow": flows,
+    }
+
+
+def matrix(
+    algorithms: Sequence[str] | None = None,
+    *,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    classes: Classes | None = None,
+) -> Iterator[dict[str, Any]]:
+    """One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are there.
+
+    ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``least_queue_ms`` the
+    smallest at a sampling instant, ``drop_ratio`` what the queue dropped of what came, ``odd`` what wants a reason.
+    ``classes`` are classes of one's own (`cwndlab.custom`) by the names that ``algorithms`` use.
+    """
+    cells = [
+        (name, setting, buffer, loss)
+        for name in (algorithms or everything())
+        for setting in SETTINGS
+        for buffer in BUFFERS
+        for loss in LOSSES
+    ]
+    jobs = [(document(*cell, classes=list(classes or ())), seed) for cell in cells]
+    rows: dict[int, dict[str, Any]] = {}
+    told = 0
+    for index, records in run_jobs(jobs, workers=workers, progress=progress, algorithms=classes):
+        rows[index] = _row(records, *cells[index])
+        while told in rows:
+            yield rows.pop(told)
+            told += 1
+
+
+def _row(records: Records, algorithm: str, setting: Setting, buffer_bdp: float, loss: float) -> dict[str, Any]:
+    start_s = _LATE_FROM_S if setting.late else _FROM_S
+    goodputs = metrics.goodput(records, start_s=start_s)["goodput_bps"].to_list()
+    link = metrics.per_link(records, start_s=start_s).row(0, named=True)
+    rate = float(records.links["rate_bps"][0])
+    late = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))
+    least = min(late["queue_bytes"].to_list(), default=0)
+    total = sum(goodputs)
+    row: dict[str, Any] = {
+        "algorithm": algorithm,
+        "setting": setting.name,
+        "buffer_bdp": buffer_bdp,
+        "loss": loss,
+        "utilisation": link["utilisation"],
+        "share": goodputs[0] / total if total else None,
+        "jain": metrics.jain(goodputs),
+        "queue_ms": link["queue_ms"],
+        "least_queue_ms": 8e3 * least / rate,
+        "drop_ratio": link["loss_ratio"],
+    }
+    return {**row, "odd": "; ".join(_oddities(row))}
+
+
+def _oddities(row: Mapping[str, Any]) -> Iterator[str]:
+    """What is a fault until it is known to be a property."""
+    if row["loss"] == 0 and row["utilisation"] < 0.5:
+        yield "fills less than half of a clean path"
+    share = row["share"]
+    if share is None:
+        yield "nothing arrives"
+    elif not 0.05 <= share <= 0.95:
+        yield "the first flow starves" if share < 0.05 else "the second flow starves"
+    # What halves a window of path and four such paths of buffer leaves 1.5 of them waiting: odd is a queue that stands.
+    if row["least_queue_ms"] > max(25, 0.8 * row["queue_ms"]):
+        yield "the queue stands"
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row per algorithm from all of its rows: the cells that people look at first."""
+
+    def value(of: Sequence[Mapping[str, Any]], column: str, setting: str, buffer: float, loss: float = 0.0) -> Any:
+        for row in of:
+            if (row["setting"], row["buffer_bdp"], row["loss"]) == (setting, buffer, loss):
+                return row[column]
+        return None
+
+    def percent(number: float | None) -> str:
+        return "–" if number is None else f"{100 * number:.0f}"
+
+    found = []
+    for name in dict.fromkeys(row["algorithm"] for row in rows):
+        mine = [row for row in rows if row["algorithm"] == name]
+        used = [value(mine, "utilisation", "equal", buffer) for buffer in BUFFERS]
+        lossy = [value(mine, "utilisation", "equal", 1.0, loss) for loss in LOSSES[1:]]
+        shares = {
+            rival: [value(mine, "share", rival, buffer) for buffer in BUFFERS]
+            for rival in ("beside cubic", "beside reno", "20 and 200 ms")
+        }
+        found.append(
+            {
+                "algorithm": name,
+                "utilisation %": "/".join(map(percent, used)),
+                "at loss 1e-4/1e-2 %": "/".join(map(percent, lossy)),
+                "jain": f"{value(mine, 'jain', 'equal', 1.0) or 0:.2f}",
+                "late comer": f"{value(mine, 'jain', 'late comer', 1.0) or 0:.2f}",
+                "20 of 20+200 ms %": "/".join(map(percent, shares["20 and 200 ms"])),
+                "beside cubic %": "/".join(map(percent, shares["beside cubic"])),
+                "beside reno %": "/".join(map(percent, shares["beside reno"])),
+                "queue ms": "/".join(f"{value(mine, 'queue_ms', 'equal', buffer):.0f}" for buffer in BUFFERS),
+                "drops %": "/".join(f"{100 * value(mine, 'drop_ratio', 'equal', buffer):.2f}" for buffer in BUFFERS),
+                "odd": sum(bool(row["odd"]) for row in mine),
+            }
+        )
+    return found

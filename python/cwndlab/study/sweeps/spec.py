@@ -1,0 +1,454 @@
+"""What a sweep asks: a base scenario, fields that vary, seeds. Read from TOML or Python; checked, all cells at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from runpy import run_path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cwndlab.custom import line_of
+from cwndlab.errors import Error, Fault, ScenarioError, text_of
+from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.of_flow import groups, parse
+from cwndlab.scenario import presets
+from cwndlab.scenario.declared import Entry, near
+from cwndlab.scenario.declared import faults as declared_faults
+from cwndlab.scenario.document import Scenario, toml_value
+from cwndlab.scenario.reader import Checked, check
+from cwndlab.statistics.sequential import Until
+from cwndlab.study.compare import repeated
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+_VALUES = {"type": "array", "minItems": 1}
+_BY_FIELD = {"type": "object", "additionalProperties": _VALUES}
+_NUMBER = {"type": "number", "minimum": 0}
+
+#: Fields of the table `[sweep]`.
+ENTRIES = (
+    Entry(
+        "base",
+        (str,),
+        "a preset or a file, such as 'two-flows'",
+        "the scenario: a preset or a file",
+        {"type": "string"},
+    ),
+    Entry("title", (str,), "a line of text", "one line on what it shows", {"type": "string"}),
+    Entry("set", (dict,), '{ duration = "10 s" }', "fields of the scenario that are changed first", {"type": "object"}),
+    Entry(
+        "algorithms",
+        (list,),
+        '["cubic", "reno"]',
+        "algorithms of every flow, one after another",
+        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    ),
+    Entry(
+        "product", (dict,), '"flow[0].rtt" = ["20 ms", "40 ms"]', "values by field; all combinations are run", _BY_FIELD
+    ),
+    Entry(
+        "zip",
+        (list,),
+        "[[sweep.zip]] tables",
+        "tables of values by field, which change together",
+        {"type": "array", "items": _BY_FIELD},
+    ),
+    Entry(
+        "seeds",
+        (int, list),
+        "seeds = 10, or [1, 2, 3]",
+        "how many seeds from 1 on, or which",
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ],
+            "default": 10,
+        },
+    ),
+    Entry(
+        "until",
+        (str,),
+        '"goodput_bps within 2 %"',
+        "seeds are added until this interval is reached",
+        {"type": "string"},
+    ),
+    Entry(
+        "at_most", (int,), "a whole number", "the most seeds that `until` may take", {"type": "integer", "minimum": 1}
+    ),
+    Entry(
+        "metrics",
+        (list,),
+        '["p95_queue_ms"]',
+        "metrics in the table of results",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("start_s", (int, float), "seconds", "metrics begin here, s", _NUMBER),
+    Entry("end_s", (int, float), "seconds", "metrics end here, s", _NUMBER),
+)
+_SHOWN_FAULTS = 20
+_UNTIL = 'write until = "goodput_bps within 2 %"'
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Fields that change together: ``values[i][j]`` is the i-th value of ``fields[j]``."""
+
+    fields: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+
+
+class Cell(NamedTuple):
+    """A point of the sweep."""
+
+    number: int
+    values: dict[str, Any]
+    """The value of each column."""
+    hash: str
+    """SHA-256 of its scenario's canonical form."""
+    document: str = ""
+    """Its scenario, JSON."""
+
+    @property
+    def label(self) -> str:
+        """Its values in a line."""
+        return ", ".join(f"{name} = {shown(value)}" for name, value in self.values.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """Scenarios × algorithms × seeds.
+
+    ``base`` is a scenario. ``product`` maps fields, named as ``--set`` names them (``flow[*].rtt`` means every flow),
+    to their values: each field against each other. Each of ``zips`` maps fields to values that change together.
+    ``algorithms`` are those that all flows use in turn. A field that begins with ``@`` is a column without a field: a
+    label. ``seeds`` are the runs of each cell; with ``until``, such as ``"goodput_bps within 2 %"``, a cell gets more
+    until its 95 % interval is so narrow, ``at_most`` of them. Metrics are over ``start_s`` to ``end_s``; ``metrics``
+    are those beyond the ones that every row has. ``measure`` adds columns: it takes records, answers numbers by name.
+
+    >>> import cwndlab
+    >>> base = cwndlab.presets.load("single").with_(duration="1 s")
+    >>> question = Sweep(base=base, product={"dumbbell.bottleneck.rate": ["5 Mbps", "10 Mbps"]}, seeds=[1, 2, 3])
+    >>> len(question), question.columns
+    (2, ('dumbbell.bottleneck.rate',))
+    """
+
+    base: Scenario
+    seeds: Sequence[int]
+    product: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    zips: Sequence[Mapping[str, Sequence[Any]]] = ()
+    algorithms: Sequence[str] = ()
+    title: str = ""
+    until: str | None = None
+    at_most: int | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    metrics: Sequence[str] = ()
+    measure: Callable[[Records], Mapping[str, float | None]] | None = None
+
+    def __post_init__(self) -> None:
+        faults = [*self._faults()]
+        if faults:
+            raise ScenarioError(*faults)
+        seeds = tuple(dict.fromkeys(self.seeds))
+        object.__setattr__(self, "seeds", seeds)
+        object.__setattr__(self, "base", repeated(self.base, self.most))
+
+    def _faults(self) -> Iterator[Fault]:
+        if not self.seeds:
+            yield Fault("sweep.seeds", "there is none, so nothing runs", "write seeds = 10, or a list of them")
+        for seed in self.seeds:
+            if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+                yield Fault("sweep.seeds", f"'{seed}' is no seed", "a seed is a whole number from 0 on")
+        if self.until is not None:
+            if self.at_most is None:
+                yield Fault("sweep.at_most", "a cell that never settles would run for ever", "write at_most = 100")
+            elif self.at_most < len(self.seeds):
+                yield Fault("sweep.at_most", f"{self.at_most} is less than the {len(self.seeds)} seeds", "write more")
+            try:
+                assert self.rule
+            except ScenarioError as error:
+                yield from (fault._replace(where="sweep.until", hint=_UNTIL) for fault in error.faults[:1])
+        elif self.at_most is not None:
+            yield Fault("sweep.at_most", "there is no rule to stop before", 'write until = "goodput_bps within 2 %"')
+        for name in self.metrics:
+            if name not in COLUMNS:
+                yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
+            elif (one := parse(name)) is not None:
+                flows = groups(json.loads(self.base.to_json()))
+                known = [
+                    *flows,
+                    *(member for members in flows.values() for member in members),
+                    *map(str, range(len(flows))),
+                ]
+                if one.flow not in known:
+                    yield Fault(
+                        "sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {', '.join(flows)}"
+                    )
+        taken: dict[str, str] = {}
+        for place, fields in self._groups():
+            lengths = {name: len(values) for name, values in fields.items()}
+            for name, count in lengths.items():
+                if count == 0:
+                    yield Fault(f'{place}."{name}"', "has no value", "give it one, or leave it out")
+                if name in taken:
+                    yield Fault(f'{place}."{name}"', f"is also in {taken[name]}", "one of them would be lost")
+                taken[name] = place
+            if place.startswith("sweep.zip") and len(set(lengths.values())) > 1:
+                each = ", ".join(f"'{name}' has {count}" for name, count in lengths.items())
+                yield Fault(place, f"fields that change together have equally many values; {each}", "fill up the short")
+
+    def _groups(self) -> Iterator[tuple[str, Mapping[str, Sequence[Any]]]]:
+        if self.algorithms:
+            yield "sweep.algorithms", {"algorithm": self.algorithms}
+        yield "sweep.product", self.product
+        for index, fields in enumerate(self.zips):
+            yield f"sweep.zip[{index}]", fields
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What varies, the last one fastest."""
+        found = [Axis(("algorithm",), tuple((one,) for one in self.algorithms))] if self.algorithms else []
+        found += [Axis((name,), tuple((one,) for one in values)) for name, values in self.product.items()]
+        found += [Axis(tuple(fields), tuple(zip(*fields.values(), strict=True))) for fields in self.zips if fields]
+        return tuple(found)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, one per field."""
+        return tuple(name for axis in self.axes for name in axis.fields)
+
+    @property
+    def rule(self) -> Until | None:
+        """When a cell has enough."""
+        if self.until is None:
+            return None
+        first = len(self.seeds)
+        return Until.parse(self.until, NAMES, at_most=max(2, self.at_most or first), at_least=first)
+
+    @property
+    def most(self) -> int:
+        """The runs that a cell has at most."""
+        return self.at_most or len(self.seeds)
+
+    def __len__(self) -> int:
+        return math.prod(len(axis.values) for axis in self.axes)
+
+    def values(self, index: int) -> dict[str, Any]:
+        """The values of a cell's columns."""
+        chosen: list[tuple[str, Any]] = []
+        for axis in reversed(self.axes):
+            index, at = divmod(index, len(axis.values))
+            chosen = [*zip(axis.fields, axis.values[at], strict=True), *chosen]
+        return dict(chosen)
+
+    def checked(self, index: int) -> Checked:
+        """The scenario of a cell; raises with its faults."""
+        changes = []
+        for name, value in self.values(index).items():
+            if name.startswith("@"):
+                continue
+            path = "flow[*].algorithm" if name == "algorithm" else name
+            changes += [(one, toml_value(value)) for one in places(path, self._document)]
+        return check(self.base.to_json(), "json", changes=changes, classes=self.base.classes)
+
+    @property
+    def _document(self) -> dict[str, Any]:
+        document: dict[str, Any] = self.__dict__.get("_read") or json.loads(self.base.to_json())
+        self.__dict__["_read"] = document
+        return document
+
+    def cells(self) -> list[Cell]:
+        """Every cell, checked; raises with the faults of all, each with the cell that has it."""
+        found: list[Cell] = []
+        faults: dict[Fault, list[Cell]] = {}
+        for index in range(len(self)):
+            cell = Cell(index, self.values(index), "")
+            try:
+                checked = self.checked(index)
+                found.append(cell._replace(hash=checked.hash, document=checked.document))
+            except ScenarioError as error:
+                for one in error.faults:
+                    faults.setdefault(one, []).append(cell)
+        if faults:
+            raise ScenarioError(*_told(faults, len(self)))
+        return found
+
+
+def _told(faults: Mapping[Fault, Sequence[Cell]], total: int) -> Iterator[Fault]:
+    """A fault of every cell is the base's or a field's; any other one is told with the first cell that has it."""
+    for fault, cells in list(faults.items())[:_SHOWN_FAULTS]:
+        if len(cells) == total:
+            yield fault
+            continue
+        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+        yield Fault(f"cell {cells[0].number} ({cells[0].label}){more}: {fault.where}", fault.what, fault.hint)
+    if len(faults) > _SHOWN_FAULTS:
+        yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} faults more", "")
+
+
+def places(path: str, document: Mapping[str, Any]) -> list[str]:
+    """``flow[*].rtt`` as every flow's; a path without ``[*]`` is itself."""
+    head, star, rest = path.partition("[*]")
+    if not star:
+        return [path]
+    at: Any = document
+    for step in re.split(r"\.", head) if head else []:
+        name, _, index = step.partition("[")
+        at = at.get(name) if isinstance(at, Mapping) else None
+        if index and isinstance(at, list) and index.rstrip("]").isdecimal() and int(index[:-1]) < len(at):
+            at = at[int(index[:-1])]
+    if not isinstance(at, list) or not at:
+        known = [name for name, value in document.items() if isinstance(value, list)]
+        raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
+    # What is sent by UDP has no algorithm.
+    skipped = [index for index, one in enumerate(at) if rest == ".algorithm" and one.get("transport") == "udp"]
+    indices = [index for index in range(len(at)) if index not in skipped]
+    return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
+
+
+def shown(value: Any) -> str:
+    """A value as a cell shows it: texts bare, tables as TOML writes them."""
+    return value if isinstance(value, str) else toml_value(value)
+
+
+def read(
+    path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
+) -> Sweep:
+    """The sweep in a file: TOML, or Python that says ``sweep = Sweep(…)``. ``changes`` are made to the base."""
+    path = Path(path)
+    if path.suffix == ".py":
+        made: Sweep = python_value(path, "sweep", Sweep)
+        if not changes and not classes:
+            return made
+        base = made.base
+        return replace(
+            made,
+            base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
+                {name: _plain(value) for name, value in changes}
+            ),
+        )
+    document = toml_document(path, "name a sweep in TOML or Python")
+    table = document.pop("sweep", None)
+    if not isinstance(table, dict):
+        raise ScenarioError(Fault(str(path), "has no table [sweep]", "docs/sweeps.md shows one"))
+    return from_table(table, document, where="sweep", folder=path.parent, changes=changes, classes=classes)
+
+
+def toml_document(path: Path, hint: str) -> dict[str, Any]:
+    """A TOML file as plain values."""
+    try:
+        return tomllib.loads(text_of(path, hint))
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(Fault(str(path), f"this is no TOML: {error}", "")) from None
+
+
+def python_value(path: Path, name: str, kind: type) -> Any:
+    """What a file of Python calls ``name``; raises unless it is a ``kind``. The file is run."""
+    text_of(path, f"name Python that says `{name} = …`")
+    try:
+        found = run_path(str(path)).get(name)
+    except Error:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
+        raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows more")) from error
+    if not isinstance(found, kind):
+        what = f"has no '{name}' that is a {kind.__name__}"
+        raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
+    return found
+
+
+def _plain(value: str) -> Any:
+    try:
+        return tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def from_table(
+    table: dict[str, Any],
+    inline: dict[str, Any],
+    *,
+    where: str,
+    folder: Path,
+    changes: Sequence[tuple[str, str]] = (),
+    classes: Mapping[str, type] | None = None,
+) -> Sweep:
+    """A table like ``[sweep]``; ``inline`` is the scenario beside it, if there is one."""
+    faults = list(declared_faults(table, ENTRIES, where))
+    zips = table.get("zip", [])
+    zips = zips if isinstance(zips, list) else []
+    groups = [
+        ("product", table.get("product", {})),
+        *((f"zip[{n}]", one) for n, one in enumerate(zips)),
+    ]
+    for place, group in groups:
+        if not isinstance(group, dict):
+            if place != "product":
+                faults.append(Fault(f"{where}.{place}", "is no table", "write [[sweep.zip]] tables"))
+            continue
+        for name, values in group.items():
+            if not isinstance(values, list):
+                hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
+                faults.append(Fault(f'{where}.{place}."{name}"', "no list of values", hint))
+    seeds = table.get("seeds", 10)
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        seeds = range(1, seeds + 1)
+    if inline and "base" in table:
+        there = ", ".join(sorted(inline))
+        faults.append(Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave one out"))
+    elif not inline and "base" not in table:
+        faults.append(
+            Fault(f"{where}.base", "there is no scenario", 'write base = "two-flows", or the scenario itself')
+        )
+    if faults:
+        raise ScenarioError(*faults)
+    pairs = [*((name, toml_value(value)) for name, value in table.get("set", {}).items()), *changes]
+    spread = [
+        (one, value) for name, value in pairs for one in places(name, inline or _document_of(table["base"], folder))
+    ]
+    base = _base(table.get("base"), inline, folder, spread, classes)
+    return Sweep(
+        base=base,
+        seeds=seeds,
+        product=table.get("product", {}),
+        zips=table.get("zip", ()),
+        **{
+            key: table[key]
+            for key in ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
+            if key in table
+        },
+    )
+
+
+def _file_of(name: str, folder: Path) -> Path:
+    return folder / name if (folder / name).is_file() else presets.folder() / f"{name}.toml"
+
+
+def _document_of(name: str, folder: Path) -> dict[str, Any]:
+    path = _file_of(name, folder)
+    return toml_document(path, "") if path.is_file() else {}
+
+
+def _base(
+    name: str | None,
+    inline: dict[str, Any],
+    folder: Path,
+    changes: Sequence[tuple[str, str]],
+    classes: Mapping[str, type] | None,
+) -> Scenario:
+    if name is None:
+        checked = check(json.dumps(inline), "json", folder=folder, changes=changes, classes=classes)
+        return Scenario.from_json(checked.document, algorithms=classes)
+    path = _file_of(name, folder)
+    if not path.is_file():
+        presets.load(name)  # says which there are
+    return Scenario.load(path, changes=changes, algorithms=classes)

@@ -1,0 +1,108 @@
+"""Arithmetic over metrics: ``goodput_bps / 1e6 - 10 * loss_ratio``. Read as Python's grammar has it, never executed."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.declared import near
+
+_BINARY: dict[type, Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "log": math.log,
+    "sqrt": math.sqrt,
+}
+
+
+class NoValue(Exception):  # noqa: N818
+    """A metric of the expression has no value in a run."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression whose names are metrics. ``otherwise(metric, number)`` is for metrics that may have no value."""
+
+    text: str
+    tree: ast.expr
+
+    @classmethod
+    def parse(cls, text: str, where: str, metrics: Sequence[str]) -> Expression:
+        """Reads it; raises ``ScenarioError`` with every fault."""
+        hint = 'write "goodput_bps", or "goodput_bps / 1e6 - 10 * loss_ratio"'
+        try:
+            tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError):
+            raise ScenarioError(Fault(where, f"'{text}' is no expression", hint)) from None
+        faults = list(_faults(tree, where, metrics))
+        if faults:
+            raise ScenarioError(*faults)
+        return cls(text, tree)
+
+    def __call__(self, row: Mapping[str, float | None]) -> float:
+        """Its value for a run; raises `NoValue`."""
+        try:
+            value = _value(self.tree, row)
+        except (ZeroDivisionError, ValueError, OverflowError, TypeError):
+            raise NoValue(self.text) from None
+        if not isinstance(value, float | int) or not math.isfinite(value):
+            raise NoValue(self.text)
+        return float(value)
+
+
+def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Fault]:
+    match node:
+        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
+            return
+        case ast.Name(id=name):
+            if name not in metrics:
+                yield Fault(where, f"no metric is called '{name}'", near(name, metrics))
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
+            yield from _faults(inner, where, metrics)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            yield from _faults(left, where, metrics)
+            yield from _faults(right, where, metrics)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in (*_FUNCTIONS, "otherwise"):
+            counts = {"otherwise": 2, "abs": 1, "log": 1, "sqrt": 1}
+            if (len(arguments) != counts[name]) if name in counts else len(arguments) < 2:
+                yield Fault(where, f"'{ast.unparse(node)}' has {len(arguments)} arguments", f"write {name}(a, b)")
+            for argument in arguments:
+                yield from _faults(argument, where, metrics)
+        case _:
+            hint = f"numbers, metrics, + - * / **, and {', '.join([*_FUNCTIONS, 'otherwise'])}"
+            yield Fault(where, f"'{ast.unparse(node)}' is no arithmetic", hint)
+
+
+def _value(node: ast.expr, row: Mapping[str, float | None]) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.Name(id=name):
+            found = row.get(name)
+            if found is None:
+                raise NoValue(name)
+            return found
+        case ast.UnaryOp(op=op, operand=inner):
+            return -_value(inner, row) if isinstance(op, ast.USub) else _value(inner, row)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](_value(left, row), _value(right, row))
+        case ast.Call(func=ast.Name(id="otherwise"), args=[first, second]):
+            try:
+                return _value(first, row)
+            except NoValue:
+                return _value(second, row)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name](*(_value(argument, row) for argument in arguments))
+    raise NoValue(ast.unparse(node))

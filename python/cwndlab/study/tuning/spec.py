@@ -1,0 +1,347 @@
+"""What a tuning asks: an algorithm, its parameters' ranges, an objective, scenarios to learn and to judge on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from cwndlab.catalogue import Parameter, canonical, meant_by
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.metrics.numbers import NAMES
+from cwndlab.scenario.declared import Entry, near, schema
+from cwndlab.scenario.declared import faults as declared_faults
+from cwndlab.study.sweeps.spec import ENTRIES as SWEEP_ENTRIES
+from cwndlab.study.sweeps.spec import Sweep, from_table, python_value, toml_document
+from cwndlab.study.tuning.expression import Expression
+
+_TABLE = "docs/tuning.md shows one"
+_SIDE = {key: value for key, value in schema(SWEEP_ENTRIES, "").items() if key != "description"}
+
+#: Fields of the table `[tune]`.
+ENTRIES = (
+    Entry(
+        "algorithm", (str,), _TABLE, "the algorithm whose parameters are searched", {"type": "string"}, required=True
+    ),
+    Entry(
+        "fields",
+        (list,),
+        _TABLE,
+        "fields of the scenario that hold the algorithm",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("title", (str,), "a line of text", "one line on what is searched", {"type": "string"}),
+    Entry("maximise", (str,), "an expression of metrics", "the objective, of which more is wanted", {"type": "string"}),
+    Entry("minimise", (str,), "an expression of metrics", "the objective, of which less is wanted", {"type": "string"}),
+    Entry(
+        "constraints",
+        (list,),
+        _TABLE,
+        "inequalities between expressions of metrics",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    Entry("scale", (str,), '"log"', "how the objective is averaged over cells", {"type": "string"}),
+    Entry("trials", (int,), "a whole number", "how many settings are tried", {"type": "integer", "minimum": 1}),
+    Entry("seed", (int,), "a whole number", "seed of the search", {"type": "integer", "minimum": 0}),
+    Entry(
+        "parameters",
+        (dict,),
+        _TABLE,
+        "where each parameter is searched: `{ low = 0.5, high = 4, log = true }`, `{ values = [1, 2] }` or `{}`",
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {
+                    "low": {"type": "number"},
+                    "high": {"type": "number"},
+                    "values": {"type": "array", "minItems": 1},
+                    "log": {"type": "boolean"},
+                },
+                "additionalProperties": False,
+            },
+        },
+        required=True,
+    ),
+    Entry("published", (dict,), _TABLE, "the parameters that its authors give", {"type": "object"}),
+    Entry("train", (dict,), _TABLE, "a sweep over which settings are searched", _SIDE, required=True),
+    Entry("test", (dict,), _TABLE, "a sweep on which the best setting is evaluated", _SIDE, required=True),
+)
+Value = float | str
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a parameter is searched: from ``low`` to ``high`` (evenly in its logarithm with ``log``), or among
+    ``values``."""
+
+    low: float | None = None
+    high: float | None = None
+    values: tuple[Value, ...] = ()
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``left ≤ right``: the mean over all runs of ``left`` − ``right`` is at most zero."""
+
+    text: str
+    left: Expression
+    right: Expression
+    sign: int
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Constraint:
+        """Reads ``"timeouts <= 1"``."""
+        found = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text)
+        if found is None:
+            raise ScenarioError(Fault(where, f"'{text}' is no constraint", 'write "timeouts <= 1"'))
+        left, right = (Expression.parse(found[side], where, list(NAMES)) for side in (1, 3))
+        return cls(text, left, right, 1 if found[2] == "<=" else -1)
+
+    def excess(self, row: Mapping[str, float | None]) -> float:
+        """How far a run is beyond it."""
+        return self.sign * (self.left(row) - self.right(row))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """A search for an algorithm's parameters.
+
+    ``parameters`` are named ``PART.NAME`` (``ccm-ss.mu``), or by the name alone where only one part has it; a range is
+    the entry's own unless given. ``objective`` is an expression of metrics, to be maximised or minimised (``goal``):
+    of each run, as a ratio to the mean of the default parameters in the same cell (``scale`` ``"relative"``) or as it
+    is (``"absolute"``), then the mean over all runs. ``train`` is what the search sees, ``test`` what it does not see.
+    ``published`` are values to be judged beside those that are found. ``fields`` are those that hold the algorithm.
+    """
+
+    algorithm: str
+    objective: str
+    parameters: Mapping[str, Range | Mapping[str, Any]]
+    train: Sweep
+    test: Sweep
+    goal: Literal["maximise", "minimise"] = "maximise"
+    constraints: Sequence[str] = ()
+    scale: Literal["relative", "absolute"] = "relative"
+    published: Mapping[str, Value] = field(default_factory=dict)
+    fields: Sequence[str] = ("flow[*].algorithm",)
+    trials: int = 40
+    seed: int = 1
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        faults = list(self._faults())
+        if faults:
+            raise ScenarioError(*faults)
+        ranges = {self._full(name): self._range(name) for name in self.parameters}
+        object.__setattr__(self, "parameters", ranges)
+        object.__setattr__(self, "published", {self._full(name): one for name, one in self.published.items()})
+        for given in self.tried:
+            canonical(self.text(given))
+        for side in ("train", "test"):
+            _at(side, self.sweep(side, [{}]))
+
+    def _faults(self) -> Iterator[Fault]:
+        if not self.parameters:
+            yield Fault("tune.parameters", "there is none to search", 'write "ccm-ss.mu" = { low = 0.5, high = 4 }')
+        if self.scale not in ("relative", "absolute"):
+            yield Fault("tune.scale", f"'{self.scale}' is no scale", "write relative or absolute")
+        if self.trials < 1:
+            yield Fault("tune.trials", f"{self.trials} trials try nothing", "write trials = 40")
+        try:
+            canonical(self.algorithm)
+            Expression.parse(self.objective, f"tune.{self.goal}", list(NAMES))
+            for index, text in enumerate(self.constraints):
+                Constraint.parse(text, f"tune.constraints[{index}]")
+        except ScenarioError as error:
+            yield from (Fault(fault.where or "tune.algorithm", fault.what, fault.hint) for fault in error.faults)
+            return
+        for place, names in (("parameters", self.parameters), ("published", self.published)):
+            for name in names:
+                yield from self._unknown(name, f'tune.{place}."{name}"')
+        for name in self.published:
+            if not any(
+                name in (one, one.rpartition(".")[2]) or one == name.rpartition(".")[2] for one in self.parameters
+            ):
+                yield Fault(
+                    f'tune.published."{name}"', "is not among the parameters", near(name, list(self.parameters))
+                )
+
+    def _known(self) -> dict[str, Parameter]:
+        """Parameters of the algorithm's parts by their full names."""
+        return {f"{entry.name}.{one.name}": one for entry in meant_by(self.algorithm) for one in entry.parameters}
+
+    def _matches(self, name: str) -> list[str]:
+        return [full for full in self._known() if name in (full, full.partition(".")[2])]
+
+    def _full(self, name: str) -> str:
+        return self._matches(name)[0]
+
+    def _unknown(self, name: str, where: str) -> Iterator[Fault]:
+        known = list(self._known())
+        found = self._matches(name)
+        if not found:
+            yield Fault(where, f"'{self.algorithm}' has no such parameter", near(name, known) if known else "")
+        elif len(found) > 1:
+            yield Fault(where, f"several parts have it: {', '.join(found)}", f"write '{found[0]}'")
+        elif name in self.parameters:
+            yield from self._odd(name, self._known()[found[0]], where)
+
+    def _odd(self, name: str, parameter: Parameter, where: str) -> Iterator[Fault]:
+        """What is wrong with a range that is given."""
+        given = self.parameters[name]
+        if isinstance(given, Range):
+            given = {key: value for key, value in vars(given).items() if value not in (None, (), False)}
+        for key in given:
+            if key not in ("low", "high", "values", "log"):
+                yield Fault(f"{where}.{key}", "no such field", "low, high, log, or values")
+        low, high = given.get("low", parameter.low), given.get("high", parameter.high)
+        if "values" in given or parameter.words:
+            return
+        if not all(isinstance(end, int | float) for end in (low, high)) or not low < high:
+            yield Fault(where, f"from {low} to {high} is no range", "write { low = 0.5, high = 4 }")
+        elif low < (parameter.low or 0) or (parameter.high is not None and high > parameter.high):
+            yield Fault(where, f"{low} to {high} leaves {parameter.domain}", "stay within it")
+        elif given.get("log") and low <= 0:
+            yield Fault(where, "a logarithm begins above zero", "give low")
+
+    def _range(self, name: str) -> Range:
+        given, parameter = self.parameters[name], self._known()[self._full(name)]
+        if isinstance(given, Range):
+            given = vars(given)
+        values = tuple(given.get("values") or parameter.words)
+        if values:
+            return Range(values=values)
+        low, high = (
+            given.get(end) if given.get(end) is not None else getattr(parameter, end) for end in ("low", "high")
+        )
+        assert low is not None
+        assert high is not None
+        return Range(float(low), float(high), log=bool(given.get("log")))
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """Where each parameter is searched."""
+        return {name: one for name, one in self.parameters.items() if isinstance(one, Range)}
+
+    @property
+    def tried(self) -> list[dict[str, Value]]:
+        """What is tried first: the default, and what was published."""
+        first: list[dict[str, Value]] = [self.default]
+        published = {**self.default, **self.published}
+        return first if published == first[0] else [*first, published]
+
+    @property
+    def default(self) -> dict[str, Value]:
+        """The parameters as the algorithm's text has them, or the entry's own."""
+        known = self._known()
+        found: dict[str, Value] = {}
+        for full in self.parameters:
+            part, _, name = full.partition(".")
+            written = re.search(rf"(?:^|[+/]){re.escape(part)}\(([^)]*)\)", self.algorithm)
+            pairs = dict(pair.replace(" ", "").split("=", 1) for pair in written[1].split(",")) if written else {}
+            default = known[full].default
+            text = pairs.get(name)
+            found[full] = default if text is None else text if isinstance(default, str) else float(text)
+        return found
+
+    def text(self, values: Mapping[str, Value]) -> str:
+        """The algorithm with these parameters.
+
+        They stand where the part is named; a companion that is not named is.
+        """
+        text = self.algorithm if all(_named(full, self.algorithm) for full in values) else canonical(self.algorithm)
+        for full, value in values.items():
+            part, _, name = full.partition(".")
+            written = f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
+
+            def put(found: re.Match[str], written: str = written, name: str = name) -> str:
+                inside = [one.strip() for one in (found[3] or "").split(",") if one.strip()]
+                kept = [one for one in inside if one.split("=")[0].strip() != name]
+                return f"{found[1]}{found[2]}({', '.join([*kept, written])})"
+
+            text = re.sub(rf"(^|[+/])({re.escape(part)})(?:\(([^)]*)\))?(?=$|[+/])", put, text)
+        return text
+
+    def sweep(self, side: str, tries: Sequence[Mapping[str, Value]]) -> Sweep:
+        """The runs of several sets of parameters on one side."""
+        asked: Sweep = getattr(self, side)
+        texts = [self.text(values) for values in tries]
+        return replace(asked, zips=[dict.fromkeys(self.fields, texts), *asked.zips])
+
+    @property
+    def digest(self) -> str:
+        """Of all that the search depends on."""
+        parts: list[Any] = [
+            self.algorithm,
+            self.objective,
+            self.goal,
+            self.scale,
+            list(self.constraints),
+            list(self.fields),
+        ]
+        parts += [{name: vars(one) for name, one in self.ranges.items()}, self.seed, dict(self.published)]
+        parts += [
+            [cell.hash for cell in self.train.cells()],
+            list(self.train.seeds),
+            self.train.start_s,
+            self.train.end_s,
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _named(full: str, text: str) -> bool:
+    return re.search(rf"(?:^|[+/]){re.escape(full.partition('.')[0])}(?=$|[+/(])", text) is not None
+
+
+def _at(side: str, asked: Sweep) -> None:
+    """Raises the faults of a side's cells."""
+    try:
+        asked.cells()
+    except ScenarioError as error:
+        raise ScenarioError(*(Fault(f"tune.{side}: {one.where}", one.what, one.hint) for one in error.faults)) from None
+
+
+def load(path: str | Path) -> Tuning:
+    """The tuning in a file: TOML, or Python that says ``tuning = Tuning(…)``."""
+    path = Path(path)
+    if path.suffix == ".py":
+        made: Tuning = python_value(path, "tuning", Tuning)
+        return made
+    document = toml_document(path, "name a tuning in TOML or Python")
+    table = document.pop("tune", None)
+    if not isinstance(table, dict):
+        raise ScenarioError(Fault(str(path), "has no table [tune]", "docs/tuning.md shows one"))
+    faults = list(declared_faults(table, ENTRIES, "tune"))
+    goals = [goal for goal in ("maximise", "minimise") if goal in table]
+    if len(goals) != 1 or not isinstance(table[goals[0]], str):
+        faults.append(Fault("tune", "has not one objective", 'write maximise = "goodput_bps", or minimise = "…"'))
+    if isinstance(table.get("parameters"), dict):
+        for name, one in table["parameters"].items():
+            if not isinstance(one, dict):
+                faults.append(Fault(f'tune.parameters."{name}"', "is no table", "write { low = 0.5, high = 4 }, or {}"))
+    for side in ("train", "test"):
+        part = table.get(side)
+        for key in ("algorithms", "until", "at_most"):
+            if isinstance(part, dict) and key in part:
+                faults.append(Fault(f"tune.{side}.{key}", "has no place in a tuning", "leave it out"))
+    if all(isinstance(table.get(side), dict) and "base" in table[side] for side in ("train", "test")):
+        what = "is not used, since train and test have bases of their own"
+        faults += [Fault(key, what, "leave it out, or leave out a base") for key in document]
+    if faults:
+        raise ScenarioError(*faults)
+    sides = {
+        # A scenario beside the table is the base of both.
+        side: from_table(
+            table[side], {} if "base" in table[side] else document, where=f"tune.{side}", folder=path.parent
+        )
+        for side in ("train", "test")
+    }
+    apart = ("maximise", "minimise", "train", "test")
+    rest = {entry.name: table[entry.name] for entry in ENTRIES if entry.name in table and entry.name not in apart}
+    goal: Any = goals[0]
+    return Tuning(objective=table[goal], goal=goal, train=sides["train"], test=sides["test"], **rest)

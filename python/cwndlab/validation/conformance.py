@@ -1,0 +1,182 @@
+"""The public battery: rules that every congestion control keeps, and the event that breaks one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cwndlab import engine
+from cwndlab.catalogue import canonical
+from cwndlab.custom import by_name, described, load, merged, validate_class, validate_classes
+from cwndlab.engine import conformance_texts
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.custom import Classes
+
+COLUMNS = ("algorithm", "rule", "holds", "detail")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What became of a rule: ``detail`` is the event that broke it, or what it was held against."""
+
+    algorithm: str
+    rule: str
+    holds: bool
+    detail: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CheckReport:
+    """What the battery found of one algorithm."""
+
+    algorithm: str
+    """Its canonical text."""
+    rules: tuple[Rule, ...]
+    """One per rule, in their order."""
+    ns_per_ack: float | None
+    """What an ACK costs it on this machine now; none where it panics."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known, such as that a class in Python was told of fewer ACKs."""
+
+    def __repr__(self) -> str:
+        return f"<CheckReport {self.algorithm}: {len(self.rules)} rules, broken: {', '.join(self.broken) or 'none'}>"
+
+    @property
+    def holds(self) -> bool:
+        """Every rule does."""
+        return all(rule.holds for rule in self.rules)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The rules that do not hold."""
+        return tuple(rule.rule for rule in self.rules if not rule.holds)
+
+
+def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | None = None) -> CheckReport:
+    """Runs the conformance battery on an algorithm: 10⁷ ACKs and windows of 10⁶ segments, fewer with ``quick``.
+
+    ``algorithm`` is a name or a custom class (`cwndlab.custom`); ``algorithms`` are such classes by the names that a
+    text may use. A class is told of 2·10⁶ ACKs at most. Raises ``ScenarioError`` where no algorithm has
+    this name or the class cannot be used. A rule that fails, by an exception of the class, too, is an answer, not an
+    error.
+
+    >>> check("reno", quick=True).broken
+    ()
+    """
+    classes = algorithms or {}
+    if not isinstance(algorithm, str):
+        # Something that is no class is told by its own name.
+        given = (
+            by_name([algorithm])
+            if isinstance(algorithm, type)
+            else {"algorithm": validate_class("algorithm", algorithm).kind}
+        )
+        classes = merged([classes, given])
+        (algorithm,) = given
+    ((_, examined),) = check_many([algorithm], quick=quick, workers=1, algorithms=classes)
+    return examined
+
+
+def check_many(
+    texts: Sequence[str],
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
+) -> Generator[tuple[int, CheckReport], None, None]:
+    """Examines several, on ``workers`` threads; yields (index, what was found) in the order in which they end.
+
+    ``algorithms`` are classes of one's own by name; they are examined one at a time.
+    """
+    reports = _run_battery(texts, quick=quick, workers=workers, progress=progress, algorithms=algorithms)
+    with closing(reports):
+        for index, (rows, ns_per_ack, notes) in reports:
+            rules = tuple(Rule(**row) for row in rows)
+            name = rules[0].algorithm
+            yield index, CheckReport(algorithm=name, rules=rules, ns_per_ack=ns_per_ack, notes=tuple(notes))
+
+
+def _run_battery(
+    texts: Sequence[str],
+    *,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
+) -> Generator[tuple[int, tuple[list[dict[str, Any]], float | None, list[str]]], None, None]:
+    """Runs the battery on several algorithms: (index, (rows, ns per ACK, notes)) in the order in which they end.
+
+    ``algorithms`` are classes of one's own by name.
+    """
+    given = validate_classes(algorithms)
+    document = described(given)
+    constructors = {name: algorithm.make for name, algorithm in given.items()}
+    alone = Lock()
+
+    def examine(text: str, cancel: engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
+        is_custom = text.partition("(")[0].partition("/")[0] in given
+        # Two classes at once would wait for each other, and what an ACK costs would be the price of both.
+        with alone if is_custom else nullcontext():
+            return engine.conformance(
+                text,
+                quick=quick,
+                cancel=cancel,
+                scenario=document if is_custom else None,
+                constructors=constructors if is_custom else None,
+            )
+
+    yield from engine.dispatch_all(examine, texts, workers, progress)
+
+
+class Chosen(NamedTuple):
+    """What is to be examined."""
+
+    texts: list[str]
+    """Canonical."""
+    classes: Classes
+    """Classes of one's own that they name."""
+
+
+def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[str | Path] = ()) -> Chosen:
+    """What ``names`` mean: texts, or files of Python, of which every class is meant; ``files`` have classes that texts
+    may name, and all are meant where there is no name. ``everything`` is all that the battery is run on, and what is
+    named. Raises ``ScenarioError`` with the fault of every name that is none.
+    """
+    faults: list[Fault] = []
+    loaded: dict[str, Classes] = {}
+    for file in dict.fromkeys([*map(str, files), *filter(_is_file, names)]):
+        try:
+            loaded[file] = load(file)
+        except ScenarioError as error:
+            faults += error.faults
+    classes = merged(loaded.values())
+    document = described(validate_classes(classes))
+    texts = conformance_texts() if everything else []
+    for word in names or ([] if everything else loaded):
+        for name in [word] if not _is_file(word) and word not in loaded else loaded.get(word, ()):
+            try:
+                texts.append(canonical(name, document))
+            except ScenarioError as error:
+                faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
+    if not texts:
+        hint = "write `cwndlab check cubic`, `cwndlab check mine.py`, or `--all`"
+        raise ScenarioError(Fault("check", "no algorithm is named", hint))
+    return Chosen(list(dict.fromkeys(texts)), classes)
+
+
+def _is_file(name: str) -> bool:
+    """A text of an algorithm begins with a letter and has no dot outside of its parameters."""
+    return name.endswith(".py") or name.startswith(("/", ".", "~")) or ("." in name.partition("(")[0])

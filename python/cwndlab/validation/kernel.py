@@ -1,0 +1,408 @@
+"""The simulator held against the kernel of this machine: the same scenarios through both engines, repeated.
+
+Kernel runs are emulations (`cwndlab.emulation`), several at a time; each one's lateness is kept, and one whose timing
+was bad is repeated. What each gave is a line of ``runs.csv`` in a folder, so that a campaign which was stopped goes on
+where it was, and one that is whole is judged anew without a kernel.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.emulation import LATE_S, emulate_many
+from cwndlab.engine import available_cores
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.simulate import run_jobs
+from cwndlab.validation.references.paths import Paths, Trial, read
+from cwndlab.validation.references.reference import kernel_paths
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+#: Columns of the answer, in the order in which they are printed.
+COLUMNS = ("path", "algorithm", "quantity", "simulator", "kernel", "spread", "deviation", "tolerance", "holds")
+
+#: A run whose deliveries were late is repeated so many times at most; the last one counts, and the notes say so.
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one flow of one run gave: a line of ``runs.csv``."""
+
+    path: str
+    algorithm: str
+    repetition: int
+    flow: int
+    sender: str
+    #: Payload delivered per time, while all flows are there.
+    goodput_bps: float
+    #: Mean of the smoothed RTT over the same time.
+    mean_rtt_s: float
+    min_rtt_s: float
+    #: Entries into recovery and timeouts of all flows, from the start to the end.
+    congestion_events: int
+    retransmitted_packets: int
+    queue_drops: int
+    late_p50_s: float
+    late_p99_s: float
+    late_max_s: float
+    #: `uname -r`, empty for the simulator.
+    kernel: str
+    date: str
+    #: Of the scenario: a line of another one does not count.
+    scenario: str
+    #: Completed transfers of the flow, and their times from the handshake to the last byte; else 0 and NaN.
+    transfers: int = 0
+    median_completion_s: float = math.nan
+    mean_completion_s: float = math.nan
+    #: Of all flows, from the start to the end: expired retransmission timers on data, tail loss probes.
+    timeouts: float = math.nan
+    loss_probes: float = math.nan
+
+    def key(self) -> tuple[str, str, int]:
+        return self.path, self.algorithm, self.repetition
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One quantity of one trial: means over the repetitions, and whether they are close enough."""
+
+    path: str
+    algorithm: str
+    quantity: str
+    simulator: float
+    kernel: float
+    #: Largest less smallest of the kernel's repetitions.
+    spread: float
+    deviation: float
+    tolerance: float
+    holds: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+# --- measuring
+
+
+def measure(
+    records: Records,
+    trial: Trial,
+    repetition: int,
+    *,
+    counts: Counts,
+    timing: dict[str, Any] | None = None,
+    kernel: str = "",
+) -> list[Run]:
+    """What each flow of a run gave, from the moment when all flows are there to the end.
+
+    ``counts`` are those of the whole run, as exact as its engine knows them. ``timing`` is an emulation's.
+    """
+    import polars as pl
+
+    late = timing or {}
+    begin = max(records.flows["start_ns"])
+    out = []
+    for flow in records.flows.sort("flow").iter_rows(named=True):
+        seen = records.samples.filter((pl.col("flow") == flow["flow"]) & (pl.col("time_ns") >= begin)).sort("time_ns")
+        span = (seen["time_ns"][-1] - seen["time_ns"][0]) / 1e9
+        delivered = seen["delivered_bytes"][-1] - seen["delivered_bytes"][0]
+        done = records.transfers.filter(pl.col("flow") == flow["flow"])
+        spans_ns: list[int] = (done["end_ns"] - done["start_ns"]).to_list() if trial.transfers else []
+        completion_s = [span / 1e9 for span in spans_ns]
+        out.append(
+            Run(
+                path=trial.path,
+                algorithm=trial.algorithm,
+                repetition=repetition,
+                flow=flow["flow"],
+                sender=trial.senders[flow["flow"]],
+                goodput_bps=round(8 * delivered / span),
+                mean_rtt_s=round(float(seen["srtt_ns"].drop_nulls().mean() or float("nan")) / 1e9, 7),  # type: ignore[arg-type]
+                min_rtt_s=round((flow["min_rtt_ns"] or 0) / 1e9, 7),
+                congestion_events=counts.events,
+                retransmitted_packets=flow["retransmitted_packets"],
+                queue_drops=flow["queue_drops"],
+                late_p50_s=late.get("late_p50_ns", 0) / 1e9,
+                late_p99_s=late.get("late_p99_ns", 0) / 1e9,
+                late_max_s=late.get("late_max_ns", 0) / 1e9,
+                kernel=kernel,
+                date=time.strftime("%Y-%m-%d", time.gmtime()) if kernel else "",
+                scenario=fingerprint(trial),
+                transfers=len(completion_s),
+                median_completion_s=_rounded(statistics.median, completion_s),
+                mean_completion_s=_rounded(statistics.fmean, completion_s),
+                timeouts=counts.timeouts,
+                loss_probes=counts.loss_probes,
+            )
+        )
+    return out
+
+
+def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
+    return round(float(of(values)), 7) if len(values) else math.nan
+
+
+def fingerprint(trial: Trial) -> str:
+    """Of what was run: 12 hex digits."""
+    return sha256(json.dumps(trial.document, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counters of a whole run, all flows together."""
+
+    #: Entries into recovery and timeouts.
+    events: int
+    timeouts: float
+    loss_probes: float
+
+
+def counts_simulated(records: Records) -> Counts:
+    """The counts of a simulation."""
+    flows = records.rows("flows")
+    timeouts = sum(flow["timeouts"] for flow in flows)
+    probes = sum(flow["loss_probes"] for flow in flows)
+    return Counts(sum(flow["recoveries"] for flow in flows) + timeouts, timeouts, probes)
+
+
+def counts_of_kernel(counters: dict[str, int], loss: float = 0.0, connections: int = 0) -> Counts:
+    """The same by the kernel's own counters: a look at the state of a connection misses a recovery that follows upon
+    another within one ACK.
+
+    Timers that expired on a SYN are left out, since the simulator counts those of data. So are the probes that repeat a
+    FIN: each connection ends with one, alone in flight, of which the share ``loss`` is lost; the simulator has none.
+
+    Parameters
+    ----------
+    counters
+        ``TcpExt`` of the senders' namespace.
+    loss
+        Share of packets that the wire loses.
+    connections
+        Connections that ended.
+    """
+    timeouts = counters.get("TCPTimeouts", 0) - counters.get("TCPSynRetrans", 0)
+    recoveries = counters.get("TCPSackRecovery", 0) + counters.get("TCPRenoRecovery", 0)
+    probes = counters.get("TCPLossProbes", 0) - loss * connections
+    return Counts(recoveries + timeouts, timeouts, round(probes, 2))
+
+
+# --- judging
+
+
+def judge(paths: Paths, simulated: Sequence[Run], kernel: Sequence[Run]) -> list[Verdict]:
+    """Every quantity of every trial that both sides have runs of: means over the repetitions, by ``paths``."""
+    out = []
+    for trial in paths.trials:
+        mine, theirs = (
+            [run for run in runs if (run.path, run.algorithm) == (trial.path, trial.algorithm)]
+            for runs in (simulated, kernel)
+        )
+        if not mine or not theirs:
+            continue
+        several = len(trial.senders) > 1
+        for flow, sender in enumerate(trial.senders):
+            if trial.transfers:
+                label = f"[{trial.transfers[flow]}]"
+                wanted = [(name, name) for name in ("median_completion_s", "mean_completion_s")]
+            else:
+                label = f"[{flow} {sender}]" if several else ""
+                wanted = [("share_bps" if several else "goodput_bps", "goodput_bps"), ("mean_rtt_s", "mean_rtt_s")]
+            for quantity, column in wanted:
+                ours, real = (
+                    [float(getattr(run, column)) for run in runs if run.flow == flow] for runs in (mine, theirs)
+                )
+                out.append(_verdict(trial, quantity, label, ours, real, paths))
+        for quantity in ("timeouts", "loss_probes") if trial.transfers else ("congestion_events",):
+            ours, real = ([float(getattr(run, quantity)) for run in runs if run.flow == 0] for runs in (mine, theirs))
+            out.append(_verdict(trial, quantity, "", ours, real, paths))
+    return out
+
+
+def _verdict(trial: Trial, quantity: str, label: str, ours: list[float], theirs: list[float], paths: Paths) -> Verdict:
+    rule = paths.tolerances[quantity]
+    simulator, kernel = statistics.fmean(ours), statistics.fmean(theirs)
+    allowed = max(
+        rule.get("relative", 0.0) * abs(kernel),
+        rule.get("absolute", 0.0),
+        rule.get("of_the_link", 0.0) * trial.rate_bps,
+    )
+    return Verdict(
+        trial.path,
+        trial.algorithm,
+        quantity + label,
+        simulator,
+        kernel,
+        max(theirs) - min(theirs),
+        simulator - kernel,
+        allowed,
+        abs(simulator - kernel) <= allowed * (1 + 1e-9),
+    )
+
+
+# --- the campaign
+
+
+def kept(file: Path, paths: Paths) -> list[Run]:
+    """The runs of ``runs.csv`` that are of these trials; a line of an earlier form of a path does not count."""
+    if not file.is_file():
+        return []
+    known = {(trial.path, trial.algorithm): fingerprint(trial) for trial in paths.trials}
+    with file.open(encoding="utf-8", newline="") as lines:
+        runs = [_parse(row, file) for row in csv.DictReader(lines)]
+    return [run for run in runs if known.get((run.path, run.algorithm)) == run.scenario]
+
+
+def _parse(row: dict[str, str], file: Path) -> Run:
+    types: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
+    try:
+        return Run(**{field.name: types[str(field.type)](row[field.name]) for field in fields(Run)})
+    except (KeyError, TypeError, ValueError) as error:
+        what = f"a line is not what this version writes ({error})"
+        raise RecordsError(Fault(str(file), what, "name another folder, or remove the file")) from None
+
+
+def _keep(file: Path, runs: Iterable[Run]) -> None:
+    fresh = not file.is_file()
+    with file.open("a", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        writer.writerows(asdict(run) for run in runs)
+
+
+def _emulated(
+    trials: list[tuple[Trial, int]], jobs: int, progress: Callable[[], None], say: Callable[[str], None]
+) -> Iterator[list[Run]]:
+    """Emulates each (trial, repetition), again where its timing was bad."""
+    waiting, attempt = trials, 1
+    while waiting:
+        late = []
+        for index, (records, timing) in emulate_many(
+            [(trial.document, seed) for trial, seed in waiting], workers=jobs, late_s=LATE_S
+        ):
+            trial, seed = waiting[index]
+            if timing["unreliable"] is not None and attempt < ATTEMPTS:
+                late.append((trial, seed))
+                say(f"{trial.path} {trial.algorithm} {seed}: late by {timing['late_p99_ns'] / 1e6:.2f} ms, repeated")
+                continue
+            loss = trial.document["dumbbell"]["bottleneck"].get("loss", {}).get("p", 0.0)
+            counts = counts_of_kernel(timing["counters"], loss, len(records.transfers) if trial.transfers else 0)
+            progress()
+            yield measure(records, trial, seed, counts=counts, timing=timing, kernel=platform.release())
+        waiting, attempt = late, attempt + 1
+
+
+def campaign(
+    folder: Path,
+    *,
+    paths: list[str] | None = None,
+    algorithms: list[str] | None = None,
+    repetitions: int | None = None,
+    jobs: int | None = None,
+    workers: int | None = None,
+    file: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Verdict], list[str]]:
+    """Runs what ``folder`` does not have yet, ``jobs`` emulations at a time; then simulates and judges all of it.
+
+    ``file`` names other paths than the bundled ones. Returns the verdicts and notes: kernel, dates, lateness, and which
+    runs were late all the same.
+    """
+    asked = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
+    count = repetitions or asked.repetitions
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / "runs.csv"
+    wanted = [(trial, seed) for seed in range(1, count + 1) for trial in asked.trials]
+    have = {run.key() for run in kept(store, asked)}
+    todo = [(trial, seed) for trial, seed in wanted if (trial.path, trial.algorithm, seed) not in have]
+    done = len(wanted) - len(todo)
+
+    def one() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, len(wanted))
+
+    for runs in _emulated(todo, jobs or 2 * available_cores(), one, say):
+        _keep(store, runs)
+    real = [run for run in kept(store, asked) if run.repetition <= count]
+    simulated: list[Run] = []
+    for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
+        trial, seed = wanted[index]
+        simulated += measure(records, trial, seed, counts=counts_simulated(records))
+    return judge(asked, simulated, real), notes(real)
+
+
+def notes(runs: Sequence[Run]) -> list[str]:
+    """What must be known of the kernel's side."""
+    if not runs:
+        return []
+    kernels = ", ".join(sorted({run.kernel for run in runs}))
+    dates = sorted({run.date for run in runs})
+    days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    number = len({run.key() for run in runs})
+    late_us = [run.late_p99_s * 1e6 for run in runs]
+    out = [
+        f"Linux {kernels}, {days}: {number} runs; 99 % of a run's deliveries were late by less than "
+        f"{statistics.median(late_us):.0f} us (median over the runs; worst run {max(late_us):.0f} us)"
+    ]
+    late = sorted({run.key() for run in runs if run.late_p99_s > LATE_S})
+    out += [
+        f"{path} {algorithm} {seed}: late in {ATTEMPTS} attempts, counted all the same"
+        for path, algorithm, seed in late
+    ]
+    return out
+
+
+def shares(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    """By algorithm: how many quantities were judged, how many hold, and the share."""
+    counts: dict[str, list[bool]] = {}
+    for verdict in verdicts:
+        counts.setdefault(verdict.algorithm, []).append(verdict.holds)
+    return [
+        {"algorithm": name, "judged": len(held), "hold": sum(held), "share": sum(held) / len(held)}
+        for name, held in counts.items()
+    ]
+
+
+def markdown(verdicts: Sequence[Verdict], said: Sequence[str]) -> str:
+    """The tables of ``docs/validity.md``."""
+    lines = [*(f"{note}." for note in said), "", "| algorithm | judged | hold | share |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {one['share']:.0%} |" for one in shares(verdicts)
+    ]
+    lines += ["", f"| {' | '.join(COLUMNS)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
+    for one in verdicts:
+        scale, unit, digits = _shown(one.quantity)
+        numbers = [one.simulator, one.kernel, one.spread, one.deviation, one.tolerance]
+        cells = [f"{number * scale:{'+' if index == 3 else ''}.{digits}f}" for index, number in enumerate(numbers)]
+        cells[4] = f"±{cells[4]}"
+        name = one.quantity.replace("_bps", "").replace("_s[", "[").removesuffix("_s")
+        name = name.replace("_", " ").replace("rtt", "RTT")
+        label = f"{name}{f', {unit}' if unit else ''}"
+        held = "holds" if one.holds else "**no**"
+        lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {held} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(quantity: str) -> tuple[float, str, int]:
+    """Scale, unit and digits of a quantity for people."""
+    if quantity.startswith(("goodput", "share")):
+        return 1e-6, "Mbit/s", 2
+    if quantity.startswith(("mean_rtt", "median_completion", "mean_completion")):
+        return 1e3, "ms", 1
+    return 1.0, "", 1

@@ -1,0 +1,235 @@
+"""Figures: what is drawn is what the metrics say, within bounds, in colours by position."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import polars as pl
+import pytest
+from cwndlab import metrics
+from cwndlab.metrics import COLUMNS
+from cwndlab.plot import CDFS, COLOURS, SERIES, bars, boxes, cdf, panels, series, share
+from cwndlab.plot.bars import draw as draw_bars
+from cwndlab.plot.cdf import steps
+from cwndlab.plot.phase import path_of
+from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
+from cwndlab.plot.series import draw as draw_series
+from cwndlab.plot.share import draw as draw_share
+from cwndlab.plot.style import PRINT, SCREEN
+from cwndlab.simulate import run
+from cwndlab.statistics import Estimate, estimate
+
+
+def ask(flows: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """A path of 12 Mbit/s with half a BDP of buffer."""
+    bottleneck = {"rate": "12 Mbps", "delay": "10 ms", "queue": {"capacity": "0.5 bdp"}}
+    return {"schema_version": 1, "duration": "6 s", "dumbbell": {"bottleneck": bottleneck}, "flow": flows, **changes}
+
+
+@pytest.fixture(scope="module")
+def records() -> cwndlab.Records:
+    flows = [{"algorithm": "cubic", "rtt": "40 ms"}, {"algorithm": "reno", "rtt": "80 ms", "start": "2 s"}]
+    return run(ask(flows), seed=1)
+
+
+def test_lines_are_the_metrics_over_time(records: cwndlab.Records) -> None:
+    first, second = lines(records, "cwnd")
+    assert (first.label, second.label) == ("flow0 (40 ms)", "flow1 (80 ms)")
+    assert first.time_s == [round(0.1 * (n + 1), 4) for n in range(60)]
+    # Samples are 0.1 s apart; the first one after the start is drawn first.
+    assert second.time_s[0] == 2.1
+    windows = metrics.flows_over_time(records).filter(flow=0)["cwnd_segments"].to_list()
+    assert first.values == windows
+    (queue,) = lines(records, "queue")
+    assert queue.label == "bottleneck"
+    # Half a BDP: 12 Mbit/s × 80 ms / (2 · 12,000 bit) = 40 packets, which CUBIC fills.
+    assert 38.0 < max(value or 0.0 for value in queue.values) <= 40.0
+
+
+def test_rates_are_means_and_lose_nothing(records: cwndlab.Records) -> None:
+    """Thinned by windows, not by leaving samples out: the drops drawn are all drops."""
+    (drawn,) = lines(records, "loss", runs=2)
+    width = drawn.time_s[1] - drawn.time_s[0]
+    assert sum(value or 0.0 for value in drawn.values) * width == pytest.approx(
+        metrics.loss(records)["drops"][0], rel=0.02
+    )
+
+
+def test_long_runs_have_a_bound_of_points() -> None:
+    long = run(ask([{"algorithm": "reno", "rtt": "40 ms"}], duration="30 s", sample_interval="1 ms"), seed=1)
+    assert len(long.samples) > 29_000
+    for kind in SERIES:
+        assert all(len(line.values) <= MOST_POINTS for line in lines(long, kind))
+    assert sum(len(line.values) for line in lines(long, "cwnd", runs=40)) <= 1000
+
+
+def test_of_many_flows_the_first_are_drawn() -> None:
+    many = run(ask([{"algorithm": "reno", "rtt": "40 ms", "count": 20}], duration="2 s"), seed=1)
+    assert len(lines(many, "goodput")) == MOST_FLOWS
+    assert len(share({"one": many}).data) == MOST_FLOWS
+
+
+@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_each_run_has_a_panel_with_named_axes(records: cwndlab.Records, kind: str, count: int) -> None:
+    figure = series({f"run {n}": records for n in range(count)}, kind)
+    titles = {axis.title.text for axis in figure.select_yaxes()} - {None}
+    assert titles == {SERIES[kind].axis}
+    assert "," in SERIES[kind].axis  # a quantity and its unit
+    assert {axis.title.text for axis in figure.select_xaxes()} - {None} == {"time, s"}
+    assert [note.text for note in figure.layout.annotations] == (
+        [f"run {n}" for n in range(count)] if count > 1 else []
+    )
+    named = [trace.name for trace in figure.data if trace.showlegend is not False]
+    assert len(named) == len(set(named))
+
+
+def test_colours_go_by_position(records: cwndlab.Records) -> None:
+    figure = series({"a": records, "b": records}, "cwnd")
+    assert [trace.line.color for trace in figure.data] == [*COLOURS[:2], *COLOURS[:2]]
+    assert len(set(COLOURS)) == len(COLOURS)
+    shown = bars(["x", "y"], [estimate([1.0, 2.0]), estimate([2.0, 3.0])], COLUMNS["goodput_bps"])
+    assert list(shown.data[0].marker.color) == list(COLOURS[:2])
+
+
+def test_events_are_marked_in_the_window_of_one_run(records: cwndlab.Records) -> None:
+    names = {trace.name: len(trace.x) for trace in series({"run": records}, "cwnd").data}
+    assert names["recovery"] == len(records.events.filter(pl.col("kind") == "recovery"))
+    assert "recovery" not in {trace.name for trace in series({"a": records, "b": records}, "cwnd").data}
+
+
+def test_shares_stack_to_all(records: cwndlab.Records) -> None:
+    first, second = share({"run": records}).data
+    sums = [a + b for a, b in zip(first.y, second.y, strict=True)]
+    assert sums == pytest.approx([100.0] * len(sums), abs=0.02)
+    assert second.y[0] == 0.0  # it has not begun
+
+
+def test_bars_have_intervals_where_there_are_any() -> None:
+    """By hand: 1, 2, 3 Mbit/s are 2 ± 2.484 (t(2) = 4.303)."""
+    estimates = [estimate([1e6, 2e6, 3e6]), Estimate(4e6, None, None, 1), estimate([])]
+    figure = bars(["a", "b", "c"], estimates, COLUMNS["goodput_bps"])
+    bar = figure.data[0]
+    assert list(bar.y) == [2.0, 4.0, None]
+    assert bar.error_y.array[0] == pytest.approx(2.484, abs=1e-3)
+    assert bar.error_y.array[1] is None
+    assert [note.text for note in figure.layout.annotations] == ["none"]
+    assert figure.layout.title.text == "goodput, Mbit/s"
+
+
+@pytest.mark.parametrize("count", [2, 6])
+def test_axes_that_match_keep_ranging_themselves(records: cwndlab.Records, count: int) -> None:
+    """Given the range of time for matching axes, plotly 6.3 drew all values between 0 and 4."""
+    figure = series({f"run {n}": records for n in range(count)}, "cwnd")
+    assert all(axis.range is None for axis in [*figure.select_xaxes(), *figure.select_yaxes()])
+
+
+def test_panels_stand_two_abreast_when_many() -> None:
+    assert [panels.grid(count) for count in (1, 3, 4, 5, 6)] == [(1, 1), (3, 1), (2, 2), (3, 2), (3, 2)]
+    assert [panels.place(n, 5) for n in (0, 1, 4)] == [{"row": 1, "col": 1}, {"row": 1, "col": 2}, {"row": 3, "col": 1}]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_still_figures_are_files(records: cwndlab.Records, tmp_path: Path, count: int) -> None:
+    runs = {f"run {n}": records for n in range(count)}
+    for kind in SERIES:
+        draw_series(runs, kind, str(tmp_path / f"{kind}.png"))
+    draw_share(runs, str(tmp_path / "share.svg"))
+    draw_bars(["a", "b"], [estimate([1.0, 2.0]), estimate([])], str(tmp_path / "bars.svg"), COLUMNS["timeouts"])
+    made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(made) == len(SERIES) + 2
+    for name, data in made.items():
+        assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
+        assert len(data) > 5000
+
+
+def test_lines_and_bars_of_a_paper_differ_without_colours() -> None:
+    looks = [(str(PRINT.line(n, 100)["linestyle"]), PRINT.line(n, 100)["marker"]) for n in range(len(COLOURS))]
+    assert len(set(looks)) == len(COLOURS)
+    assert len({PRINT.face(n)["hatch"] for n in range(len(COLOURS))}) == len(COLOURS)
+    assert "linestyle" not in SCREEN.line(1, 100)
+
+
+def test_a_figure_of_a_paper_has_a_columns_width_and_its_fonts(records: cwndlab.Records, tmp_path: Path) -> None:
+    """3.33 in are 239.76 points; a font that is embedded as TrueType has a FontFile2 (ISO 32000-1, table 126)."""
+    path = tmp_path / "cwnd.pdf"
+    draw_series({"run": records}, "cwnd", str(path), PRINT)
+    data = path.read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", data)
+    assert box is not None
+    assert float(box[1]) == pytest.approx(3.33 * 72, abs=0.1)
+    assert b"/FontFile2" in data
+    assert b"/Type3" not in data
+    again = tmp_path / "again.pdf"
+    draw_series({"run": records}, "cwnd", str(again), PRINT)
+    assert again.read_bytes() == data
+
+
+def test_distributions_end_at_all_and_are_those_of_the_metric(records: cwndlab.Records) -> None:
+    for of in CDFS:
+        values, shares = steps(records, of)
+        assert len(values) <= 402
+        assert values == sorted(values)
+        if of == "completion":
+            assert values == []
+            assert cdf({"run": records}, of) is None
+            continue
+        assert shares[-1] == 100.0
+        assert shares == sorted(shares)
+    # The mean of the distribution is the mean RTT of both flows' samples.
+    table = metrics.distribution(records, "rtt")
+    mass = table["share"].diff().fill_null(table["share"][0])
+    last = records.samples.group_by("flow").agg(pl.col("rtt_sum_ns", "rtt_count").last())
+    mean = int(last["rtt_sum_ns"].sum()) / int(last["rtt_count"].sum()) / 1e6
+    assert (table["value"] * mass).sum() == pytest.approx(mean, rel=1e-9)
+
+
+def test_a_distribution_counts_transfers() -> None:
+    """Ten transfers: the median is the fifth."""
+    sized = {"kind": "transfers", "count": 10, "bytes": "20 kB", "gap": "50 ms"}
+    found = run(ask([{"algorithm": "reno", "rtt": "40 ms", "workload": sized}]), seed=1)
+    table = metrics.distribution(found, "completion")
+    spans = sorted((end - start) / 1e9 for start, end in found.transfers.select("start_ns", "end_ns").rows())
+    assert len(spans) == 10
+    assert table.filter(pl.col("share") >= 0.5 - 1e-12)["value"][0] == pytest.approx(spans[4])
+    assert table["value"][-1] == pytest.approx(spans[-1])
+
+
+def test_phases_are_windows_at_the_same_instants(records: cwndlab.Records) -> None:
+    times, first, second = path_of(records)
+    both = metrics.flows_over_time(records).pivot("flow", index="time_s", values="cwnd_segments").drop_nulls()
+    told = {round(time, 4): (one, other) for time, one, other in both.rows()}
+    assert len(times) == len(both)
+    assert all(told[time] == (one, other) for time, one, other in zip(times, first, second, strict=True))
+    assert path_of(run(ask([{"algorithm": "reno", "rtt": "40 ms"}], duration="1 s"), seed=1)) == ([], [], [])
+
+
+def test_boxes_hold_every_run() -> None:
+    values = {"a": {1: 1e6, 2: 2e6, 3: 4e6}, "b": {1: 3e6}}
+    figure = boxes(values, COLUMNS["goodput_bps"], {("a", 2): "#run=1"})
+    assert [list(trace.y) for trace in figure.data] == [[1.0, 2.0, 4.0], [3.0]]
+    assert figure.data[0].customdata[1][1] == "#run=1"
+
+
+def test_the_records_of_one_run_are_enough(records: cwndlab.Records) -> None:
+    for drawn, same in (
+        (series(records, "cwnd"), series({"run": records}, "cwnd")),
+        (share(records), share({"run": records})),
+        (cdf(records, "rtt"), cdf({"run": records}, "rtt")),
+    ):
+        assert drawn == same
+
+
+def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
+    with pytest.raises(cwndlab.ScenarioError) as caught:
+        series(records, "window")
+    assert str(caught.value) == (
+        "kind: no time series is called 'window'\n  hint: there are cwnd, goodput, rtt, queue, loss"
+    )
+    with pytest.raises(
+        cwndlab.ScenarioError, match="of: no distribution is called 'loss'\n  hint: there are rtt, queue"
+    ):
+        cdf(records, "loss")  # type: ignore[arg-type]
