@@ -106,15 +106,15 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let applications: Vec<_> = (0u32..)
         .zip(session.plan().flows.iter().zip(shared))
         .map(|(flow, (plan, one))| {
+            let listener = one.listener.as_ref()?;
             let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
-            Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })
+            let application = Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })?;
+            Some((application, listener, Application::opener(plan)))
         })
         .collect();
     std::thread::scope(|scope| {
         let mut openers = Vec::new();
-        for ((application, one), plan) in applications.iter().zip(shared).zip(&session.plan().flows) {
-            let (Some(application), Some(listener)) = (application, &one.listener) else { continue };
-            let side = Application::opener(plan);
+        for (application, listener, side) in applications.iter().flatten() {
             scope.spawn(move || {
                 if session.join(side.other()).is_ok() {
                     set_priority();
@@ -122,7 +122,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
                 }
             });
             openers.push(scope.spawn(move || {
-                session.join(side)?;
+                session.join(*side)?;
                 set_priority();
                 application.run_opener()
             }));

@@ -5,7 +5,7 @@ use cwndlab_units::Bytes;
 use crate::arrival_process::ArrivalProcess;
 use crate::byte_source::ByteSource;
 use crate::datagrams::Datagrams;
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, End};
 
 /// The application of a flow.
 #[derive(Debug)]
@@ -18,6 +18,22 @@ pub enum Application {
     Dialogue(Box<dyn Dialogue>),
     /// Packets without a connection.
     Datagrams(Datagrams),
+}
+
+/// Which of these a workload has: what an engine prepares for it depends on that before a flow begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplicationKind {
+    /// A [`ByteSource`].
+    ByteSource {
+        /// It writes once, without end.
+        bulk: bool,
+    },
+    /// An [`ArrivalProcess`].
+    Arrivals,
+    /// A [`Dialogue`], in which this end opens the connection.
+    Dialogue(End),
+    /// [`Datagrams`].
+    Datagrams,
 }
 
 /// What a workload offers to the network, where that is known before the run.

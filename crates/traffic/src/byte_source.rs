@@ -109,12 +109,6 @@ impl ByteSource {
         Self { script: Script::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
     }
 
-    /// It writes once, without end.
-    #[must_use]
-    pub fn is_bulk(&self) -> bool {
-        matches!(self.script, Script::Once(None))
-    }
-
     /// Makes it the source of one transfer, which has not begun.
     pub fn assign(&mut self, number: u64, bytes: Bytes) {
         self.script = Script::Once(Some(bytes));

@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, ApplicationKind, Offered};
 use crate::flow_context::FlowContext;
 
 /// How many transfers, exchanges or pages there are.
@@ -41,6 +41,9 @@ pub trait Configuration: Sized {
 
     /// Checks fields whose meaning depends on what carries the flow.
     fn check(&self, _transport: Transport, _table: &Reader<'_>, _faults: &mut Faults) {}
+
+    /// Which application its flows have.
+    fn application_kind(&self) -> ApplicationKind;
 
     /// The application of a flow at its beginning.
     fn application(&self, flow: &FlowContext) -> Application;

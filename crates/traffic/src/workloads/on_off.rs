@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, Offered};
+use crate::application::{Application, ApplicationKind, Offered};
 use crate::byte_source::{ByteSource, Script};
 use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, Pattern};
@@ -56,6 +56,13 @@ impl Configuration for Config {
                 "belongs to a flow over UDP",
                 "leave it out: TCP sends as much as possible while active",
             );
+        }
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        match self.packets {
+            Some(_) => ApplicationKind::Datagrams,
+            None => ApplicationKind::ByteSource { bulk: false },
         }
     }
 
