@@ -27,16 +27,14 @@ pub struct LinkSnapshot {
     pub packet_ns: u128,
     /// Integral over time of their bytes, ns.
     pub byte_ns: u128,
-    /// The most packets that were ever in the queue.
-    pub most: u64,
-    /// Bytes that the line could have carried; `None` without a limit.
-    pub offered_bytes: Option<u64>,
+    /// Bytes that the line could have carried; `None` where its rate does not vary.
+    pub carriable_bytes: Option<u64>,
 }
 
 impl LinkSnapshot {
-    /// A sample of the link `plan` at `now`.
+    /// A sample of the link at `now`.
     #[must_use]
-    pub fn row(&self, now: Time, link: u32, plan: &LinkPlan) -> LinkSampleRow {
+    pub fn row(&self, now: Time, link: u32) -> LinkSampleRow {
         LinkSampleRow {
             time_ns: now.0,
             link,
@@ -49,7 +47,7 @@ impl LinkSnapshot {
             sent_bytes: self.sent_bytes,
             queue_packet_ns: self.packet_ns as f64,
             queue_byte_ns: self.byte_ns as f64,
-            carriable_bytes: self.offered_bytes.filter(|_| plan.varies()),
+            carriable_bytes: self.carriable_bytes,
         }
     }
 
@@ -61,6 +59,7 @@ impl LinkSnapshot {
             return self.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
         }
         // A line that had no rate all the time could have carried nothing.
-        self.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| self.sent_bytes as f64 / offered as f64)
+        let carriable = self.carriable_bytes.filter(|&bytes| bytes > 0);
+        carriable.map_or(0.0, |bytes| self.sent_bytes as f64 / bytes as f64)
     }
 }
