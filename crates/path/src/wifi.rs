@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cwndlab_network::aqm::{Discipline, Waiting};
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
-use cwndlab_network::wifi::{Beacon, Deferral, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
 use cwndlab_units::Time;
@@ -33,6 +33,8 @@ pub(crate) struct WifiMedium {
     nodes: Vec<String>,
     /// Its earliest entry on the agenda.
     armed: Time,
+    /// Room for packets that have just left it.
+    pub(crate) taken: Vec<FrameOutcome<Packet>>,
 }
 
 fn mode(plan: ModePlan) -> Mode {
@@ -119,6 +121,7 @@ fn build_medium(
         marked: vec![0; links.len()],
         paths: Arc::clone(paths),
         armed: NEVER,
+        taken: Vec::new(),
     }
 }
 
@@ -164,19 +167,26 @@ impl WifiMedium {
         })
     }
 
-    /// Advances the medium to `now`; `false` if its entry on the agenda is out of date.
-    pub(crate) fn start_service(&mut self, now: Time) -> bool {
+    /// Advances the medium to `now`, if its entry on the agenda is not out of date; packets that left it go to `taken`.
+    /// Returns when it needs its next entry.
+    pub(crate) fn serve(
+        &mut self,
+        now: Time,
+        taken: &mut Vec<FrameOutcome<Packet>>,
+        dropped: &mut Vec<Waiting<Packet>>,
+    ) -> Option<Time> {
         if self.armed != now {
-            return false;
+            return None;
         }
         self.armed = NEVER;
         self.medium.settle(now);
-        true
+        self.medium.take(now, taken, dropped);
+        self.arm()
     }
 
-    /// Counts the mark of a packet delivered on `link`.
-    pub(crate) fn count_delivery(&mut self, link: u32, marked: bool) {
-        self.marked[self.paths[link as usize] as usize] += u64::from(marked);
+    /// A packet with a mark was delivered on `link`.
+    pub(crate) fn count_mark(&mut self, link: u32) {
+        self.marked[self.paths[link as usize] as usize] += 1;
     }
 
     /// Adds the counters of the stations at `now` to `rows`.
