@@ -31,6 +31,18 @@ pub struct LinkSnapshot {
     pub carriable_bytes: Option<u64>,
 }
 
+/// The nearest number. Most integrals have 64 bits, for which the processor has an instruction.
+fn rounded(integral: u128) -> f64 {
+    u64::try_from(integral).map_or_else(|_| rounded_long(integral), |short| short as f64)
+}
+
+/// The same of more bits. Apart: the compiler would convert those of 64 bits both ways.
+#[cold]
+#[inline(never)]
+fn rounded_long(integral: u128) -> f64 {
+    integral as f64
+}
+
 impl LinkSnapshot {
     /// A sample of the link at `now`.
     #[must_use]
@@ -45,8 +57,8 @@ impl LinkSnapshot {
             lost_packets: self.lost,
             marked_packets: self.marked,
             sent_bytes: self.sent_bytes,
-            queue_packet_ns: self.packet_ns as f64,
-            queue_byte_ns: self.byte_ns as f64,
+            queue_packet_ns: rounded(self.packet_ns),
+            queue_byte_ns: rounded(self.byte_ns),
             carriable_bytes: self.carriable_bytes,
         }
     }

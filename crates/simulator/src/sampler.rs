@@ -12,6 +12,9 @@ use crate::end_samples::{Counts, SampleTimes, SenderSample};
 use crate::simulation::Simulation;
 use cwndlab_path::losses::Losses;
 
+/// A table has room for all its samples from the beginning, or for so many of them; beyond that it grows.
+const MOST_RESERVED: u64 = 1 << 16;
+
 /// The tables, and when samples are due.
 pub(crate) struct Sampler {
     records: Records,
@@ -50,9 +53,16 @@ impl Sampler {
     /// Empty tables; the first samples are due after one interval. Without an interval there are none.
     pub(crate) fn new(plan: &Plan) -> Self {
         let interval = plan.sample_interval;
+        let links: Vec<u32> = (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect();
+        let instants = plan.duration.0.checked_div(interval.0).unwrap_or(0);
+        let rows = |each: usize| instants.saturating_mul(each as u64).min(MOST_RESERVED) as usize;
         Self {
-            records: Records::default(),
-            links: (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect(),
+            records: Records {
+                samples: Vec::with_capacity(rows(plan.flows.len())),
+                link_samples: Vec::with_capacity(rows(links.len())),
+                ..Records::default()
+            },
+            links,
             times: SampleTimes {
                 next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
                 interval,
