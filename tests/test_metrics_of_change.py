@@ -12,6 +12,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import metrics
+from cwndlab.metrics.numbers import numbers
 from cwndlab.run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -307,7 +308,7 @@ def test_where_the_sum_of_rtts_is_null_there_is_no_mean() -> None:
     records.samples = records.samples.with_columns(pl.Series("rtt_sum_ns", sums), rtt_count=pl.col("time_ns") // SECOND)
     assert metrics.rtt(records, end_s=5)["mean_rtt_ms"][0] == pytest.approx(1_000)
     assert metrics.rtt(records)["mean_rtt_ms"][0] is None
-    assert metrics.numbers.numbers(records)["mean_rtt_ms"] is None
+    assert numbers(records)["mean_rtt_ms"] is None
     assert metrics.distribution(records, "rtt").rows() == [(1_000.0, 1.0)]
 
 

@@ -437,7 +437,7 @@ table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declaration::{ColumnType, HashRule};
+    use crate::declaration::{fitting, ColumnType, HashRule};
 
     fn column(table: &str, name: &str) -> &'static crate::declaration::Column {
         let table = TABLES.iter().find(|one| one.name == table).unwrap();
@@ -454,6 +454,14 @@ mod tests {
         assert_eq!(column("link_samples", "queue_packet_ns").unit(), "packet·ns");
         assert_eq!(column("events", "kind").unit(), "");
         assert_eq!(column("flows", "route").hash_rule, HashRule::Never);
+    }
+
+    /// A column has 63 bits for it; the hash of runs in which every sum fits is that of a column without nulls.
+    #[test]
+    fn a_sum_is_exact_or_null() {
+        assert_eq!([fitting(0), fitting((1 << 63) - 1), fitting(1 << 63)], [Some(0), Some((1 << 63) - 1), None]);
+        let sum = column("samples", "rtt_sum_ns");
+        assert_eq!((sum.column_type, sum.nullable, sum.hash_rule), (ColumnType::Int64, true, HashRule::NullsIfAny));
     }
 
     /// A comment of two lines is one text.
