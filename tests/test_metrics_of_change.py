@@ -12,6 +12,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import metrics
+from cwndlab.metrics.numbers import numbers
 from cwndlab.simulate import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -298,6 +299,17 @@ def test_latency_under_load_and_power_by_hand() -> None:
     assert (found["load_latency_ms"], found["trips_per_min"]) == (pytest.approx(2_000), pytest.approx(20))
     assert metrics.load_latency(records, end_s=5)["load_latency_ms"][0] is None
     assert metrics.power(records)["power"][0] == pytest.approx(0.25)
+
+
+def test_where_the_sum_of_rtts_is_null_there_is_no_mean() -> None:
+    """It is null from 6 s on, as if it had passed 2⁶³ ns. Until then the RTT is 1 s."""
+    records = tables({})
+    sums = [n * SECOND for n in range(1, 6)] + [None] * 5
+    records.samples = records.samples.with_columns(pl.Series("rtt_sum_ns", sums), rtt_count=pl.col("time_ns") // SECOND)
+    assert metrics.rtt(records, end_s=5)["mean_rtt_ms"][0] == pytest.approx(1_000)
+    assert metrics.rtt(records)["mean_rtt_ms"][0] is None
+    assert numbers(records)["mean_rtt_ms"] is None
+    assert metrics.distribution(records, "rtt").rows() == [(1_000.0, 1.0)]
 
 
 @given(st.integers(1, 100), st.integers(0, 10_000))

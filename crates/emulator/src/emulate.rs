@@ -111,15 +111,15 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let applications: Vec<_> = (0u32..)
         .zip(session.plan().flows.iter().zip(shared))
         .map(|(flow, (plan, one))| {
+            let listener = one.listener.as_ref()?;
             let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
-            Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })
+            let application = Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })?;
+            Some((application, listener, Application::client_side(plan)))
         })
         .collect();
     std::thread::scope(|scope| {
         let mut clients = Vec::new();
-        for ((application, one), plan) in applications.iter().zip(shared).zip(&session.plan().flows) {
-            let (Some(application), Some(listener)) = (application, &one.listener) else { continue };
-            let side = Application::client_side(plan);
+        for (application, listener, side) in applications.iter().flatten() {
             scope.spawn(move || {
                 if session.join(side.other()).is_ok() {
                     set_priority();
@@ -127,7 +127,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
                 }
             });
             clients.push(scope.spawn(move || {
-                session.join(side)?;
+                session.join(*side)?;
                 set_priority();
                 application.run_client()
             }));

@@ -314,7 +314,7 @@ impl Path {
         let now = self.now();
         while self.next_sample <= now {
             for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.network.link_snapshot(now, index).row(self.next_sample, index as u32, plan);
+                let row = self.network.link_snapshot(now, index, plan).row(self.next_sample, index as u32);
                 self.counters.link_samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {

@@ -5,8 +5,10 @@ use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::start_times::start_times;
+use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::{Application, NEVER};
 use cwndlab_units::{Duration, Time};
@@ -39,6 +41,9 @@ impl UdpSources {
     pub fn from_plan(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
         let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
+            if one.workload.application_kind() != ApplicationKind::Datagrams {
+                return None; // its endpoints have its application
+            }
             let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
             let application = one.workload.application(&one.context(flow, seed, stop));
             let Application::Datagrams(mut datagrams) = application else { return None };
@@ -100,7 +105,7 @@ impl UdpSources {
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             delay_ns: (delays.count > 0).then_some(delays.last.0),
-            delay_sum_ns: Some(delays.sum.0),
+            delay_sum_ns: fitting(delays.sum),
             delay_count: Some(delays.count),
             jitter_ns: Some(delays.jitter().0),
             ..SampleRow::default()

@@ -114,6 +114,17 @@ impl Queue {
     /// `now`.
     #[must_use]
     pub fn rest(&self, now: Time) -> (u128, u128) {
+        let longest = self.waiting.back().map_or(0, |one| (one.start - now).0);
+        // No packet has less than a byte.
+        if longest.checked_mul(self.bytes).is_some() {
+            let (mut packets, mut bytes) = (0, 0);
+            for one in self.waiting.iter() {
+                let rest = (one.start - now).0;
+                packets += rest;
+                bytes += rest * u64::from(one.size);
+            }
+            return (packets.into(), bytes.into());
+        }
         let (mut packets, mut bytes) = (0, 0);
         for one in self.waiting.iter() {
             let rest = u128::from((one.start - now).0);

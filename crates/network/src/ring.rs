@@ -40,6 +40,13 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
+    /// The newest value.
+    #[must_use]
+    pub fn back(&self) -> Option<&T> {
+        let last = self.len.checked_sub(1)?;
+        Some(&self.slots[(self.head + last) & (self.slots.len() - 1)])
+    }
+
     /// Adds at the end.
     #[inline]
     pub fn push(&mut self, value: T) {
@@ -96,7 +103,7 @@ mod tests {
             let (mut ring, mut model) = (Ring::default(), VecDeque::new());
             for step in steps {
                 if let Some(value) = step { ring.push(value); model.push_back(value); } else { prop_assert_eq!(ring.pop(), model.pop_front()) }
-                prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!((ring.front(), ring.back()), (model.front(), model.back()));
                 prop_assert!(ring.iter().eq(model.iter()));
             }
         }

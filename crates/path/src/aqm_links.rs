@@ -40,15 +40,12 @@ impl Server {
 
 /// The servers, and the server of each link.
 pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let mut servers: Vec<Server> = (0..plan.media.len())
-        .map(|index| {
-            let queue = |link: u32| {
-                let plan = &plan.links[link as usize];
-                build_queue(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
-            };
-            Server::Wifi(Box::new(wifi::build(plan, index, seed, queue)))
-        })
-        .collect();
+    let queue = |link: u32| {
+        let plan = &plan.links[link as usize];
+        build_queue(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+    };
+    let media = wifi::build(plan, seed, &queue);
+    let mut servers: Vec<Server> = media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
     let server_of = plan
         .links
         .iter()

@@ -1,7 +1,7 @@
 //! Link and station counters as rows of tables.
 
 use cwndlab_records::rows::{LinkRow, StationRow};
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
 use cwndlab_units::Time;
 
 use crate::aqm_links::Server;
@@ -9,8 +9,8 @@ use crate::link_snapshot::LinkSnapshot;
 use crate::network::Network;
 
 impl Network {
-    /// The counters and the backlog of a link at `now`.
-    pub fn link_snapshot(&mut self, now: Time, index: usize) -> LinkSnapshot {
+    /// The counters and the backlog of the link `plan` at `now`.
+    pub fn link_snapshot(&mut self, now: Time, index: usize, plan: &LinkPlan) -> LinkSnapshot {
         self.settle(index);
         let link = &mut self.links[index];
         let lost = link.lost(now);
@@ -30,8 +30,7 @@ impl Network {
                     queue_bytes,
                     packet_ns,
                     byte_ns,
-                    most: aqm_link.most,
-                    offered_bytes: aqm_link.offered_bytes(now),
+                    carriable_bytes: plan.varies().then(|| aqm_link.offered_bytes(now)).flatten(),
                 };
             }
             None => {}
@@ -50,8 +49,16 @@ impl Network {
             queue_bytes,
             packet_ns,
             byte_ns,
-            most: link.most_waiting(now),
-            offered_bytes: link.offered(now),
+            carriable_bytes: plan.varies().then(|| link.offered(now)).flatten(),
+        }
+    }
+
+    /// The most packets that were ever in the queue of a link until `now`.
+    fn most_waiting(&self, now: Time, index: usize) -> u64 {
+        match self.servers.get(self.server_of[index] as usize) {
+            Some(Server::Wifi(wifi)) => wifi.most(index as u32),
+            Some(Server::Line { aqm_link, .. }) => aqm_link.most,
+            None => self.links[index].most_waiting(now),
         }
     }
 
@@ -60,7 +67,7 @@ impl Network {
         let span = end.0.max(1) as f64;
         let mut rows = Vec::with_capacity(plan.links.len());
         for (index, link) in plan.links.iter().enumerate() {
-            let snapshot = self.link_snapshot(end, index);
+            let snapshot = self.link_snapshot(end, index, link);
             let (capacity_packets, capacity_bytes) = match link.capacity {
                 Capacity::Unlimited => (None, None),
                 Capacity::Packets(n) => (Some(u64::from(n)), None),
@@ -81,9 +88,9 @@ impl Network {
                 sent_bytes: snapshot.sent_bytes,
                 mean_queue_packets: snapshot.packet_ns as f64 / span,
                 mean_queue_bytes: snapshot.byte_ns as f64 / span,
-                max_queue_packets: snapshot.most,
+                max_queue_packets: self.most_waiting(end, index),
                 utilisation: snapshot.utilisation(link, span),
-                carriable_bytes: snapshot.offered_bytes.filter(|_| link.varies()),
+                carriable_bytes: snapshot.carriable_bytes,
             });
         }
         rows

@@ -27,16 +27,26 @@ pub struct LinkSnapshot {
     pub packet_ns: u128,
     /// Integral over time of their bytes, ns.
     pub byte_ns: u128,
-    /// The most packets that were ever in the queue.
-    pub most: u64,
-    /// Bytes that the line could have carried; `None` without a limit.
-    pub offered_bytes: Option<u64>,
+    /// Bytes that the line could have carried; `None` where its rate does not vary.
+    pub carriable_bytes: Option<u64>,
+}
+
+/// The nearest number. Most integrals have 64 bits, for which the processor has an instruction.
+fn rounded(integral: u128) -> f64 {
+    u64::try_from(integral).map_or_else(|_| rounded_long(integral), |short| short as f64)
+}
+
+/// The same of more bits. Apart: the compiler would convert those of 64 bits both ways.
+#[cold]
+#[inline(never)]
+fn rounded_long(integral: u128) -> f64 {
+    integral as f64
 }
 
 impl LinkSnapshot {
-    /// A sample of the link `plan` at `now`.
+    /// A sample of the link at `now`.
     #[must_use]
-    pub fn row(&self, now: Time, link: u32, plan: &LinkPlan) -> LinkSampleRow {
+    pub fn row(&self, now: Time, link: u32) -> LinkSampleRow {
         LinkSampleRow {
             time_ns: now.0,
             link,
@@ -47,9 +57,9 @@ impl LinkSnapshot {
             lost_packets: self.lost,
             marked_packets: self.marked,
             sent_bytes: self.sent_bytes,
-            queue_packet_ns: self.packet_ns as f64,
-            queue_byte_ns: self.byte_ns as f64,
-            carriable_bytes: self.offered_bytes.filter(|_| plan.varies()),
+            queue_packet_ns: rounded(self.packet_ns),
+            queue_byte_ns: rounded(self.byte_ns),
+            carriable_bytes: self.carriable_bytes,
         }
     }
 
@@ -61,6 +71,7 @@ impl LinkSnapshot {
             return self.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
         }
         // A line that had no rate all the time could have carried nothing.
-        self.offered_bytes.filter(|&offered| offered > 0).map_or(0.0, |offered| self.sent_bytes as f64 / offered as f64)
+        let carriable = self.carriable_bytes.filter(|&bytes| bytes > 0);
+        carriable.map_or(0.0, |bytes| self.sent_bytes as f64 / bytes as f64)
     }
 }

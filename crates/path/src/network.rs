@@ -426,31 +426,40 @@ impl Network {
 
     /// Runs a medium, which is the agenda's top.
     fn serve_medium(&mut self, now: Time, server: u32) {
-        self.agenda.pop();
         let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
-        if !wifi.start_service(now) {
-            return;
+        let mut taken = std::mem::take(&mut wifi.taken);
+        let next = wifi.serve(now, &mut taken, &mut self.dropped);
+        match next {
+            Some(at) => self.agenda.replace_top(at, self.first_server + server),
+            None => self.agenda.pop(),
         }
-        loop {
-            let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
-            let Some(outcome) = wifi.medium.take(now, &mut self.dropped) else { break };
-            self.record_drops();
-            match outcome {
-                FrameOutcome::Delivered(one) => {
-                    let link = self.routes.current(&one.packet).link;
-                    if let Server::Wifi(wifi) = &mut self.servers[server as usize] {
-                        wifi.count_delivery(link, one.marked);
-                    }
-                    self.on_departure(now, link, one);
-                }
-                FrameOutcome::Lost(one) => {
-                    let link = self.routes.current(&one.packet).link;
-                    self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
-                    self.lose(now, one.packet, Outcome::Lost { departure: now });
-                }
+        // What its queues dropped for their next frames comes before the last of those that left.
+        let last = taken.pop();
+        for outcome in taken.drain(..) {
+            self.leave_medium(now, server, outcome);
+        }
+        self.record_drops();
+        if let Some(outcome) = last {
+            self.leave_medium(now, server, outcome);
+        }
+        if let Server::Wifi(wifi) = &mut self.servers[server as usize] {
+            wifi.taken = taken;
+        }
+    }
+
+    /// A packet has left a medium.
+    fn leave_medium(&mut self, now: Time, server: u32, outcome: FrameOutcome<Packet>) {
+        let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+        let link = self.routes.current(&one.packet).link;
+        if matches!(outcome, FrameOutcome::Delivered(_)) {
+            if let (true, Server::Wifi(wifi)) = (one.marked, &mut self.servers[server as usize]) {
+                wifi.count_mark(link);
             }
+            self.on_departure(now, link, one);
+        } else {
+            self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
+            self.lose(now, one.packet, Outcome::Lost { departure: now });
         }
-        self.arm_medium(server);
     }
 
     /// Puts a medium on the agenda if it is due before its entry there.

@@ -1,9 +1,12 @@
 //! The 802.11 media of a plan: several links share one, with a queue for each sending node.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use cwndlab_network::aqm::{Discipline, Waiting};
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
-use cwndlab_network::wifi::{Beacon, Deferral, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
 use cwndlab_units::Time;
@@ -22,14 +25,16 @@ pub(crate) struct WifiMedium {
     pub(crate) medium: Medium<Packet>,
     /// Its name.
     name: String,
-    /// By link of the plan: its path, if it is on this medium.
-    paths: Vec<u32>,
+    /// By link of the plan: its path on its medium.
+    paths: Arc<[u32]>,
     /// Packets delivered with a mark, by path.
     marked: Vec<u64>,
     /// The node of each station.
     nodes: Vec<String>,
     /// Its earliest entry on the agenda.
     armed: Time,
+    /// Room for packets that have just left it.
+    pub(crate) taken: Vec<FrameOutcome<Packet>>,
 }
 
 fn mode(plan: ModePlan) -> Mode {
@@ -39,7 +44,7 @@ fn mode(plan: ModePlan) -> Mode {
     }
 }
 
-fn rules(plan: &MediumPlan, nodes: &[u32]) -> Rules {
+fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
     let base = match plan.standard {
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
@@ -55,52 +60,68 @@ fn rules(plan: &MediumPlan, nodes: &[u32]) -> Rules {
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         beacon: plan.beacon.and_then(|(node, beacon)| {
-            let station = nodes.iter().position(|&one| one == node)? as u32;
+            let &station = stations.get(&node)?;
             Some(Beacon { station, interval: beacon.interval, airtime: dsss_airtime(beacon.bytes) })
         }),
         ..base
     }
 }
 
-/// The medium number `index` of the plan, and the path of each link that is on it.
-pub(crate) fn build(
+/// The queue discipline of the node that sends on a link, if it has one.
+type BuildQueue<'a> = &'a dyn Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
+
+/// The media of the plan.
+pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMedium> {
+    let mut links = vec![Vec::new(); plan.media.len()];
+    let mut path_of = vec![u32::MAX; plan.links.len()];
+    for (index, (one, path)) in (0..).zip(plan.links.iter().zip(&mut path_of)) {
+        if let Some(radio) = one.radio {
+            let links = &mut links[radio.medium as usize];
+            *path = links.len() as u32;
+            links.push(index);
+        }
+    }
+    let path_of: Arc<[u32]> = path_of.into();
+    (0..).zip(&links).map(|(index, links)| build_medium(plan, index, links, seed, queue, &path_of)).collect()
+}
+
+/// The medium number `index` of the plan, with these links on it. `paths` has the path of every link.
+fn build_medium(
     plan: &Plan,
     index: usize,
+    links: &[u32],
     seed: u64,
-    discipline: impl Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>,
+    queue: BuildQueue<'_>,
+    paths: &Arc<[u32]>,
 ) -> WifiMedium {
-    let on_medium = |link: &u32| plan.links[*link as usize].radio.is_some_and(|radio| radio.medium as usize == index);
-    let links: Vec<u32> = (0..plan.links.len() as u32).filter(on_medium).collect();
-    let (mut nodes, mut stations, mut paths) = (Vec::new(), Vec::new(), Vec::new());
-    for &link in &links {
+    let (mut nodes, mut stations, mut station_of) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for &link in links {
         let one = &plan.links[link as usize];
-        if !nodes.contains(&one.from) {
-            nodes.push(one.from);
+        station_of.entry(one.from).or_insert_with(|| {
+            nodes.push(plan.nodes[one.from as usize].to_string());
             stations.push(StationConfig {
                 limit: limit(one.capacity),
                 counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
-                discipline: discipline(link),
+                discipline: queue(link),
             });
-        }
+            stations.len() as u32 - 1
+        });
     }
-    let station = |node: u32| nodes.iter().position(|&one| one == node).map(|at| at as u32);
-    for &link in &links {
+    let path = |&link: &u32| {
         let one = &plan.links[link as usize];
-        let (Some(radio), Some(from)) = (one.radio, station(one.from)) else { continue };
-        paths.push(PathConfig { from, to: station(one.to), mode: mode(radio.mode), error: radio.frame_error });
-    }
-    let mut path_of = vec![u32::MAX; plan.links.len()];
-    for (path, &link) in (0..).zip(&links) {
-        path_of[link as usize] = path;
-    }
+        let (radio, to) = (one.radio?, station_of.get(&one.to).copied());
+        Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
+    };
+    let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();
     let chance = Stream::new(seed, MEDIUM_STREAM, index as u64);
     WifiMedium {
-        medium: Medium::new(rules(&plan.media[index], &nodes), stations, &paths, chance),
+        medium: Medium::new(rules(&plan.media[index], &station_of), stations, &path_configs, chance),
         name: plan.media[index].name.clone(),
-        nodes: nodes.iter().map(|&node| plan.nodes[node as usize].to_string()).collect(),
+        nodes,
         marked: vec![0; links.len()],
-        paths: path_of,
+        paths: Arc::clone(paths),
         armed: NEVER,
+        taken: Vec::new(),
     }
 }
 
@@ -128,9 +149,13 @@ impl WifiMedium {
             queue_bytes,
             packet_ns,
             byte_ns,
-            most: self.medium.path_most(path),
-            offered_bytes: None,
+            carriable_bytes: None,
         }
+    }
+
+    /// The most packets that a link ever had in the queue of its node.
+    pub(crate) fn most(&self, link: u32) -> u64 {
+        self.medium.path_most(self.paths[link as usize])
     }
 
     /// The time at which the medium needs an entry on the agenda, if that is before its earliest one there.
@@ -142,19 +167,26 @@ impl WifiMedium {
         })
     }
 
-    /// Advances the medium to `now`; `false` if its entry on the agenda is out of date.
-    pub(crate) fn start_service(&mut self, now: Time) -> bool {
+    /// Advances the medium to `now`, if its entry on the agenda is not out of date; packets that left it go to `taken`.
+    /// Returns when it needs its next entry.
+    pub(crate) fn serve(
+        &mut self,
+        now: Time,
+        taken: &mut Vec<FrameOutcome<Packet>>,
+        dropped: &mut Vec<Waiting<Packet>>,
+    ) -> Option<Time> {
         if self.armed != now {
-            return false;
+            return None;
         }
         self.armed = NEVER;
         self.medium.settle(now);
-        true
+        self.medium.take(now, taken, dropped);
+        self.arm()
     }
 
-    /// Counts the mark of a packet delivered on `link`.
-    pub(crate) fn count_delivery(&mut self, link: u32, marked: bool) {
-        self.marked[self.paths[link as usize] as usize] += u64::from(marked);
+    /// A packet with a mark was delivered on `link`.
+    pub(crate) fn count_mark(&mut self, link: u32) {
+        self.marked[self.paths[link as usize] as usize] += 1;
     }
 
     /// Adds the counters of the stations at `now` to `rows`.

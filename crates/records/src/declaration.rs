@@ -148,6 +148,12 @@ pub trait Cell: Sized {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsigned(pub u64);
 
+/// A sum as a value of 64 bits, signed as in the column; `None` where it has more.
+#[must_use]
+pub fn fitting(sum: u128) -> Option<u64> {
+    i64::try_from(sum).ok().map(i64::cast_unsigned)
+}
+
 macro_rules! cell {
     ($cell:ty, $type:ident, $array:ident, $nullable:literal, $value:expr) => {
         impl Cell for $cell {

@@ -209,8 +209,10 @@ table! {
         pub queue_drops: u64,
         /// Data packets that links lost by their loss models.
         pub wire_losses: u64,
-        /// Sum of all RTT samples; differences give the mean over an interval.
-        pub rtt_sum_ns: u64,
+        /// Sum of all RTT samples; differences give the mean over an interval. Null from where it passes 2⁶³ − 1: a sum
+        /// that wrapped or was rounded would make differences wrong unseen. `mean_rtt_ns` of the flow stays exact.
+        #[hash(nulls_if_any)]
+        pub rtt_sum_ns: Option<u64>,
         /// Number of RTT samples.
         pub rtt_count: u64,
         /// Recovery state as Linux numbers it: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
@@ -218,7 +220,8 @@ table! {
         /// One-way delay of the latest datagram; null for TCP.
         #[hash(if_values)]
         pub delay_ns: Option<u64>,
-        /// Sum of the one-way delays of all datagrams received; null for TCP.
+        /// Sum of the one-way delays of all datagrams received; null for TCP, and from where it passes 2⁶³ − 1, as
+        /// `rtt_sum_ns`. `mean_delay_ns` of the flow stays exact.
         #[hash(if_values)]
         pub delay_sum_ns: Option<u64>,
         /// Number of datagrams received; null for TCP.
@@ -434,7 +437,7 @@ table! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declaration::{ColumnType, HashRule};
+    use crate::declaration::{fitting, ColumnType, HashRule};
 
     fn column(table: &str, name: &str) -> &'static crate::declaration::Column {
         let table = TABLES.iter().find(|one| one.name == table).unwrap();
@@ -451,6 +454,14 @@ mod tests {
         assert_eq!(column("link_samples", "queue_packet_ns").unit(), "packet·ns");
         assert_eq!(column("events", "kind").unit(), "");
         assert_eq!(column("flows", "route").hash_rule, HashRule::Never);
+    }
+
+    /// A column has 63 bits for it; the hash of runs in which every sum fits is that of a column without nulls.
+    #[test]
+    fn a_sum_is_exact_or_null() {
+        assert_eq!([fitting(0), fitting((1 << 63) - 1), fitting(1 << 63)], [Some(0), Some((1 << 63) - 1), None]);
+        let sum = column("samples", "rtt_sum_ns");
+        assert_eq!((sum.column_type, sum.nullable, sum.hash_rule), (ColumnType::Int64, true, HashRule::NullsIfAny));
     }
 
     /// A comment of two lines is one text.

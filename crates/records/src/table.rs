@@ -11,7 +11,7 @@ use crate::rows::{Records, RunRow, TABLES};
 
 /// Version of the tables' schema, also named in docs/records.md. It rises when a release has another set of columns: reading
 /// compares columns, and refuses older folders by this number.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Identifies a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

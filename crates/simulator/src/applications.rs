@@ -1,5 +1,6 @@
 //! Applications that span several connections: sets them up, and runs the one that is due.
 
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::arrival_process::ArrivalProcess;
 use cwndlab_traffic::dialogue::Dialogue;
 use cwndlab_traffic::{Application, NEVER};
@@ -11,41 +12,45 @@ use crate::dialogue::Direction;
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// Before the run: gives each flow its application, and what that needs beside the flow's own connection. Returns the
-    /// flows of bulk data, whose two ends nothing else acts on; like all that only write they get theirs when they begin.
+    /// Before the run: gives flows their application that need more for it than a connection. Those that only write get
+    /// theirs when they begin; returns the flows of bulk data among them, whose two ends nothing else acts on.
     pub(crate) fn prepare_applications(&mut self) -> Vec<usize> {
         let duplicates = self.plan.links.iter().any(|link| link.duplicate > 0.0);
         let mut bulk = Vec::new();
         for index in 0..self.plan.flows.len() {
             let plan = &self.plan.flows[index];
-            let start = self.connections.start(index).unwrap_or_default();
-            let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
-            match plan.workload.application(&plan.context(index as u32, self.seed, stop)) {
-                Application::ByteSource(source) if source.is_bulk() && plan.needs_no_agent() => bulk.push(index),
-                Application::ByteSource(_) => {}
-                Application::Arrivals(process) => self.prepare_arrivals(index, process),
-                Application::Dialogue(dialogue) => self.prepare_dialogue(index, dialogue),
-                Application::Datagrams(mut datagrams) => {
-                    if duplicates {
+            match plan.workload.application_kind() {
+                ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(index),
+                ApplicationKind::ByteSource { .. } => {}
+                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) => self.begin(index),
+                ApplicationKind::Datagrams => {
+                    self.begin(index);
+                    if let Some(datagrams) = self.connections[index].datagrams.as_mut().filter(|_| duplicates) {
                         datagrams.expect_duplicates();
                     }
-                    self.begin(index);
-                    self.connections[index].set_datagrams(datagrams);
                 }
             }
         }
         bulk
     }
 
-    fn prepare_arrivals(&mut self, index: usize, process: ArrivalProcess) {
+    /// Gives a flow that begins its application.
+    pub(crate) fn set_application(&mut self, index: usize, application: Application) {
+        match application {
+            Application::ByteSource(source) => self.connections[index].set_source(source),
+            Application::Arrivals(process) => self.set_arrivals(index, process),
+            Application::Dialogue(dialogue) => self.set_dialogue(index, dialogue),
+            Application::Datagrams(datagrams) => self.connections[index].set_datagrams(datagrams),
+        }
+    }
+
+    fn set_arrivals(&mut self, index: usize, process: ArrivalProcess) {
         self.arrivals.insert(index, ArrivalConnections::new(process));
-        self.begin(index);
         self.connections[index].shared_application = true;
     }
 
     /// Adds the other direction of a dialogue.
-    fn prepare_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
-        self.begin(index);
+    fn set_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
         let plan = &self.plan.flows[index];
         let (peer, nagle) = (self.connections.len() as u32, dialogue.nagle());
         self.network.add_connection(index as u32, true);

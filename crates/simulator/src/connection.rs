@@ -16,7 +16,7 @@ use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
-use crate::end_samples::{Samples, SenderSample};
+use crate::end_samples::{Counts, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
@@ -64,8 +64,8 @@ pub(crate) struct Connection {
     /// Completed transfers.
     pub(crate) transfers: Vec<TransferRow>,
     source: ByteSource,
-    /// Counters of its predecessors.
-    past: Totals,
+    /// Counters of its predecessors, if it had any.
+    past: Option<Box<Totals>>,
     /// The application of a flow over UDP.
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
@@ -147,7 +147,7 @@ impl Connection {
             end: None,
             transfers: Vec::new(),
             source: ByteSource::idle(stop),
-            past: Totals::default(),
+            past: None,
             datagrams: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
@@ -435,9 +435,9 @@ impl Connection {
 
     /// Moves its counters and transfers to another connection.
     pub(crate) fn move_totals(&mut self, to: &mut Self) {
-        to.past.add(&self.totals());
+        to.past.get_or_insert_default().add(&self.totals());
         to.transfers.append(&mut self.transfers);
-        self.past = Totals::default();
+        self.past = None;
         self.sender.reset_totals();
         self.receiver.reset_totals();
     }
@@ -469,7 +469,7 @@ impl Connection {
 
     /// Replaces the connection, which is over, by a new one.
     pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
-        self.past = self.totals();
+        self.past = Some(Box::new(self.totals()));
         self.syn_acks.1 = 0;
         self.number = (self.number + 1) & 0xff;
         let nagle = self.sender.nagle();
@@ -481,27 +481,36 @@ impl Connection {
     /// Counters, those of its predecessors included.
     #[must_use]
     pub(crate) fn totals(&self) -> Totals {
-        self.totals_of(&SenderSample::of(&self.sender), self.receiver.delivered())
-    }
-
-    /// The same, of a sender as it was, and of the payload delivered then.
-    #[must_use]
-    pub(crate) fn totals_of(&self, sender: &SenderSample, delivered: Bytes) -> Totals {
-        let mut totals = self.past;
-        totals.add(&Totals {
-            counters: sender.counters,
-            delivered: delivered.0,
+        let rtt = self.sender.rtt();
+        let (rtt_sum, rtt_count) = rtt.totals();
+        let mut totals = Totals {
+            counters: *self.sender.counters(),
+            delivered: self.receiver.delivered().0,
             acks_sent: self.receiver.acks_sent(),
-            rtt_sum: sender.rtts.0 .0,
-            rtt_count: sender.rtts.1,
-            min_rtt: sender.min_rtt.0,
-        });
+            rtt_sum,
+            rtt_count,
+            min_rtt: rtt.min_ever().0,
+        };
+        if let Some(past) = &self.past {
+            totals.add(past);
+        }
         if let Some(datagrams) = &self.datagrams {
             (totals.counters.sent_packets, totals.counters.sent_bytes) =
                 (datagrams.sent_packets, datagrams.sent_bytes.0);
             totals.delivered = datagrams.received_bytes.0;
         }
         totals
+    }
+
+    /// What a sample counts and the payload delivered, of a sender and a receiver as they were.
+    pub(crate) fn counts(&self, mut counts: Counts, delivered: Bytes) -> (Counts, u64) {
+        if let Some(datagrams) = &self.datagrams {
+            counts.sent_bytes = datagrams.sent_bytes.0;
+            return (counts, datagrams.received_bytes.0);
+        }
+        let Some(past) = &self.past else { return (counts, delivered.0) };
+        counts.add(&Counts::of(&past.counters, (past.rtt_sum, past.rtt_count)));
+        (counts, delivered.0 + past.delivered)
     }
 
     /// Headers of a data packet.
@@ -517,6 +526,7 @@ impl Connection {
             + self.sender.memory()
             + self.receiver.memory()
             + self.transfers.capacity() * 40
+            + self.past.as_ref().map_or(0, |past| size_of_val(&**past))
             + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())
     }
 }

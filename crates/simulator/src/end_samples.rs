@@ -9,6 +9,51 @@ use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, Sender, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+/// What a sample counts, of one or more senders.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Payload sent, retransmissions included, bytes.
+    pub(crate) sent_bytes: u64,
+    /// Payload retransmitted, bytes.
+    pub(crate) retransmitted_bytes: u64,
+    /// Segments retransmitted.
+    pub(crate) retransmitted_packets: u64,
+    /// Entries into recovery, timeouts and ECN reductions.
+    pub(crate) congestion_events: u64,
+    /// Expirations of the retransmission timer.
+    pub(crate) timeouts: u64,
+    /// Sum of the RTT samples, ns.
+    pub(crate) rtt_sum: u128,
+    /// Their number.
+    pub(crate) rtt_count: u64,
+}
+
+impl Counts {
+    /// Those of a sender, and of its RTT samples.
+    pub(crate) fn of(counters: &Counters, (rtt_sum, rtt_count): (u128, u64)) -> Self {
+        Self {
+            sent_bytes: counters.sent_bytes,
+            retransmitted_bytes: counters.retransmitted_bytes,
+            retransmitted_packets: counters.retransmitted_packets,
+            congestion_events: counters.recoveries + counters.timeouts + counters.ecn_reductions,
+            timeouts: counters.timeouts,
+            rtt_sum,
+            rtt_count,
+        }
+    }
+
+    /// Adds those of others.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sent_bytes += other.sent_bytes;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.retransmitted_packets += other.retransmitted_packets;
+        self.congestion_events += other.congestion_events;
+        self.timeouts += other.timeouts;
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_count += other.rtt_count;
+    }
+}
+
 /// What a sample needs of a sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderSample {
@@ -22,18 +67,14 @@ pub(crate) struct SenderSample {
     pub(crate) srtt: Duration,
     /// Last RTT sample; zero before the first.
     pub(crate) rtt: Duration,
-    /// Sum and number of the RTT samples.
-    pub(crate) rtts: (Duration, u64),
-    /// The smallest RTT; `Duration::MAX` without a sample.
-    pub(crate) min_rtt: Duration,
     /// The pacing rate; `None` where it does not pace.
     pub(crate) pacing_rate: Option<Rate>,
     /// Last delivery-rate sample; zero before the first.
     pub(crate) delivery_rate: Rate,
     /// The congestion state.
     pub(crate) state: State,
-    /// Its totals.
-    pub(crate) counters: Counters,
+    /// What it counted.
+    pub(crate) counts: Counts,
 }
 
 impl SenderSample {
@@ -46,12 +87,10 @@ impl SenderSample {
             in_flight: sender.in_flight(),
             srtt: rtt.srtt(),
             rtt: rtt.last(),
-            rtts: rtt.totals(),
-            min_rtt: rtt.min_ever(),
             pacing_rate: sender.pacing_rate(),
             delivery_rate: sender.delivery_rate(),
             state: sender.state(),
-            counters: *sender.counters(),
+            counts: Counts::of(sender.counters(), rtt.totals()),
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Engine<'a> {
         for index in 0..simulation.connections.len() {
             simulation.arm_start(index);
         }
-        Self { simulation, sampler: Sampler::new(plan.sample_interval), events: 0, max_events }
+        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events }
     }
 
     fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {

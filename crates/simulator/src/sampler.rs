@@ -1,51 +1,68 @@
 //! Writes the tables of a run: samples at their interval, totals at the end.
 
+use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, Records, SampleRow};
-use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Duration, Time};
 
+use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::end_samples::{SampleTimes, SenderSample};
+use crate::end_samples::{Counts, SampleTimes, SenderSample};
 use crate::simulation::Simulation;
-use crate::totals::Totals;
 use cwndlab_path::losses::Losses;
+
+/// A table has room for all its samples from the beginning, or for so many of them; beyond that it grows.
+const MOST_RESERVED: u64 = 1 << 16;
 
 /// The tables, and when samples are due.
 pub(crate) struct Sampler {
     records: Records,
     /// When samples are due.
     pub(crate) times: SampleTimes,
+    /// The links that are sampled.
+    links: Vec<u32>,
 }
 
 /// What a flow did so far, by all its connections.
 struct FlowSum {
-    totals: Totals,
+    counts: Counts,
+    delivered: u64,
     in_flight: Bytes,
     losses: Losses,
 }
 
 impl FlowSum {
-    /// Of the flow `index`, whose own connection has these totals and so much in flight.
-    fn of(simulation: &Simulation, index: usize, totals: Totals, in_flight: Bytes) -> Self {
-        let mut sum = Self { totals, in_flight, losses: simulation.network.losses[index] };
-        let Some(arrivals) = simulation.arrivals.get(&index) else { return sum };
+    /// Adds the connections that carry the transfers of a flow.
+    fn add(&mut self, arrivals: &ArrivalConnections, simulation: &Simulation) {
         for &one in &arrivals.all {
             let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
-            sum.totals.add(&connection.totals());
-            sum.in_flight += connection.sender.in_flight();
-            sum.losses.queue += losses.queue;
-            sum.losses.wire += losses.wire;
+            let sender = &connection.sender;
+            let counts = Counts::of(sender.counters(), sender.rtt().totals());
+            let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());
+            self.counts.add(&counts);
+            self.delivered += delivered;
+            self.in_flight += sender.in_flight();
+            self.losses.queue += losses.queue;
+            self.losses.wire += losses.wire;
         }
-        sum
     }
 }
 
 impl Sampler {
     /// Empty tables; the first samples are due after one interval. Without an interval there are none.
-    pub(crate) fn new(interval: Duration) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let interval = plan.sample_interval;
+        let links: Vec<u32> = (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect();
+        let instants = plan.duration.0.checked_div(interval.0).unwrap_or(0);
+        let rows = |each: usize| instants.saturating_mul(each as u64).min(MOST_RESERVED) as usize;
         Self {
-            records: Records::default(),
+            records: Records {
+                samples: Vec::with_capacity(rows(plan.flows.len())),
+                link_samples: Vec::with_capacity(rows(links.len())),
+                ..Records::default()
+            },
+            links,
             times: SampleTimes {
                 next: if interval == Duration::ZERO { NEVER } else { Time::ZERO + interval },
                 interval,
@@ -70,9 +87,9 @@ impl Sampler {
             }
         }
         simulation.network.station_rows(now, &mut self.records.stations);
-        for (index, plan) in simulation.plan.links.iter().enumerate().filter(|(_, plan)| plan.sampled) {
-            let row = simulation.network.link_snapshot(now, index).row(now, index as u32, plan);
-            self.records.link_samples.push(row);
+        for &link in &self.links {
+            let plan = &simulation.plan.links[link as usize];
+            self.records.link_samples.push(simulation.network.link_snapshot(now, link as usize, plan).row(now, link));
         }
     }
 
@@ -110,12 +127,16 @@ fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulat
     let connection = &mut simulation.connections[index];
     let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
-    let connection = &simulation.connections[index];
-    let FlowSum { totals, in_flight, losses } =
-        FlowSum::of(simulation, index, connection.totals_of(&sender, delivered), sender.in_flight);
-    let count = &totals.counters;
+    let (counts, delivered) = connection.counts(sender.counts, delivered);
+    let mut sum = FlowSum { counts, delivered, in_flight: sender.in_flight, losses: simulation.network.losses[index] };
+    let arrivals = simulation.arrivals.get(&index);
+    if let Some(arrivals) = arrivals {
+        sum.add(arrivals, simulation);
+    }
+    let FlowSum { counts, delivered, in_flight, losses } = sum;
     // Several connections, or none, have no window, and no other value of one connection.
-    let windowed = plan.algorithm.is_some() && !simulation.arrivals.contains_key(&index);
+    let windowed = plan.algorithm.is_some() && arrivals.is_none();
+    let connection = &simulation.connections[index];
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;
     SampleRow {
@@ -128,19 +149,19 @@ fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulat
         rtt_ns: (sender.rtt.0 > 0).then_some(sender.rtt.0),
         pacing_rate_bps: sender.pacing_rate.map(|rate| rate.0),
         delivery_rate_bps: (sender.delivery_rate.0 > 0).then_some(sender.delivery_rate.0),
-        delivered_bytes: totals.delivered,
-        sent_bytes: count.sent_bytes,
-        retransmitted_bytes: count.retransmitted_bytes,
-        retransmitted_packets: count.retransmitted_packets,
-        congestion_events: count.recoveries + count.timeouts + count.ecn_reductions,
-        timeouts: count.timeouts,
+        delivered_bytes: delivered,
+        sent_bytes: counts.sent_bytes,
+        retransmitted_bytes: counts.retransmitted_bytes,
+        retransmitted_packets: counts.retransmitted_packets,
+        congestion_events: counts.congestion_events,
+        timeouts: counts.timeouts,
         queue_drops: losses.queue,
         wire_losses: losses.wire,
-        rtt_sum_ns: totals.rtt_sum,
-        rtt_count: totals.rtt_count,
+        rtt_sum_ns: fitting(counts.rtt_sum),
+        rtt_count: counts.rtt_count,
         state: sender.state as u8,
         delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.0),
-        delay_sum_ns: datagrams.map(|one| one.delays.sum.0),
+        delay_sum_ns: datagrams.and_then(|one| fitting(one.delays.sum)),
         delay_count: datagrams.map(|one| one.delays.count),
         jitter_ns: datagrams.map(|one| one.delays.jitter().0),
     }
@@ -176,7 +197,7 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         undos: count.undos,
         loss_probes: count.loss_probes,
         min_rtt_ns: (totals.min_rtt != u64::MAX).then_some(totals.min_rtt),
-        mean_rtt_ns: (totals.rtt_count > 0).then(|| totals.rtt_sum / totals.rtt_count),
+        mean_rtt_ns: totals.rtt_sum.checked_div(u128::from(totals.rtt_count)).map(|mean| mean as u64),
         min_delay_ns: delays.map(|one| one.min.0),
         mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.0),
         max_delay_ns: delays.map(|one| one.max.0),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_traffic::Application;
 use cwndlab_units::Time;
 
 use crate::arrival_connections::ArrivalConnections;
@@ -41,25 +40,23 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The connection of a flow that begins at `start`, and the application that runs on it alone, if there is one.
+    /// The connection of a flow that begins at `start`, without its application.
     pub(crate) fn new_connection(&self, index: usize, start: Time) -> Connection {
-        let plan = &self.plan.flows[index];
-        let mut connection = Connection::new(plan, index as u32, start, self.seed);
-        let context = plan.context(index as u32, self.seed, connection.stop_at());
-        if let Application::ByteSource(source) = plan.workload.application(&context) {
-            connection.set_source(source);
-        }
+        let mut connection = Connection::new(&self.plan.flows[index], index as u32, start, self.seed);
         if self.ahead {
             connection.samples.run_ahead();
         }
         connection
     }
 
-    /// The connection of a flow begins, if it has not.
+    /// The connection and the application of a flow begin, if they have not.
     pub(crate) fn begin(&mut self, index: usize) {
         if let Some(start) = self.connections.start(index) {
             let connection = self.new_connection(index, start);
+            let plan = &self.plan.flows[index];
+            let context = plan.context(index as u32, self.seed, connection.stop_at());
             self.connections.begin(index, connection);
+            self.set_application(index, plan.workload.application(&context));
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Totals {
     /// ACKs sent by the receivers.
     pub acks_sent: u64,
     /// Sum of the RTT samples, ns.
-    pub rtt_sum: u64,
+    pub rtt_sum: u128,
     /// RTT samples.
     pub rtt_count: u64,
     /// The smallest RTT, ns; `u64::MAX` without a sample.

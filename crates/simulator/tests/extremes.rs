@@ -148,3 +148,39 @@ fn a_load_of_small_transfers_is_its_share_of_the_line() {
     let row = link(&records, "bottleneck");
     assert!((row.utilisation - 0.5).abs() < 0.01, "{row:?}");
 }
+
+/// The sums of RTTs and of one-way delays as 400 Gbit/s reach them within a day: RTTs of 30 days in place of 10¹² packets.
+/// By hand: 30 days are 2.592 · 10¹⁵ ns. A window of 3000 segments makes 3001 RTT samples with the SYN's, 7.8 · 10¹⁸ ns, which
+/// 63 bits hold; the next one makes it more than 64 bits hold. 4000 datagrams, one a second, are 15 days under way each:
+/// 1.3 · 10¹⁵ ns, and 5.2 · 10¹⁸ in all; with 15,000 of them it is 1.9 · 10¹⁹. The means stay.
+#[test]
+fn sums_of_rtts_and_delays_are_exact_or_null() {
+    const DAY: u64 = 86_400_000_000_000;
+    let rto = json!({ "initial_window": 3000, "ack_every": 1, "initial_rto": "960 h", "min_rto": "960 h", "max_rto": "2400 h" });
+    let records = simulate(&json!({
+        "schema_version": 1, "duration": "2400 h", "sample_interval": "2000 s",
+        "dumbbell": { "bottleneck": { "rate": "1 Gbps", "delay": "1 ms", "queue": { "capacity": "unlimited" } } },
+        "flow": [
+            { "algorithm": "reno", "rtt": "720 h", "profile": "rfc", "stack": rto },
+            { "transport": "udp", "rtt": "720 h", "stop": "15000 s",
+                "workload": { "kind": "cbr", "rate": "12 kbps", "packet": "1500 B" } },
+        ],
+    }));
+    let near = |sum: u64, count: u64, one: u64| sum >= count * one && sum - count * one < 1_000_000_000 * count.max(1);
+    let (mut last_rtt, mut last_delay) = (Some(0), Some(0));
+    for row in &records.samples {
+        let (sum, count, one, last) = match row.flow {
+            0 => (row.rtt_sum_ns, row.rtt_count, 30 * DAY, &mut last_rtt),
+            _ => (row.delay_sum_ns, row.delay_count.unwrap_or(0), 15 * DAY, &mut last_delay),
+        };
+        match sum {
+            Some(sum) => assert!(near(sum, count, one) && *last <= Some(sum), "{row:?}"),
+            None => assert!(u128::from(count) * u128::from(one) > 9e18 as u128, "{row:?}"),
+        }
+        *last = sum;
+    }
+    assert_eq!((last_rtt, last_delay), (None, None));
+    let [tcp, udp] = &records.flows[..] else { panic!("two flows") };
+    assert!(near(tcp.mean_rtt_ns.unwrap(), 1, 30 * DAY), "{tcp:?}");
+    assert!(near(udp.mean_delay_ns.unwrap(), 1, 15 * DAY), "{udp:?}");
+}

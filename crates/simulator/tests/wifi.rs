@@ -2,9 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use cwndlab_path::network::Network;
 use cwndlab_records::rows::{Records, StationRow};
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run};
+use cwndlab_units::Time;
 use serde_json::{json, Value};
 
 fn simulate(document: &Value, seed: u64) -> Records {
@@ -103,4 +105,20 @@ fn a_graph_with_a_medium_has_the_records_of_a_wireless_lan() {
     let (lan, graph) = (simulate(&lan, 1), simulate(&graph, 1));
     assert_eq!(lan.stations, graph.stations);
     assert_eq!(lan.flows[0].delivered_bytes, graph.flows[0].delivered_bytes);
+}
+
+/// A cell takes time in proportion to its stations; when nodes were looked up one by one, so many took minutes.
+#[test]
+fn hundred_thousand_stations_share_a_medium() {
+    let mut document = wlan(
+        &json!({ "standard": "802.11g", "beacon": "102.4 ms" }),
+        &json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 100_000, "direction": "upload" }]),
+    );
+    document["sample_interval"] = json!("0 s");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let mut stations = Vec::new();
+    Network::new(&plan, 1).station_rows(Time::ZERO, &mut stations);
+    assert_eq!(stations.len(), 100_001);
+    assert!(["ap", "sta0", "sta99999"].iter().all(|name| stations.iter().any(|row| row.station == *name)));
 }

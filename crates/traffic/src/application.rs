@@ -5,7 +5,7 @@ use cwndlab_units::Bytes;
 use crate::arrival_process::ArrivalProcess;
 use crate::byte_source::ByteSource;
 use crate::datagrams::Datagrams;
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, End};
 
 /// The application of a flow, in its initial state.
 #[derive(Debug)]
@@ -18,6 +18,22 @@ pub enum Application {
     Dialogue(Box<dyn Dialogue>),
     /// Datagrams without a connection.
     Datagrams(Datagrams),
+}
+
+/// The kind of a workload's application, on which depends what an engine prepares before a flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplicationKind {
+    /// A [`ByteSource`].
+    ByteSource {
+        /// It writes unlimited data without pauses.
+        bulk: bool,
+    },
+    /// An [`ArrivalProcess`].
+    Arrivals,
+    /// A [`Dialogue`], in which this end is the client.
+    Dialogue(End),
+    /// [`Datagrams`].
+    Datagrams,
 }
 
 /// The load that a workload offers to the network, as far as it is known before the run.

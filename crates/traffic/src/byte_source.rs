@@ -109,12 +109,6 @@ impl ByteSource {
         Self { pattern: WritePattern::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
     }
 
-    /// Whether the application writes unlimited data without pauses.
-    #[must_use]
-    pub fn is_bulk(&self) -> bool {
-        matches!(self.pattern, WritePattern::Once(None))
-    }
-
     /// Assigns one transfer, which has not started.
     pub fn assign(&mut self, number: u64, bytes: Bytes) {
         self.pattern = WritePattern::Once(Some(bytes));

@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::flow_context::FlowContext;
 
 /// The number of transfers, exchanges or pages.
@@ -41,6 +41,9 @@ pub trait Configuration: Sized {
 
     /// Checks the fields that depend on the transport protocol.
     fn check(&self, _transport: Transport, _table: &Reader<'_>, _faults: &mut Faults) {}
+
+    /// The kind of application of its flows.
+    fn application_kind(&self) -> ApplicationKind;
 
     /// The application of a flow, in its initial state.
     fn application(&self, flow: &FlowContext) -> Application;

@@ -7,8 +7,8 @@ use cwndlab_units::Duration;
 pub struct Delays {
     /// Number of received packets.
     pub count: u64,
-    /// Sum of the delays.
-    pub sum: Duration,
+    /// Sum of the delays, ns.
+    pub sum: u128,
     /// Delay of the last packet.
     pub last: Duration,
     /// Minimum.
@@ -30,7 +30,7 @@ impl Delays {
         self.min = if self.count == 0 { delay } else { self.min.min(delay) };
         self.max = self.max.max(delay);
         self.count += 1;
-        self.sum += delay;
+        self.sum += u128::from(delay.0);
         self.last = delay;
     }
 
@@ -43,7 +43,7 @@ impl Delays {
     /// Mean delay; `None` before the first packet.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
-        self.sum.0.checked_div(self.count).map(Duration)
+        self.sum.checked_div(u128::from(self.count)).map(|mean| Duration(mean as u64))
     }
 }
 

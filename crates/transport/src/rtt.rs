@@ -15,7 +15,9 @@ pub struct RttEstimator {
     min: Duration,
     min_at: Time,
     last: Duration,
-    sum: Duration,
+    /// Sum of the samples: its lower 64 bits, ns, and how often these have overflown.
+    sum: u64,
+    overflows: u32,
     count: u64,
     min_ever: Duration,
     /// Doublings of the RTO since the last sample.
@@ -66,7 +68,8 @@ impl RttEstimator {
             min: Duration::MAX,
             min_at: Time::ZERO,
             last: Duration::ZERO,
-            sum: Duration::ZERO,
+            sum: 0,
+            overflows: 0,
             count: 0,
             min_ever: Duration::MAX,
             backoff: 0,
@@ -98,7 +101,9 @@ impl RttEstimator {
         self.backoff = 0;
         self.update_rto();
         self.last = newest;
-        self.sum += newest;
+        let (sum, overflows) = self.sum.overflowing_add(newest.0);
+        self.sum = sum;
+        self.overflows += u32::from(overflows);
         self.count += 1;
         if newest <= self.min || now - self.min_at > MIN_RTT_WINDOW {
             self.min_ever = self.min_ever.min(newest);
@@ -179,15 +184,15 @@ impl RttEstimator {
         self.last
     }
 
-    /// Sum and number of all samples.
+    /// Sum and number of all samples, ns.
     #[must_use]
-    pub fn totals(&self) -> (Duration, u64) {
-        (self.sum, self.count)
+    pub fn totals(&self) -> (u128, u64) {
+        (u128::from(self.overflows) << u64::BITS | u128::from(self.sum), self.count)
     }
 
     /// Begins the sum and the number of samples anew.
     pub(crate) fn reset_totals(&mut self) {
-        (self.sum, self.count) = (Duration::ZERO, 0);
+        (self.sum, self.overflows, self.count) = (0, 0, 0);
     }
 
     /// Smallest sample of the connection; `Duration::MAX` before the first.

@@ -41,7 +41,8 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
         (pl.col(name) - pl.col(name).shift(1, fill_value=0).over("flow")).alias(name)
         for name in ("rtt_sum_ns", "rtt_count")
     ]
-    found = records.samples.sort("flow", "time_ns").with_columns(gained).filter(inside & (pl.col("rtt_count") > 0))
+    gains = records.samples.sort("flow", "time_ns").with_columns(gained).filter(inside & (pl.col("rtt_count") > 0))
+    found = gains.drop_nulls("rtt_sum_ns")
     mean = pl.col("rtt_sum_ns") / pl.col("rtt_count") / 1e6
     return _cumulated(found.select(mean.alias("value"), pl.col("rtt_count").cast(pl.Float64).alias("weight")))
 

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use cwndlab_linux::fault::Fault;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic as traffic;
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::byte_source::ByteSource;
-use cwndlab_traffic::NEVER;
 
 use super::connection::{lock, Endpoint};
 use super::dialogue::{side_of, DialogueEndpoints};
@@ -43,8 +43,8 @@ impl<'a> Application<'a> {
     /// The side of the client, which opens the connection.
     #[must_use]
     pub fn client_side(plan: &FlowPlan) -> Side {
-        match plan.workload.application(&plan.context(0, 0, NEVER)) {
-            traffic::Application::Dialogue(dialogue) => side_of(dialogue.opener()),
+        match plan.workload.application_kind() {
+            ApplicationKind::Dialogue(client) => side_of(client),
             _ => Side::Senders,
         }
     }

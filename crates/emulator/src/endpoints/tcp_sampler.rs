@@ -77,7 +77,7 @@ impl TcpSampler {
             timeouts: counters.timeouts,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            rtt_sum_ns: self.rtt_sum,
+            rtt_sum_ns: Some(self.rtt_sum),
             rtt_count: self.rtt_count,
             state: info.ca_state,
             ..SampleRow::default()

@@ -112,7 +112,7 @@ impl Abc {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::scheme::Scheme;
     use super::*;
 
     fn router() -> Abc {
@@ -136,7 +136,7 @@ mod tests {
         let mut agent = Abc::new(12e6 / 0.98, 0.98, 0.133, 0.02);
         let mut marks = Vec::new();
         for n in 0..400 {
-            let mut header = Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO);
+            let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
             agent.on_packet(packet(n * MS), Some(&mut header));
             marks.push(header.accelerate);
         }
@@ -148,7 +148,7 @@ mod tests {
     /// A router never changes "brake" to "accelerate".
     #[test]
     fn a_brake_is_not_changed_to_accelerate() {
-        let mut header = Header { accelerate: false, ..Header::new(Scheme::Abc, f64::INFINITY, Duration::ZERO) };
+        let mut header = Header { accelerate: false, ..Header::new(Scheme(0), f64::INFINITY, Duration::ZERO) };
         router().on_packet(packet(0), Some(&mut header));
         assert!(!header.accelerate);
     }

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Duration;
 
-use super::Scheme;
+use super::scheme::Scheme;
 
 /// Maximum number of links of a route for which a header of PERC has separate entries.
 pub const MAX_HOPS: usize = 16;

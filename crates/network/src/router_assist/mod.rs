@@ -8,6 +8,7 @@ mod arrival;
 mod configuration;
 mod header;
 mod load_meter;
+mod scheme;
 
 use cwndlab_config::{registry, Choice};
 
@@ -20,6 +21,7 @@ pub use load_meter::LoadMeter;
 pub use perc::Perc;
 pub use quick_start::QuickStart;
 pub use rcp::Rcp;
+pub use scheme::Scheme;
 pub use sirens::Sirens;
 pub use stamp::Stamp;
 
@@ -36,7 +38,7 @@ macro_rules! schemes {
             #[must_use]
             pub fn scheme(&self) -> Scheme {
                 match self {
-                    $(Self::$name(_) => Scheme::$name,)*
+                    $(Self::$name(_) => Scheme(Position::$name as u8),)*
                 }
             }
 
@@ -49,44 +51,35 @@ macro_rules! schemes {
             }
         }
 
-        /// The scheme of a header and of the agents that process it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Scheme {
-            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name,)*
+        /// The schemes in their order, which their identity is.
+        #[derive(Clone, Copy)]
+        enum Position {
+            $($name,)*
         }
 
         impl Scheme {
             /// The scheme of this name, as in its `SPEC`.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
-                $(if name == $module::SPEC.name {
-                    return Some(Self::$name);
-                })*
-                None
+                SPECS.iter().zip(0..).find(|(spec, _)| spec.name == name).map(|(_, position)| Self(position))
             }
 
             /// Its rates are shares of the line, headers of packets included.
             #[must_use]
             pub fn counts_headers(self) -> bool {
-                match self {
-                    $(Self::$name => $module::Config::COUNTS_HEADERS,)*
-                }
+                [$($module::Config::COUNTS_HEADERS),*][usize::from(self.0)]
             }
 
-            /// The receiver returns the header with its ACKs, and the next request continues with what it says.
+            /// The receiver returns the header with its ACKs, and the next request continues from its contents.
             #[must_use]
             pub fn is_returned(self) -> bool {
-                match self {
-                    $(Self::$name => $module::Config::IS_RETURNED,)*
-                }
+                [$($module::Config::IS_RETURNED),*][usize::from(self.0)]
             }
 
             /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the scheme.
             #[must_use]
             pub fn requested_rate(self, parameter: &dyn Fn(&str) -> f64) -> f64 {
-                match self {
-                    $(Self::$name => $module::Config::requested_rate(parameter),)*
-                }
+                [$($module::Config::requested_rate),*][usize::from(self.0)](parameter)
             }
         }
 
@@ -101,7 +94,7 @@ macro_rules! schemes {
             #[must_use]
             pub fn scheme(&self) -> Scheme {
                 match self {
-                    $(Self::$name(_) => Scheme::$name,)*
+                    $(Self::$name(_) => Scheme(Position::$name as u8),)*
                 }
             }
 
@@ -145,13 +138,17 @@ mod tests {
     use super::*;
     use cwndlab_units::Duration;
 
+    fn named(name: &str) -> Scheme {
+        Scheme::from_name(name).expect("a scheme of this name")
+    }
+
     #[test]
     fn an_agent_updates_only_headers_of_its_own_scheme() {
         let mut agent = Agent::Sirens(Sirens::new(100e6, Duration::from_millis(100)));
-        let mut other = Header::new(Scheme::Rcp, f64::INFINITY, Duration::ZERO);
+        let mut other = Header::new(named("rcp"), f64::INFINITY, Duration::ZERO);
         agent.on_packet(packet(0), Some(&mut other));
         assert_eq!((other.routers, other.rate), (0, f64::INFINITY));
-        let mut own = Header::new(Scheme::Sirens, f64::INFINITY, Duration::ZERO);
+        let mut own = Header::new(named("sirens"), f64::INFINITY, Duration::ZERO);
         agent.on_packet(packet(0), Some(&mut own));
         assert_eq!((own.routers, own.rate), (1, 100e6));
     }

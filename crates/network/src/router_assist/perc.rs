@@ -145,7 +145,7 @@ impl Perc {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::packet;
-    use super::super::Scheme;
+    use super::super::scheme::Scheme;
     use super::*;
     use proptest::prelude::*;
 
@@ -172,7 +172,7 @@ mod tests {
         let mut rates = [0.0; 3];
         for round in 0..6u64 {
             for (flow, route) in routes.iter().enumerate() {
-                let mut header = Header::new(Scheme::Perc, f64::INFINITY, Duration::ZERO);
+                let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
                 header.shares = shares[flow];
                 for (hop, &router) in route.iter().enumerate() {
                     let arrival = Arrival { flow: flow as u32, hop: hop as u8, ..packet(round) };

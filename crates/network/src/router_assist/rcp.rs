@@ -115,7 +115,7 @@ impl Rcp {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::scheme::Scheme;
     use super::*;
 
     fn router(rate: f64) -> Rcp {
@@ -152,7 +152,7 @@ mod tests {
             sent += 4.0 * agent.rate() * 1e-4 / 8.0;
             while sent >= 1500.0 {
                 sent -= 1500.0;
-                let mut header = Header::new(Scheme::Rcp, f64::INFINITY, Duration::from_millis(50));
+                let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::from_millis(50));
                 agent.on_packet(packet(now), Some(&mut header));
             }
         }

@@ -70,7 +70,7 @@ impl Stamp {
 #[cfg(test)]
 mod tests {
     use super::super::arrival::scripted::{packet, MS};
-    use super::super::Scheme;
+    use super::super::scheme::Scheme;
     use super::*;
 
     fn stamped(load: f64) -> f64 {
@@ -78,7 +78,7 @@ mod tests {
         for n in 0..100 {
             agent.on_packet(Arrival { size: (load / 8e3) as u32, ..packet(n * MS) }, None);
         }
-        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, Duration::ZERO);
+        let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
         agent.on_packet(Arrival { syn: true, ..packet(100 * MS) }, Some(&mut header));
         header.rate
     }
@@ -94,7 +94,7 @@ mod tests {
     /// Data packets are not stamped: the scheme has one request, at the start.
     #[test]
     fn only_a_syn_is_stamped() {
-        let mut header = Header::new(Scheme::Stamp, f64::INFINITY, Duration::ZERO);
+        let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
         Stamp::new(1.5e6, Duration::from_millis(100)).on_packet(packet(0), Some(&mut header));
         assert_eq!(header.rate, f64::INFINITY);
     }

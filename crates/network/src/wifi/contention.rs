@@ -1,7 +1,7 @@
 //! The backoff counters of all stations of a medium.
 //!
 //! After a transmission nearly all stations wait for the same interframe space, so that their counters fall by the same
-//! number of slots: two passes over a row of numbers per transmission, which a processor makes several at a time.
+//! number of slots: two passes over rows of numbers per transmission, which a processor makes several at a time.
 
 use cwndlab_units::{Duration, Time};
 
@@ -9,7 +9,18 @@ use cwndlab_units::{Duration, Time};
 pub const NEVER: Time = Time::MAX;
 
 /// Stands in a mask for a station that does not take part.
-const ABSENT: u32 = u32::MAX;
+const ABSENT: u16 = u16::MAX;
+
+/// Stations of a row.
+const LANES: usize = 8;
+
+/// A number of each station of a row. Contention windows have 15 bits.
+type Row = [u16; LANES];
+
+/// Where a station's number is.
+fn place(station: usize) -> (usize, usize) {
+    (station / LANES, station % LANES)
+}
 
 /// What a station waits for before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,20 +31,29 @@ pub(super) struct Space {
     pub(super) idle_from: Time,
 }
 
+/// What a station waits for that waits for something else than most.
+#[derive(Clone, Copy, Debug)]
+struct Apart {
+    station: u32,
+    space: Space,
+    /// Scratch of [`Contention::freeze`]: backoff left.
+    left: u16,
+}
+
 /// The counters.
 #[derive(Debug)]
 pub(super) struct Contention {
     slot: Duration,
     /// By station: backoff left, in slots from the end of its interframe space on.
-    slots: Vec<u32>,
+    slots: Vec<Row>,
     /// By station: 0 if it has a frame and waits as most do, else [`ABSENT`].
-    mask: Vec<u32>,
+    mask: Vec<Row>,
     /// By station: it has a frame.
     sends: Vec<bool>,
     /// What most stations wait for.
     space: Space,
     /// Those that wait for something else, in the order of their numbers.
-    own: Vec<(u32, Space)>,
+    own: Vec<Apart>,
     /// Those that make a first try without a backoff, in the order of their numbers.
     fresh: Vec<u32>,
 }
@@ -43,8 +63,8 @@ impl Contention {
     pub(super) fn new(stations: usize, slot: Duration, ready: Time) -> Self {
         Self {
             slot,
-            slots: vec![0; stations],
-            mask: vec![ABSENT; stations],
+            slots: vec![[0; LANES]; stations.div_ceil(LANES)],
+            mask: vec![[ABSENT; LANES]; stations.div_ceil(LANES)],
             sends: vec![false; stations],
             space: Space { ready, idle_from: Time::ZERO },
             own: Vec::new(),
@@ -54,49 +74,57 @@ impl Contention {
 
     /// What a station waits for.
     pub(super) fn space(&self, station: usize) -> Space {
-        let own = self.own.iter().find(|one| one.0 as usize == station);
-        own.map_or(self.space, |one| one.1)
+        let own = self.own.iter().find(|one| one.station as usize == station);
+        own.map_or(self.space, |one| one.space)
     }
 
     /// A station waits for something of its own.
     pub(super) fn set_space(&mut self, station: usize, space: Space) {
-        let at = self.own.partition_point(|one| (one.0 as usize) < station);
-        match self.own.get_mut(at).filter(|one| one.0 as usize == station) {
-            Some(one) => one.1 = space,
-            None => self.own.insert(at, (station as u32, space)),
+        let at = self.own.partition_point(|one| (one.station as usize) < station);
+        match self.own.get_mut(at).filter(|one| one.station as usize == station) {
+            Some(one) => one.space = space,
+            None => self.own.insert(at, Apart { station: station as u32, space, left: 0 }),
         }
-        self.mask[station] = ABSENT;
+        self.set_present(station, false);
+    }
+
+    /// A station has a frame and waits as most do, or not both.
+    fn set_present(&mut self, station: usize, present: bool) {
+        let (row, lane) = place(station);
+        self.mask[row][lane] = if present { 0 } else { ABSENT };
     }
 
     /// All stations wait for `space`.
     pub(super) fn rest(&mut self, space: Space) {
-        for (station, _) in std::mem::take(&mut self.own) {
-            self.mask[station as usize] = if self.sends[station as usize] { 0 } else { ABSENT };
+        while let Some(Apart { station, .. }) = self.own.pop() {
+            self.set_present(station as usize, self.sends[station as usize]);
         }
         self.space = space;
     }
 
     /// Backoff left of a station, slots.
     pub(super) fn slots(&self, station: usize) -> u32 {
-        self.slots[station]
+        let (row, lane) = place(station);
+        u32::from(self.slots[row][lane])
     }
 
     /// A station backs off.
     pub(super) fn set_slots(&mut self, station: usize, slots: u32) {
-        self.slots[station] = slots;
+        let (row, lane) = place(station);
+        self.slots[row][lane] = slots as u16;
     }
 
     /// When a station sends if nobody does before.
     pub(super) fn expiry(&self, station: usize) -> Time {
-        self.space(station).ready + self.slot * u64::from(self.slots[station])
+        self.space(station).ready + self.slot * u64::from(self.slots(station))
     }
 
     /// A station has a frame, or has none.
     pub(super) fn set_sends(&mut self, station: usize, sends: bool) {
         if self.sends[station] != sends {
             self.sends[station] = sends;
-            let apart = self.own.iter().any(|one| one.0 as usize == station);
-            self.mask[station] = if sends && !apart { 0 } else { ABSENT };
+            let apart = self.own.iter().any(|one| one.station as usize == station);
+            self.set_present(station, sends && !apart);
         }
     }
 
@@ -115,24 +143,20 @@ impl Contention {
     /// order of their numbers.
     pub(super) fn first(&self, limit: Time, first: &mut Vec<u32>) -> Time {
         first.clear();
-        let mut least = ABSENT;
-        for (station, (slots, mask)) in (0..).zip(self.slots.iter().zip(&self.mask)) {
-            let left = slots | mask;
-            if left > least || left == ABSENT {
-                continue;
+        let mut least = [ABSENT; LANES];
+        for (slots, mask) in self.slots.iter().zip(&self.mask) {
+            for ((least, slots), mask) in least.iter_mut().zip(slots).zip(mask) {
+                *least = (*least).min(slots | mask);
             }
-            if left < least {
-                least = left;
-                first.clear();
-            }
-            first.push(station);
         }
+        let least = least.into_iter().fold(ABSENT, u16::min);
         let most = if least == ABSENT { NEVER } else { self.space.ready + self.slot * u64::from(least) };
-        let apart = self.own.iter().filter(|one| self.sends[one.0 as usize]);
-        let expiries = apart.map(|&(station, _)| (self.expiry(station as usize), station));
+        let apart = self.own.iter().filter(|one| self.sends[one.station as usize]);
+        let expiries =
+            apart.map(|one| (one.space.ready + self.slot * u64::from(self.slots(one.station as usize)), one.station));
         let start = expiries.clone().map(|one| one.0).fold(most, Time::min).min(limit);
-        if most > start {
-            first.clear();
+        if least != ABSENT && most == start {
+            self.add_counting(least, first);
         }
         let before = first.len();
         first.extend(expiries.filter(|one| one.0 == start).map(|one| one.1));
@@ -142,37 +166,55 @@ impl Contention {
         start
     }
 
-    /// Somebody begins to send at `at`: all counters stop, of which the slots that began before are taken off, and `more`.
-    /// Those that meant to send without a backoff draw one, if `draw` gives it.
-    pub(super) fn freeze(&mut self, at: Time, more: u64, mut draw: impl FnMut(usize) -> Option<u32>) {
-        let own: Vec<(u32, u32)> = self.own.iter().map(|one| (one.0, self.left(one.0, one.1, at, more))).collect();
-        let counted = self.counted(self.space, at, more);
-        for slots in &mut self.slots {
-            *slots = slots.saturating_sub(counted);
-        }
-        for (station, slots) in own {
-            self.slots[station as usize] = slots;
-        }
-        let fresh = std::mem::take(&mut self.fresh);
-        for station in fresh {
-            if self.expiry(station as usize) <= at {
-                self.fresh.push(station);
-            } else if let Some(slots) = draw(station as usize) {
-                self.slots[station as usize] = slots;
+    /// Adds the stations that have a frame, wait as most do and have so many slots left.
+    fn add_counting(&self, left: u16, found: &mut Vec<u32>) {
+        for (row, (slots, mask)) in self.slots.iter().zip(&self.mask).enumerate() {
+            let mut hits: Row = [0; LANES];
+            for (hit, (slots, mask)) in hits.iter_mut().zip(slots.iter().zip(mask)) {
+                *hit = u16::from(slots | mask == left);
+            }
+            if hits == [0; LANES] {
+                continue;
+            }
+            for (lane, _) in hits.iter().enumerate().filter(|one| *one.1 != 0) {
+                found.push((row * LANES + lane) as u32);
             }
         }
     }
 
+    /// Somebody begins to send at `at`: all counters stop, of which the slots that began before are taken off, and `more`.
+    /// Those that meant to send without a backoff draw one, if `draw` gives it.
+    pub(super) fn freeze(&mut self, at: Time, more: u64, mut draw: impl FnMut(usize) -> Option<u32>) {
+        let mut own = std::mem::take(&mut self.own);
+        for one in &mut own {
+            let left = self.slots(one.station as usize).saturating_sub(self.counted(one.space, at, more).into());
+            one.left = left as u16;
+        }
+        let counted = self.counted(self.space, at, more);
+        for slots in self.slots.as_flattened_mut() {
+            *slots = slots.saturating_sub(counted);
+        }
+        for one in &own {
+            self.set_slots(one.station as usize, one.left.into());
+        }
+        self.own = own;
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.retain(|&station| {
+            let keeps = self.expiry(station as usize) <= at;
+            if let Some(slots) = if keeps { None } else { draw(station as usize) } {
+                self.set_slots(station as usize, slots);
+            }
+            keeps
+        });
+        self.fresh = fresh;
+    }
+
     /// Slots that began between the end of an interframe space and `at`, and `more`.
-    fn counted(&self, space: Space, at: Time, more: u64) -> u32 {
+    fn counted(&self, space: Space, at: Time, more: u64) -> u16 {
         if at < space.ready {
             return 0;
         }
-        ((at - space.ready).0 / self.slot.0 + more).min(u64::from(u32::MAX)) as u32
-    }
-
-    fn left(&self, station: u32, space: Space, at: Time, more: u64) -> u32 {
-        self.slots[station as usize].saturating_sub(self.counted(space, at, more))
+        ((at - space.ready).0 / self.slot.0 + more).min(u64::from(u16::MAX)) as u16
     }
 }
 

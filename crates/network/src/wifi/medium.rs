@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use cwndlab_units::{Duration, Time};
 
 use super::contention::{Contention, Space, NEVER};
-use super::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use super::phy::{subframe_bytes, Mode, SIFS};
 use super::rules::{Deferral, Rules};
-use super::station::{Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
+use super::station::{Airtimes, Counters, Frame, Gauge, Path, PathTotals, Routed, State, Station, Underway};
 use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -80,14 +80,14 @@ struct Tally {
 /// The medium with its stations.
 ///
 /// The caller asks [`next`](Self::next) when something happens, calls [`settle`](Self::settle) then, and takes what came
-/// of it with [`take`](Self::take) before it offers anything later.
+/// of it with [`take`](Self::take) before it offers anything.
 #[derive(Debug)]
 pub struct Medium<P> {
     rules: Rules,
     stations: Vec<Station<P>>,
     /// Their backoff counters.
     contention: Contention,
-    /// Those whose last transmission may not have been told of yet.
+    /// Those with a discipline whose last transmission may not have been told of yet.
     pending: Vec<u32>,
     /// What the one winner sends.
     alone: Option<Exchange>,
@@ -100,7 +100,7 @@ pub struct Medium<P> {
     quiet: Time,
     /// When `outcomes` happen, if there are any.
     due: Time,
-    outcomes: VecDeque<FrameOutcome<P>>,
+    outcomes: Vec<FrameOutcome<P>>,
     /// The next transmission begins, if nothing comes before it.
     start: Time,
     next: Time,
@@ -109,6 +109,21 @@ pub struct Medium<P> {
     beacons: u64,
     /// Scratch of disciplines.
     dropped: Vec<Waiting<Routed<P>>>,
+}
+
+fn new_path<P>(config: &PathConfig, rules: &Rules) -> Path<P> {
+    Path {
+        from: config.from,
+        to: config.to,
+        mode: config.mode,
+        error: config.error,
+        most_bytes: rules.most_bytes(config.mode),
+        known: Airtimes::new(config.mode),
+        frames: VecDeque::new(),
+        gauge: Gauge::default(),
+        totals: PathTotals::default(),
+        underway: Underway::default(),
+    }
 }
 
 impl<P: Copy> Medium<P> {
@@ -122,6 +137,7 @@ impl<P: Copy> Medium<P> {
             queue: config.discipline,
             device: 0,
             pending: false,
+            sole_path: None,
             order: VecDeque::new(),
             gauge: Gauge::default(),
             cw: rules.cw_min,
@@ -129,29 +145,18 @@ impl<P: Copy> Medium<P> {
             counters: Counters::default(),
             underway: Underway::default(),
         };
-        let path = |config: &PathConfig| Path {
-            from: config.from,
-            to: config.to,
-            mode: config.mode,
-            error: config.error,
-            most_bytes: rules.most_bytes(config.mode),
-            frames: VecDeque::new(),
-            gauge: Gauge::default(),
-            totals: PathTotals::default(),
-            underway: Underway::default(),
-        };
         let mut medium = Self {
             stations: stations.into_iter().map(station).collect(),
             contention,
             pending: Vec::new(),
             alone: None,
-            paths: paths.iter().map(path).collect(),
+            paths: paths.iter().map(|config| new_path(config, &rules)).collect(),
             chance,
             serial: 0,
             beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
             quiet: Time::ZERO,
             due: NEVER,
-            outcomes: VecDeque::new(),
+            outcomes: Vec::new(),
             start: NEVER,
             next: NEVER,
             winners: Vec::new(),
@@ -159,8 +164,19 @@ impl<P: Copy> Medium<P> {
             dropped: Vec::new(),
             rules,
         };
+        medium.find_sole_paths();
         medium.schedule_next();
         medium
+    }
+
+    /// Tells stations with one path which it is.
+    fn find_sole_paths(&mut self) {
+        let mut paths = vec![0u32; self.stations.len()];
+        for (path, one) in (0..).zip(&self.paths) {
+            paths[one.from as usize] += 1;
+            let sole = paths[one.from as usize] == 1;
+            self.stations[one.from as usize].sole_path = sole.then_some(path);
+        }
     }
 
     /// When something may happen, if nothing is offered before; [`NEVER`] if nothing will. Not before the last call's time.
@@ -182,27 +198,32 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// What became of packets by `now`, one after the other in their order; drops of disciplines that are asked for the
-    /// next frames go to `dropped`.
-    pub fn take(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<FrameOutcome<P>> {
+    /// What became of packets by `now`, in their order, goes to `taken`, which is empty; drops of disciplines that are asked
+    /// for the next frames go to `dropped`.
+    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<Waiting<P>>) {
+        debug_assert!(taken.is_empty(), "the caller has handled what it took before");
         if self.due > now {
-            return None;
+            return;
         }
-        let outcome = self.outcomes.pop_front();
-        if self.outcomes.is_empty() {
-            self.due = NEVER;
-            let mut pending = std::mem::take(&mut self.pending);
-            pending.sort_unstable();
-            for index in pending.drain(..).map(|index| index as usize) {
-                // Its backoff runs already.
-                if std::mem::take(&mut self.stations[index].pending) && self.stations[index].queue.is_some() {
-                    self.refill(now, index, dropped);
-                }
+        std::mem::swap(&mut self.outcomes, taken);
+        self.due = NEVER;
+        if !self.pending.is_empty() {
+            self.refill_pending(now, dropped);
+        }
+        self.schedule_next();
+    }
+
+    /// Devices whose last transmission is told of take what they have room for.
+    fn refill_pending(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_unstable();
+        for index in pending.drain(..).map(|index| index as usize) {
+            // Its backoff runs already.
+            if std::mem::take(&mut self.stations[index].pending) {
+                self.refill(now, index, dropped);
             }
-            self.pending = pending;
-            self.schedule_next();
         }
-        outcome
+        self.pending = pending;
     }
 
     /// Memory held, bytes.
@@ -242,8 +263,28 @@ impl<P: Copy> Medium<P> {
 
     /// When the next transmission begins, whose it is, and when there is something to tell of it.
     fn schedule_next(&mut self) {
-        let start = self.contention.first(self.beacon_start(), &mut self.winners);
-        self.start = start;
+        self.start = self.contention.first(self.beacon_start(), &mut self.winners);
+        self.look_at_winners();
+    }
+
+    /// The same where a station has begun to contend since the last time, and nothing else has changed.
+    fn schedule_with(&mut self, index: usize) {
+        let expiry = self.contention.expiry(index);
+        if expiry > self.start {
+            return;
+        }
+        if expiry < self.start {
+            self.start = expiry;
+            self.winners.clear();
+        }
+        let at = self.winners.partition_point(|&one| (one as usize) < index);
+        self.winners.insert(at, index as u32);
+        self.look_at_winners();
+    }
+
+    /// When there is something to tell of the next transmission.
+    fn look_at_winners(&mut self) {
+        let start = self.start;
         self.next = start;
         self.alone = None;
         // One frame alone needs no look at its start.
@@ -266,18 +307,13 @@ impl<P: Copy> Medium<P> {
     /// What the station sends when its turn comes.
     fn exchange(&mut self, station: usize) -> Exchange {
         let index = self.first_path(station);
-        let path = &self.paths[index as usize];
-        let (frames, bytes) = self.aggregate(path);
-        let control = path.mode.control();
-        let data = path.mode.airtime(bytes);
-        let answer = SIFS + control.airtime(if frames > 1 { BLOCK_ACK_BYTES } else { ACK_BYTES });
+        let (frames, bytes) = self.aggregate(&self.paths[index as usize]);
+        let path = &mut self.paths[index as usize];
+        let data = path.known.data(path.mode, bytes);
+        let Airtimes { rts, ack, block_ack, .. } = path.known;
+        let answer = SIFS + if frames > 1 { block_ack } else { ack };
         let behind_rts = self.rules.rts_above.is_some_and(|above| bytes > above);
-        let (first, lead) = if behind_rts {
-            let rts = control.airtime(RTS_BYTES);
-            (rts, rts + SIFS + control.airtime(ACK_BYTES) + SIFS)
-        } else {
-            (data, Duration::ZERO)
-        };
+        let (first, lead) = if behind_rts { (rts, rts + SIFS + ack + SIFS) } else { (data, Duration::ZERO) };
         Exchange { path: index, frames, first, data_end: lead + data, answer, behind_rts }
     }
 
@@ -435,11 +471,13 @@ impl<P: Copy> Medium<P> {
         path.underway = underway;
         path.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         let station = &mut self.stations[index];
-        station.pending = tally.received + tally.lost > 0;
         station.device -= tally.received + tally.lost;
         self.contention.set_fresh(index, false);
         self.contention.set_sends(index, station.device > 0);
-        self.pending.push(index as u32);
+        if station.queue.is_some() {
+            station.pending = tally.received + tally.lost > 0;
+            self.pending.push(index as u32);
+        }
         station.gauge.leave(at, end, tally.received + tally.lost, gone_bytes);
         station.underway = underway;
         station.counters.attempts += 1;
@@ -467,7 +505,7 @@ impl<P: Copy> Medium<P> {
         let frames = &mut self.paths[path as usize].frames;
         while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
             let Some(frame) = frames.pop_front() else { break };
-            self.outcomes.push_back(match frame.state {
+            self.outcomes.push(match frame.state {
                 State::Received => FrameOutcome::Delivered(frame.one),
                 _ => FrameOutcome::Lost(frame.one),
             });

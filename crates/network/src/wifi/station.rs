@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use super::phy::Mode;
+use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES};
 use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 
@@ -159,6 +159,32 @@ pub(super) struct Frame<P> {
     pub(super) state: State,
 }
 
+/// How long the frames of a path are on the air.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Airtimes {
+    pub(super) rts: Duration,
+    pub(super) ack: Duration,
+    pub(super) block_ack: Duration,
+    /// The last data: its bytes and its time. Sizes repeat.
+    data: (u32, Duration),
+}
+
+impl Airtimes {
+    /// Those of a path that sends in this mode.
+    pub(super) fn new(mode: Mode) -> Self {
+        let [rts, ack, block_ack] = [RTS_BYTES, ACK_BYTES, BLOCK_ACK_BYTES].map(|bytes| mode.control().airtime(bytes));
+        Self { rts, ack, block_ack, data: (0, mode.airtime(0)) }
+    }
+
+    /// That of data of so many bytes.
+    pub(super) fn data(&mut self, mode: Mode, bytes: u32) -> Duration {
+        if self.data.0 != bytes {
+            self.data = (bytes, mode.airtime(bytes));
+        }
+        self.data.1
+    }
+}
+
 /// From one station to another.
 #[derive(Debug)]
 pub(super) struct Path<P> {
@@ -167,6 +193,7 @@ pub(super) struct Path<P> {
     pub(super) mode: Mode,
     pub(super) error: f64,
     pub(super) most_bytes: u32,
+    pub(super) known: Airtimes,
     pub(super) frames: VecDeque<Frame<P>>,
     pub(super) gauge: Gauge,
     pub(super) totals: PathTotals,
@@ -191,9 +218,12 @@ pub(super) struct Station<P> {
     pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
     /// Frames in the device that are not received or given up.
     pub(super) device: u64,
-    /// What became of its last transmission is not told yet.
+    /// It has a discipline, and what became of its last transmission is not told yet.
     pub(super) pending: bool,
-    /// Paths in the order in which frames came, with the frame's number; those that went already are skipped.
+    /// Its path, if it has only one.
+    pub(super) sole_path: Option<u32>,
+    /// Where there are several: paths in the order in which frames came, with the frame's number; those that went already
+    /// are skipped.
     pub(super) order: VecDeque<(u32, u64)>,
     pub(super) gauge: Gauge,
     pub(super) cw: u32,

@@ -40,6 +40,13 @@ where
     Waiting { since: now, size, packet, ..Waiting::default() }
 }
 
+/// What became of packets by `now`, in their order.
+fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<Waiting<P>>) -> Vec<FrameOutcome<P>> {
+    let mut taken = Vec::new();
+    medium.take(now, &mut taken, dropped);
+    taken
+}
+
 /// What a saturated run gives.
 struct Run {
     /// Packets delivered, by path.
@@ -73,7 +80,7 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
     while medium.next() < Time::ZERO + S * seconds {
         let now = medium.next();
         medium.settle(now);
-        while let Some(outcome) = medium.take(now, &mut Vec::new()) {
+        for outcome in take(&mut medium, now, &mut Vec::new()) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             let path = one.packet;
             delivered[path as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
@@ -255,8 +262,8 @@ fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     let (received, ack) = (FIRST + Duration::from_micros(254), SIFS + Duration::from_micros(34));
     assert_eq!(medium.next(), received);
     medium.settle(received);
-    let outcome = medium.take(received, &mut Vec::new());
-    assert!(matches!(outcome, Some(FrameOutcome::Delivered(one)) if one.packet == 7));
+    let taken = take(&mut medium, received, &mut Vec::new());
+    assert!(matches!(taken[..], [FrameOutcome::Delivered(one)] if one.packet == 7));
     assert_eq!(medium.backlog(received, 0), (1, 1500));
     assert_eq!(medium.backlog(received + ack, 0), (0, 0));
     assert_eq!(medium.integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).0));
@@ -274,7 +281,7 @@ fn an_answer_backs_off_unless_its_turn_is_kept() {
         medium.offer(FIRST, 0, packet(FIRST, 0, IP_BYTES), &mut Vec::new());
         let at = medium.next();
         medium.settle(at);
-        let _ = medium.take(at, &mut Vec::new());
+        let _ = take(&mut medium, at, &mut Vec::new());
         medium.offer(at, 1, packet(at, 1, IP_BYTES), &mut Vec::new());
         medium.next() - at
     };
@@ -309,7 +316,7 @@ proptest! {
             while medium.next() <= until {
                 let at = medium.next();
                 medium.settle(at);
-                while let Some(outcome) = medium.take(at, &mut Vec::new()) {
+                for outcome in take(medium, at, &mut Vec::new()) {
                     let delivered = matches!(outcome, FrameOutcome::Delivered(_));
                     let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
                     let (path, number) = one.packet;
@@ -369,7 +376,8 @@ fn a_discipline_stands_above_the_device() {
         while medium.next() <= now {
             let at = medium.next();
             medium.settle(at);
-            while let Some(FrameOutcome::Delivered(one)) = medium.take(at, &mut dropped) {
+            for outcome in take(&mut medium, at, &mut dropped) {
+                let FrameOutcome::Delivered(one) = outcome else { panic!("nothing is lost") };
                 delivered += 1;
                 late += u64::from(at > Time::ZERO + S * 20 && at - one.since > Duration::from_millis(20));
             }

@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Rate;
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::arrival_process::ArrivalProcess;
 use crate::configuration::{Configuration, PacketSizes, COUNT};
 use crate::distribution::Distribution;
@@ -93,6 +93,10 @@ impl Configuration for Config {
             count: table.integer("count", faults),
             connections: table.integer("connections", faults)? as u32,
         })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Arrivals
     }
 
     fn application(&self, flow: &FlowContext) -> Application {

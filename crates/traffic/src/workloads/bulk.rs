@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::Bytes;
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::byte_source::{ByteSource, WritePattern};
 use crate::configuration::Configuration;
 use crate::flow_context::FlowContext;
@@ -26,6 +26,10 @@ pub struct Config {
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         Some(Self { bytes: table.bytes("bytes", faults) })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::ByteSource { bulk: self.bytes.is_none() }
     }
 
     fn application(&self, flow: &FlowContext) -> Application {

@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, SendPattern};
 use crate::flow_context::FlowContext;
@@ -28,6 +28,10 @@ impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let (rate, packet) = packets::read(table, faults)?;
         Some(Self { rate, packet })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Datagrams
     }
 
     fn application(&self, flow: &FlowContext) -> Application {

@@ -5,7 +5,7 @@ use cwndlab_config::{registry, Choice, Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
 use serde_json::Value;
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, PacketSizes, Transport};
 use crate::flow_context::FlowContext;
 
@@ -29,6 +29,14 @@ macro_rules! workloads {
             fn check(&self, transport: Transport, table: &Reader<'_>, faults: &mut Faults) {
                 match self {
                     $(Self::$name(config) => config.check(transport, table, faults),)*
+                }
+            }
+
+            /// The kind of application of its flows.
+            #[must_use]
+            pub fn application_kind(&self) -> ApplicationKind {
+                match self {
+                    $(Self::$name(config) => config.application_kind(),)*
                 }
             }
 
@@ -129,5 +137,53 @@ impl Workload {
         let workload = Self::read(&table, faults)?;
         workload.check(transport, &table, faults);
         Some(workload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NEVER;
+    use serde_json::json;
+
+    fn read(document: &Value) -> Workload {
+        let transport = if document["rate"].is_string() { Transport::Udp } else { Transport::Tcp };
+        let mut faults = Faults::default();
+        let read = Workload::from_document(document, String::new(), transport, &mut faults);
+        read.unwrap_or_else(|| panic!("{document}: {faults:?}"))
+    }
+
+    /// Engines prepare flows by the kind, before they have the application.
+    #[test]
+    fn a_workload_knows_which_application_it_has() {
+        let documents = [
+            json!({ "kind": "bulk" }),
+            json!({ "kind": "bulk", "bytes": "1 MB" }),
+            json!({ "kind": "on-off", "on": "1 s", "off": "1 s" }),
+            json!({ "kind": "on-off", "on": "1 s", "off": "1 s", "rate": "1 Mbps" }),
+            json!({ "kind": "transfers", "bytes": "1 MB", "count": 1 }),
+            json!({ "kind": "arrivals", "per_second": 1.0, "size": "1 MB" }),
+            json!({ "kind": "request-response", "request": "1 kB", "response": "1 kB" }),
+            json!({ "kind": "mqtt", "period": "1 s" }),
+            json!({ "kind": "cbr", "rate": "1 Mbps" }),
+            json!({ "kind": "vbr", "rate": "1 Mbps" }),
+            json!({ "kind": "page-loads" }),
+        ];
+        for spec in SPECS {
+            assert!(documents.iter().any(|one| one["kind"] == spec.name), "{} has no example", spec.name);
+        }
+        for document in documents {
+            let workload = read(&document);
+            let flow = FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) };
+            let kind = match workload.application(&flow) {
+                Application::ByteSource(_) => {
+                    ApplicationKind::ByteSource { bulk: document == json!({ "kind": "bulk" }) }
+                }
+                Application::Arrivals(_) => ApplicationKind::Arrivals,
+                Application::Dialogue(dialogue) => ApplicationKind::Dialogue(dialogue.opener()),
+                Application::Datagrams(_) => ApplicationKind::Datagrams,
+            };
+            assert_eq!(workload.application_kind(), kind, "{document}");
+        }
     }
 }

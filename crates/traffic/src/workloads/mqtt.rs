@@ -4,7 +4,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::application::Application;
+use crate::application::{Application, ApplicationKind};
 use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
@@ -90,6 +90,9 @@ impl Config {
     }
 }
 
+/// The end that publishes opens the connection.
+const OPENER: End = End::Sender;
+
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let payload = match table.get("payload") {
@@ -122,6 +125,10 @@ impl Configuration for Config {
             keep_alive: Some(keep_alive?).filter(|time| *time != Duration::ZERO),
             nagle: nagle?,
         })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Dialogue(OPENER)
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
@@ -209,7 +216,7 @@ impl Mqtt {
 
 impl Dialogue for Mqtt {
     fn opener(&self) -> End {
-        End::Sender
+        OPENER
     }
 
     fn nagle(&self) -> bool {

@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Rate};
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::byte_source::{ByteSource, WritePattern};
 use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, SendPattern};
@@ -56,6 +56,13 @@ impl Configuration for Config {
                 "is only for a flow over UDP",
                 "remove it: TCP sends unlimited data in active periods",
             );
+        }
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        match self.packets {
+            Some(_) => ApplicationKind::Datagrams,
+            None => ApplicationKind::ByteSource { bulk: false },
         }
     }
 

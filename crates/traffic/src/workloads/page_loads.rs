@@ -17,7 +17,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Time};
 
-use crate::application::Application;
+use crate::application::{Application, ApplicationKind};
 use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
@@ -76,6 +76,9 @@ pub struct Config {
     pub new_connection: bool,
 }
 
+/// The end that requests opens the connection.
+const OPENER: End = End::Receiver;
+
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let mut size = |key, default| {
@@ -108,6 +111,10 @@ impl Configuration for Config {
             count,
             new_connection: table.flag("new_connection", faults)?,
         })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Dialogue(OPENER)
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
@@ -194,7 +201,7 @@ impl PageLoads {
 
 impl Dialogue for PageLoads {
     fn opener(&self) -> End {
-        End::Receiver
+        OPENER
     }
 
     fn due(&self) -> Time {

@@ -4,7 +4,7 @@ use cwndlab_config::{Faults, Field, Literal, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::Time;
 
-use crate::application::Application;
+use crate::application::{Application, ApplicationKind};
 use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
@@ -42,6 +42,9 @@ pub struct Config {
     pub new_connection: bool,
 }
 
+/// The end that requests opens the connection.
+const OPENER: End = End::Receiver;
+
 impl Configuration for Config {
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
         let request = distribution_fields::positive(table, "request", Unit::Size, faults);
@@ -49,6 +52,10 @@ impl Configuration for Config {
         let think = distribution_fields::read(table, "think", Unit::Time, faults);
         let (count, new_connection) = (table.integer("count", faults), table.flag("new_connection", faults));
         Some(Self { request: request?, response: response?, think: think?, count, new_connection: new_connection? })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Dialogue(OPENER)
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
@@ -89,7 +96,7 @@ impl RequestResponse {
 
 impl Dialogue for RequestResponse {
     fn opener(&self) -> End {
-        End::Receiver
+        OPENER
     }
 
     fn due(&self) -> Time {

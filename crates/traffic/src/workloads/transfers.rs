@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Bytes, Duration};
 
-use crate::application::Application;
+use crate::application::{Application, ApplicationKind};
 use crate::byte_source::{ByteSource, WritePattern};
 use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
 use crate::flow_context::FlowContext;
@@ -39,6 +39,10 @@ impl Configuration for Config {
         let (bytes, count) = (table.bytes("bytes", faults), table.integer("count", faults));
         let (gap, new_connection) = (table.duration("gap", faults), table.flag("new_connection", faults));
         Some(Self { bytes: bytes?, count, gap: gap?, new_connection: new_connection? })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::ByteSource { bulk: false }
     }
 
     fn application(&self, flow: &FlowContext) -> Application {

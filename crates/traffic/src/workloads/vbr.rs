@@ -3,7 +3,7 @@
 use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table, Word};
 use cwndlab_units::{Bytes, Duration, Rate};
 
-use crate::application::{Application, OfferedLoad};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
 use crate::datagrams::{Datagrams, SendPattern};
 use crate::distribution::Distribution;
@@ -52,6 +52,10 @@ impl Configuration for Config {
         let mean = rate.0 as f64 / 8.0 / frames;
         let size = if gamma? { Distribution::gamma(mean, cv) } else { Distribution::log_normal(mean, cv) };
         Some(Self { rate, packet, interval: Duration((1e9 / frames) as u64), size })
+    }
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Datagrams
     }
 
     fn application(&self, flow: &FlowContext) -> Application {

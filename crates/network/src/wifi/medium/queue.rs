@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use super::{Frame, Medium, Routed, State};
+use super::{Frame, Medium, Routed, State, Station};
 use crate::aqm::Waiting;
 use crate::queue::Limit;
 
@@ -32,7 +32,7 @@ impl<P: Copy> Medium<P> {
         if idle {
             self.begin_contending(now, index);
             if self.outcomes.is_empty() {
-                self.schedule_next();
+                self.schedule_with(index);
             }
         }
     }
@@ -43,7 +43,9 @@ impl<P: Copy> Medium<P> {
         let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting };
         self.paths[path as usize].frames.push_back(frame);
         let station = &mut self.stations[index];
-        station.order.push_back((path, self.serial));
+        if station.sole_path.is_none() {
+            station.order.push_back((path, self.serial));
+        }
         station.device += 1;
         self.contention.set_sends(index, true);
     }
@@ -63,7 +65,7 @@ impl<P: Copy> Medium<P> {
         if idle && !self.stations[index].pending && self.refill(now, index, dropped) {
             self.begin_contending(now, index);
             if self.outcomes.is_empty() {
-                self.schedule_next();
+                self.schedule_with(index);
             }
         }
     }
@@ -113,7 +115,10 @@ impl<P: Copy> Medium<P> {
 
     /// The path of the station's oldest frame.
     pub(super) fn first_path(&mut self, station: usize) -> u32 {
-        let order = &mut self.stations[station].order;
+        let Station { sole_path, order, .. } = &mut self.stations[station];
+        if let Some(path) = *sole_path {
+            return path;
+        }
         loop {
             let &(path, serial) = order.front().expect("a station with packets has one in its order");
             if self.paths[path as usize].frames.front().is_some_and(|frame| frame.serial <= serial) {
