@@ -102,7 +102,7 @@ STAGES = (
         "",
         57,
         "one line for a packet, half a one for its ACK, 32 a line; behind each a link that only delays, 6 a link",
-        carries=r"simulator/engine:(handle|run)$",
+        carries=r"simulator/engine:(on_arrival|run)$",
     ),
     Stage(
         "media and queues with a server",
@@ -150,7 +150,7 @@ STAGES = (
     ),
     Stage(
         "wires",
-        r"path/wires:|network/chunked_fifos:",
+        r"path/wires:",
         32,
         "2 times: 8 add a packet of 32 bytes to a ring, 8 take it off",
     ),
@@ -163,7 +163,7 @@ STAGES = (
     ),
     Stage(
         "event loop",
-        r"simulator/engine:(handle|run|check)$|simulator/connection:deliver$",
+        r"simulator/engine:(on_arrival|on_other|run|check)$|simulator/connection:deliver$",
         20,
         "2 events: 4 compare with the end and the next sample, 6 find whom it is for",
     ),
@@ -179,7 +179,7 @@ STAGES = (
         r"simulator/(engine|bin/.*):|(scenario|config|records)/",
         0,
         "once a run",
-        carries=r"simulator/(engine:(?!handle$|run$)|bin/)",
+        carries=r"simulator/(engine:(?!on_arrival$|run$)|bin/)",
     ),
 )
 

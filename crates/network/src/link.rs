@@ -217,8 +217,11 @@ impl Link {
         if start > self.end {
             return self.pass_beyond(now, start, size);
         }
-        self.longest = self.longest.max(start - now);
-        self.serve(start, size, start - now)
+        let wait = start - now;
+        if wait > self.longest {
+            self.longest = wait;
+        }
+        self.serve(start, size, wait)
     }
 
     /// The service of a packet begins after the end of the run: it waits until then.
