@@ -151,15 +151,14 @@ STAGES = (
     Stage(
         "wires",
         r"path/wires:",
-        32,
-        "2 times: 8 add a packet of 32 bytes to a ring, 8 take it off",
+        60,
+        "1.5 arrivals: 8 find the slot, 12 add a packet of 32 bytes to it, 12 take it off, 8 find the next one",
     ),
     Stage(
         "agenda",
         r"path/(agenda|ties):",
-        50,
-        "2 events, at the bottleneck and half an ACK's two: 7 store the next time, 18 compare it on 6 levels of a tree "
-        "over 64 links",
+        1,
+        "a timer's entry moves once an RTT",
     ),
     Stage(
         "event loop",

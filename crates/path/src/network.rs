@@ -55,7 +55,6 @@ pub struct Network {
     /// The links.
     pub links: Vec<Link>,
     wires: Wires,
-    ties: Ties,
     /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
     crossed: Vec<Crossed>,
     routes: Routes,
@@ -108,7 +107,6 @@ impl Network {
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
             wires: Wires::new(longest, ties),
-            ties,
             crossed: vec![Crossed::default(); links.len()],
             routes: Routes::new(plan, &links, &server_of),
             options: PacketOptions::default(),
@@ -157,7 +155,7 @@ impl Network {
 
     /// Adds a row to the table `events`, caused by the event that is handled.
     pub fn log(&mut self, row: EventRow) {
-        let rank = self.ties.rank(Time(row.time_ns), self.events.source);
+        let rank = self.wires.rank(Time(row.time_ns), self.events.source);
         self.events.push(row, rank);
     }
 
@@ -186,11 +184,9 @@ impl Network {
     pub fn turn(&mut self, now: Time) -> Option<Packet> {
         self.clock = now;
         if self.next_arrival() <= self.agenda.next_time() {
-            let packet = self.take_arrival();
-            if Self::has_arrived(&packet) {
-                return Some(packet);
-            }
-            return self.advance(now, packet);
+            let mut packet = self.take_arrival();
+            let arrived = Self::has_arrived(&packet) || self.advance(now, &mut packet);
+            return arrived.then_some(packet);
         }
         let server = self.agenda.source() - self.first_server;
         self.serve(now, server);
@@ -230,39 +226,39 @@ impl Network {
 
     /// The same on any route, whose hop of this index is the first.
     #[inline(never)]
-    fn forward_over(&mut self, now: Time, index: usize, packet: Packet) {
-        let early = self.cross_links(now, index, packet);
-        debug_assert!(early.is_none(), "what an endpoint sends reaches the other one by an event");
+    fn forward_over(&mut self, now: Time, index: usize, mut packet: Packet) {
+        let early = self.cross_links(now, index, &mut packet);
+        debug_assert!(!early, "what an endpoint sends reaches the other one by an event");
     }
 
     /// Puts a packet whose arrival at a link is the event of now on that link, and on those after it that need no event.
-    /// Returns the packet if it reaches its endpoint ahead of the clock, at `packet.at`.
+    /// Returns whether it reaches its endpoint ahead of the clock, at `packet.at`.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
-    pub fn advance(&mut self, now: Time, packet: Packet) -> Option<Packet> {
-        let index = self.routes.index(&packet);
+    pub fn advance(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let index = self.routes.index(packet);
         self.cross_links(now, index, packet)
     }
 
     /// A packet crosses the link of the hop `index`, and those after it that need no event.
     ///
-    /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
-    /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
-    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    /// It is read and written field by field. Read as a whole after a field was written, it would keep the processor waiting
+    /// until all stores before are done.
+    #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
-    fn cross_links(&mut self, mut now: Time, mut index: usize, packet: Packet) -> Option<Packet> {
-        let (mut flags, mut aux) = (packet.flags, packet.aux);
+    fn cross_links(&mut self, mut now: Time, mut index: usize, packet: &mut Packet) -> bool {
         loop {
-            let &Hop { delay, link, after, next, work, .. } = self.routes.hop(index);
+            let &Hop { delay, link, step, after, next, work } = self.routes.hop(index);
             let at = match work {
                 Work::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
                 Work::Queue => {
                     let Some((at, mark)) = self.links[link as usize].pass_queue(now, u32::from(packet.size)) else {
-                        self.lose(now, Packet { hop: self.routes.step(index), flags, aux, ..packet }, Outcome::Dropped);
-                        return None;
+                        packet.hop = step;
+                        self.lose(now, *packet, Outcome::Dropped);
+                        return false;
                     };
-                    if mark && flags & (ECT | KIND) == ECT | DATA {
-                        flags |= CE;
+                    if mark && packet.flags & (ECT | KIND) == ECT | DATA {
+                        packet.flags |= CE;
                         self.links[link as usize].count_marked();
                     }
                     at
@@ -274,10 +270,9 @@ impl Network {
                     Time(now.0 + delay.0)
                 }
                 Work::Full => {
-                    let step = self.routes.step(index);
-                    let last = after == ARRIVED;
-                    let crossed = self.offer(now, link, last, Packet { hop: step, flags, aux, ..packet })?;
-                    (flags, aux) = (crossed.flags, crossed.aux);
+                    packet.hop = step;
+                    let Some(crossed) = self.offer(now, link, after == ARRIVED, *packet) else { return false };
+                    *packet = crossed;
                     crossed.at
                 }
             };
@@ -289,11 +284,13 @@ impl Network {
                 }
                 if next == Next::Endpoint {
                     self.events.source = link;
-                    return Some(Packet { at, hop: after, flags, aux, ..packet });
+                    (packet.at, packet.hop) = (at, after);
+                    return true;
                 }
             }
-            *self.wires.add(link, at) = Packet { at, hop: after, flags, aux, ..packet };
-            return None;
+            let Packet { stamp, seq, flow, aux, size, flags, .. } = *packet;
+            *self.wires.add(link, at) = Packet { at, stamp, seq, flow, aux, size, hop: after, flags };
+            return false;
         }
     }
 
@@ -302,8 +299,9 @@ impl Network {
         packet.hop = hop.after;
         match hop.next {
             Next::Link if packet.at <= self.end => {
-                let early = self.advance(packet.at, packet);
-                self.early.extend(early.map(|packet| (self.events.source, packet)));
+                if self.advance(packet.at, &mut packet) {
+                    self.early.push_back((self.events.source, packet));
+                }
             }
             Next::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
             _ => *self.wires.add(hop.link, packet.at) = packet,

@@ -136,11 +136,6 @@ impl Routes {
         &self.hops[index]
     }
 
-    /// The value of [`Packet::hop`] at the hop of this index.
-    pub(crate) fn step(&self, index: usize) -> u8 {
-        self.hops[index].step
-    }
-
     /// The hop that the packet is at.
     pub(crate) fn current(&self, packet: &Packet) -> Hop {
         *self.hop(self.index(packet))

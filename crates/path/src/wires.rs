@@ -25,7 +25,7 @@ const LOOK_AFTER: u32 = 1024;
 /// Lists are long if such a packet goes past so many others.
 const LONG: u32 = 4;
 /// So many times the longest propagation delay fits into the calendar. Beyond it lie packets that wait long for their line.
-const DELAYS: u64 = 4;
+const DELAYS: u64 = 8;
 /// Bits of a word of the map of slots.
 const WORD: usize = u64::BITS as usize;
 
@@ -158,6 +158,11 @@ impl Wires {
             inserted: (0, 0),
             ties,
         }
+    }
+
+    /// The rank of a source of events among those due at `time`.
+    pub(crate) fn rank(&self, time: Time, source: u32) -> u32 {
+        self.ties.rank(time, source)
     }
 
     /// When the next packet arrives; `Time::MAX` if none is under way.

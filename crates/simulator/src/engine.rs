@@ -159,11 +159,11 @@ impl<'a> Engine<'a> {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
-        let packet = network.take_arrival();
+        let mut packet = network.take_arrival();
         if Network::has_arrived(&packet) {
             simulation.deliver(now, &packet);
-        } else if let Some(early) = network.advance(now, packet) {
-            simulation.deliver_ahead(&early, self.sampler.times);
+        } else if network.advance(now, &mut packet) {
+            simulation.deliver_ahead(&packet, self.sampler.times);
         }
     }
 
