@@ -34,14 +34,17 @@ const NONE: u32 = u32::MAX;
 /// In place of the current slot: no packet is under way.
 const IDLE: u64 = 1 << 63;
 
-/// What belongs to the packet of a place.
+/// A place for a packet: a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Place {
+    packet: Packet,
     /// The link whose wire it is on.
     link: u32,
     /// The place behind this one in its list: of its slot, or of the free places.
     next: u32,
 }
+
+const _: () = assert!(size_of::<Place>() == 64);
 
 /// The packets of a slot: a list of places.
 #[derive(Clone, Copy, Debug)]
@@ -123,8 +126,7 @@ pub(crate) struct Wires {
     first: u32,
     /// The place that became free last: the one that is most likely still in the cache.
     free: u32,
-    /// By place. Only some places have a packet.
-    packets: Vec<Packet>,
+    /// Only some have a packet.
     places: Vec<Place>,
     /// Length of a slot: this power of two, ns.
     shift: u32,
@@ -148,7 +150,6 @@ impl Wires {
             next_time: Time::MAX,
             first: NONE,
             free: NONE,
-            packets: Vec::new(),
             places: Vec::new(),
             shift: slot.next_power_of_two().trailing_zeros().max(SHORTEST),
             current: IDLE,
@@ -181,14 +182,14 @@ impl Wires {
         let place = self.free;
         let entry = &mut self.places[place as usize];
         self.free = entry.next;
-        *entry = Place { link, next: NONE };
+        (entry.packet.at, entry.link, entry.next) = (at, link, NONE);
         let slot = at.0 >> self.shift;
         if slot.wrapping_sub(self.current).wrapping_sub(1) < self.calendar.len() - 1 {
             self.put(slot, at, place);
         } else {
             self.add_beside(at, place);
         }
-        &mut self.packets[place as usize]
+        &mut self.places[place as usize].packet
     }
 
     /// Puts a packet into the calendar.
@@ -200,8 +201,11 @@ impl Wires {
         if first == NONE {
             self.calendar.slots[index] = Slot { first: place, last: place };
             self.calendar.occupy(index);
-        } else if self.packets[last as usize].at < at {
-            self.places[last as usize].next = place;
+            return;
+        }
+        let before = &mut self.places[last as usize];
+        if before.packet.at < at {
+            before.next = place;
             self.calendar.slots[index].last = place;
         } else {
             self.insert(index, at, place);
@@ -212,14 +216,13 @@ impl Wires {
     #[inline]
     pub(crate) fn take(&mut self) -> (Packet, u32) {
         let place = self.first;
-        let packet = self.packets[place as usize];
         let entry = &mut self.places[place as usize];
-        let Place { link, next } = *entry;
+        let Place { packet, link, next } = *entry;
         entry.next = self.free;
         self.free = place;
         self.first = next;
-        match self.packets.get(next as usize) {
-            Some(next) => self.next_time = next.at,
+        match self.places.get(next as usize) {
+            Some(next) => self.next_time = next.packet.at,
             None => self.turn_page(),
         }
         (packet, link)
@@ -228,7 +231,7 @@ impl Wires {
     /// The arrival at `at` of the packet at `place` comes before that of another one. Packets of one link that arrive at one
     /// time come in the order in which they were added.
     fn is_before(&self, at: Time, place: u32, other: u32) -> bool {
-        let other_at = self.packets[other as usize].at;
+        let other_at = self.places[other as usize].packet.at;
         if at == other_at {
             let rank = |place: u32| {
                 let link = self.places[place as usize].link;
@@ -269,7 +272,6 @@ impl Wires {
         if self.inserted.0 >= LOOK_AFTER {
             let (packets, passed) = std::mem::take(&mut self.inserted);
             if passed > LONG * packets && self.calendar.slots.len() < MOST && self.shift > SHORTEST {
-                self.packets[place as usize].at = at; // the caller has not written it yet
                 self.halve_slots();
             }
         }
@@ -303,7 +305,7 @@ impl Wires {
             self.fetch_later();
         }
         self.first = self.calendar.empty(next);
-        self.next_time = self.packets[self.first as usize].at;
+        self.next_time = self.places[self.first as usize].packet.at;
     }
 
     /// Puts those into the calendar that lie in its slots by now.
@@ -324,8 +326,8 @@ impl Wires {
     fn grow(&mut self) {
         let (first, more) = (self.places.len() as u32, 16 + self.places.len() as u32 / 2);
         let behind = |place: u32| if place + 1 < first + more { place + 1 } else { NONE };
-        self.places.extend((first..first + more).map(|place| Place { link: 0, next: behind(place) }));
-        self.packets.resize(self.places.len(), Packet::default());
+        let free = |place| Place { packet: Packet::default(), link: 0, next: behind(place) };
+        self.places.extend((first..first + more).map(free));
         self.free = first;
         while self.calendar.slots.len() < (SLOTS_PER_PACKET * self.places.len()).min(MOST) && self.shift > SHORTEST {
             self.halve_slots();
@@ -346,7 +348,7 @@ impl Wires {
             let mut place = before.empty(slot);
             while place != NONE {
                 let next = std::mem::replace(&mut self.places[place as usize].next, NONE);
-                let at = self.packets[place as usize].at;
+                let at = self.places[place as usize].packet.at;
                 self.put(at.0 >> self.shift, at, place);
                 place = next;
             }
@@ -356,7 +358,7 @@ impl Wires {
 
     /// Memory held, bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.places.capacity() * (size_of::<Packet>() + size_of::<Place>())
+        self.places.capacity() * size_of::<Place>()
             + self.later.capacity() * size_of::<(Time, u64, u32)>()
             + self.calendar.slots.len() * size_of::<Slot>()
             + self.calendar.occupied.len() * size_of::<u64>()
