@@ -147,12 +147,11 @@ mod tests {
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
                 let time = Duration(u64::from(size) * 8);
-                match classes.count(size, Duration(wait)) {
-                    Some(remembered) => prop_assert_eq!(remembered, time),
-                    None => {
-                        newest = size;
-                        classes.count_new(size, Duration(wait), time);
-                    }
+                if let Some(remembered) = classes.count(size, Duration(wait)) {
+                    prop_assert_eq!(remembered, time);
+                } else {
+                    newest = size;
+                    classes.count_new(size, Duration(wait), time);
                 }
                 prop_assert_eq!(classes.newest().0, newest);
                 sums = (sums.0 + u128::from(wait), sums.1 + u128::from(wait) * u128::from(size));

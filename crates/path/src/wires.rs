@@ -271,7 +271,7 @@ impl Wires {
         self.calendar.slots[index] = Slot { first, last };
         if self.inserted.0 >= LOOK_AFTER {
             let (packets, passed) = std::mem::take(&mut self.inserted);
-            if passed > LONG * packets && self.calendar.slots.len() < MOST && self.shift > SHORTEST {
+            if passed > LONG * packets && self.can_halve_slots() {
                 self.halve_slots();
             }
         }
@@ -329,9 +329,13 @@ impl Wires {
         let free = |place| Place { packet: Packet::default(), link: 0, next: behind(place) };
         self.places.extend((first..first + more).map(free));
         self.free = first;
-        while self.calendar.slots.len() < (SLOTS_PER_PACKET * self.places.len()).min(MOST) && self.shift > SHORTEST {
+        while self.calendar.slots.len() < SLOTS_PER_PACKET * self.places.len() && self.can_halve_slots() {
             self.halve_slots();
         }
+    }
+
+    fn can_halve_slots(&self) -> bool {
+        self.calendar.slots.len() < MOST && self.shift > SHORTEST
     }
 
     /// Puts twice as many slots of half the length in place of the present ones.
