@@ -103,7 +103,7 @@ STAGES = (
         "",
         57,
         "one line for a packet, half a one for its ACK, 32 a line; behind each a link that only delays, 6 a link",
-        carries=r"simulator/engine:(handle|run)$",
+        carries=r"simulator/engine:(on_arrival|run)$",
     ),
     Stage(
         "media and queues with a server",
@@ -151,20 +151,19 @@ STAGES = (
     ),
     Stage(
         "wires",
-        r"path/wires:|network/chunked_fifos:",
-        32,
-        "2 times: 8 add a packet of 32 bytes to a ring, 8 take it off",
+        r"path/wires:",
+        60,
+        "1.5 arrivals: 8 find the slot, 12 add a packet of 32 bytes to it, 12 take it off, 8 find the next one",
     ),
     Stage(
         "agenda",
         r"path/(agenda|ties):",
-        50,
-        "2 events, at the bottleneck and half an ACK's two: 7 store the next time, 18 compare it on 6 levels of a tree "
-        "over 64 links",
+        1,
+        "a timer's entry moves once an RTT",
     ),
     Stage(
         "event loop",
-        r"simulator/engine:(handle|run|check)$|simulator/connection:deliver$",
+        r"simulator/engine:(on_arrival|on_other|run|check)$|simulator/connection:deliver$",
         20,
         "2 events: 4 compare with the end and the next sample, 6 find whom it is for",
     ),
@@ -180,7 +179,7 @@ STAGES = (
         r"simulator/(engine|bin/.*):|(scenario|config|records)/",
         0,
         "once a run",
-        carries=r"simulator/(engine:(?!handle$|run$)|bin/)",
+        carries=r"simulator/(engine:(?!on_arrival$|run$)|bin/)",
     ),
 )
 

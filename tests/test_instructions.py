@@ -66,7 +66,7 @@ fn=(5)
 """
 
 STACKS = {
-    0x10: ("simulator/engine:handle", "simulator/engine:run"),
+    0x10: ("simulator/engine:on_arrival", "simulator/engine:run"),
     0x20: ("simulator/packet_sink:data", "transport/sender/transmit:transmit"),
     0x24: ("transport/sender/transmit:emit", "transport/sender/transmit:transmit"),
     0x30: ("network/link:pass", "path/network:forward"),

@@ -255,13 +255,15 @@ impl Path {
     /// Processes all events that are due by `now`, each at its own time.
     fn advance_to(&mut self, now: Time) {
         loop {
-            let due = self.network.agenda.peek().filter(|(at, _)| *at <= now);
-            if self.sources.next <= due.map_or(now, |(at, _)| at) {
+            let at = self.network.next_event();
+            if self.sources.next <= at.min(now) {
                 self.sources.send(&mut self.network);
                 continue;
             }
-            let Some((at, source)) = due else { return };
-            if let Some(packet) = self.network.turn(at, source) {
+            if at > now {
+                return;
+            }
+            if let Some(packet) = self.network.turn(at) {
                 self.deliver(at, packet);
             }
         }
@@ -334,7 +336,7 @@ impl Path {
     /// Sleeps until an event is due or a packet arrives.
     fn wait(&self) {
         let now = self.now();
-        let next = self.network.agenda.peek().map_or(NEVER, |(at, _)| at).min(self.next_sample);
+        let next = self.network.next_event().min(self.next_sample);
         let rest = next.min(self.sources.next).saturating_since(now).min(STOP_CHECK);
         if rest.0 > 0 {
             wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], rest);

@@ -207,39 +207,39 @@ impl Link {
             self.dropped += 1;
             return None;
         };
-        Some((self.serve(start, size, start - now), mark))
+        let wait = start - now;
+        let time = match self.accepted.count(size, wait) {
+            Some(time) if self.constant => time,
+            counted => self.ask_line(start, size, wait, counted.is_some()),
+        };
+        Some((self.serve(now, start, time), mark))
     }
 
     /// A packet at the entrance of a plain link whose queue is not tracked: when it arrives.
     #[inline]
     pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
         let start = self.free.max(now);
-        if start > self.end {
-            return self.pass_beyond(now, start, size);
+        let wait = start - now;
+        if wait > self.longest {
+            self.longest = wait;
         }
-        self.longest = self.longest.max(start - now);
-        self.serve(start, size, start - now)
+        // What is in service at the end of the run, and what waits for it, waits until then.
+        let counted = if start > self.end { self.end.saturating_since(now) } else { wait };
+        // Its line has one rate, or its queue would be tracked.
+        let time = match self.accepted.count(size, counted) {
+            Some(time) => time,
+            None => self.ask_line(start, size, counted, false),
+        };
+        self.serve(now, start, time)
     }
 
-    /// The service of a packet begins after the end of the run: it waits until then.
-    #[cold]
-    fn pass_beyond(&mut self, now: Time, start: Time, size: u32) -> Time {
-        self.longest = self.longest.max(start - now);
-        self.serve(start, size, self.end.saturating_since(now))
-    }
-
-    /// The service of a packet begins at `start`, behind a wait that counts for so long: when it arrives. Sizes repeat: the
-    /// times of two are remembered, which saves the division.
+    /// The service of a packet that came at `now` begins at `start` and takes so long: when it arrives.
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
-    fn serve(&mut self, start: Time, size: u32, wait: Duration) -> Time {
-        if start > self.free {
+    fn serve(&mut self, now: Time, start: Time, time: Duration) -> Time {
+        if now > self.free {
             self.busy_since = start;
         }
-        let time = match self.accepted.count(size, wait) {
-            Some(time) if self.constant => time,
-            counted => self.ask_line(start, size, wait, counted.is_some()),
-        };
         // Plain sums: `NEVER` leaves room for them.
         self.free = Time(start.0 + time.0);
         if self.free > NEVER {
@@ -248,7 +248,8 @@ impl Link {
         Time(self.free.0 + self.delay.0)
     }
 
-    /// Asks the line how long a packet takes from `start` on; it is of a new size unless it is `counted`.
+    /// Asks the line how long a packet takes from `start` on; it is of a new size unless it is `counted`. Sizes repeat: the
+    /// times of two are remembered, which saves the division.
     #[cold]
     fn ask_line(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Duration {
         let time = self.line.serve(start, size) - start;

@@ -38,42 +38,52 @@ impl Limit {
 /// A drop-tail queue in front of a line that serves in order.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    limit: Limit,
-    counts_in_service: bool,
-    /// Mark ECN-capable packets that find more than this many waiting.
-    mark_above: u64,
+    /// When the service of the first one begins that waits; `Time::MAX` if none does.
+    next_start: Time,
     waiting: Ring<Waiting>,
     bytes: u64,
-    in_service: u32,
+    /// So many packets may wait, the one in service not counted.
+    most_packets: u64,
+    /// So many bytes may wait; the one in service counts if `counts_in_service`.
+    most_bytes: u64,
+    /// Mark ECN-capable packets that find more than this many waiting.
+    mark_above: u64,
     /// The most that ever waited.
     pub(crate) most: u64,
+    in_service: u32,
+    counts_in_service: bool,
 }
 
 impl Queue {
     /// An empty queue.
     #[must_use]
     pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
+        let (packets, bytes) = match limit {
+            Limit::Unlimited => (u64::MAX, u64::MAX),
+            Limit::Packets(most) => (most.saturating_sub(u64::from(counts_in_service)), u64::MAX),
+            Limit::Bytes(most) => (u64::MAX, most),
+        };
         Self {
-            limit,
-            counts_in_service,
-            mark_above: mark_above.map_or(u64::MAX, u64::from),
+            next_start: Time::MAX,
             waiting: Ring::default(),
             bytes: 0,
-            in_service: 0,
+            most_packets: packets,
+            most_bytes: bytes,
+            mark_above: mark_above.map_or(u64::MAX, u64::from),
             most: 0,
+            in_service: 0,
+            counts_in_service,
         }
     }
 
     /// Forgets the packets whose service began.
     #[inline]
     pub fn advance(&mut self, now: Time) {
-        while let Some(front) = self.waiting.front() {
-            if front.start > now {
-                break;
-            }
+        while self.next_start <= now {
+            let Some(front) = self.waiting.pop() else { break };
             self.bytes -= u64::from(front.size);
             self.in_service = front.size;
-            self.waiting.pop();
+            self.next_start = self.waiting.front().map_or(Time::MAX, |one| one.start);
         }
     }
 
@@ -87,15 +97,27 @@ impl Queue {
             return Some((now, self.mark_above == 0));
         }
         let waiting = self.waiting.len() as u64;
-        let serving = u64::from(self.counts_in_service);
-        let bytes = self.bytes + serving * u64::from(self.in_service);
-        if !self.limit.admits(waiting + serving, bytes, size) {
+        let bytes = self.bytes + u64::from(size);
+        if waiting >= self.most_packets || bytes + self.counted_service() > self.most_bytes {
             return None;
         }
+        if waiting == 0 {
+            self.next_start = free;
+        }
         self.waiting.push(Waiting { start: free, size });
-        self.bytes += u64::from(size);
+        self.bytes = bytes;
         self.most = self.most.max(waiting + 1);
         Some((free, waiting >= self.mark_above))
+    }
+
+    /// The bytes in service that count towards the limit.
+    #[inline]
+    fn counted_service(&self) -> u64 {
+        if self.counts_in_service {
+            u64::from(self.in_service)
+        } else {
+            0
+        }
     }
 
     /// Packets and bytes that wait at `now`, after [`advance`](Self::advance).

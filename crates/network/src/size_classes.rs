@@ -15,13 +15,17 @@ struct SizeClass {
     size: u32,
 }
 
-/// Accepted packets of a link: those of the last two sizes apart, all others together.
+/// Accepted packets of a link: those of two sizes apart, all others together.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct SizeClasses {
-    /// The newer size first.
-    recent: [SizeClass; 2],
+    /// The size of the last packet.
+    current: SizeClass,
+    /// Another size that came before.
+    other: SizeClass,
     others: Option<Box<Sums>>,
+    /// The other one is the size that appeared later.
+    other_is_newer: bool,
 }
 
 /// Sums over packets of all sizes.
@@ -37,29 +41,40 @@ struct Sums {
 
 impl SizeClasses {
     /// Counts a packet of `size` bytes that waits so long, and returns how long it takes on the line. `None`, and nothing is
-    /// counted, if the size is none of the last two.
+    /// counted, if the size is none of the two.
     #[inline]
     pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<Duration> {
-        let at = if self.recent[0].size == size {
-            0
-        } else if self.recent[1].size == size {
-            1
-        } else {
+        if self.current.size != size && !self.exchange(size) {
             return None;
-        };
-        let class = &mut self.recent[at];
+        }
+        let class = &mut self.current;
         class.packets += 1;
         let (sum, beyond) = class.wait_ns.overflowing_add(wait.0);
         class.wait_ns = sum;
         if beyond {
-            self.carry(at);
+            self.carry();
         }
-        Some(self.recent[at].time)
+        Some(self.current.time)
+    }
+
+    /// Makes the other size the current one, if it is this.
+    #[cold]
+    fn exchange(&mut self, size: u32) -> bool {
+        if self.other.size != size {
+            return false;
+        }
+        std::mem::swap(&mut self.current, &mut self.other);
+        self.other_is_newer = !self.other_is_newer;
+        true
     }
 
     /// The same of a packet of a new size, which takes the place of the older one; such packets take `time` on the line.
     pub(crate) fn count_new(&mut self, size: u32, wait: Duration, time: Duration) {
-        let oldest = self.recent[1];
+        if !self.other_is_newer {
+            std::mem::swap(&mut self.current, &mut self.other);
+        }
+        let oldest = std::mem::replace(&mut self.current, SizeClass { wait_ns: wait.0, time, packets: 1, size });
+        self.other_is_newer = false;
         if oldest.packets > 0 {
             let others = self.others.get_or_insert_default();
             others.packets += oldest.packets;
@@ -67,15 +82,14 @@ impl SizeClasses {
             others.packet_ns += u128::from(oldest.wait_ns);
             others.byte_ns += u128::from(oldest.wait_ns) * u128::from(oldest.size);
         }
-        self.recent = [SizeClass { wait_ns: wait.0, time, packets: 1, size }, self.recent[0]];
     }
 
-    /// The sum of the waits of a size no longer fits into 64 bits: 2⁶⁴ of it are counted apart.
+    /// The sum of the waits of the current size no longer fits into 64 bits: 2⁶⁴ of it are counted apart.
     #[cold]
-    fn carry(&mut self, at: usize) {
+    fn carry(&mut self) {
         let others = self.others.get_or_insert_default();
         others.packet_ns += 1 << 64;
-        others.byte_ns += u128::from(self.recent[at].size) << 64;
+        others.byte_ns += u128::from(self.current.size) << 64;
     }
 
     /// Counts packets of any size that do not wait.
@@ -101,7 +115,7 @@ impl SizeClasses {
 
     fn sums(&self) -> Sums {
         let mut sums = self.others.as_deref().copied().unwrap_or_default();
-        for class in &self.recent {
+        for class in [&self.current, &self.other] {
             sums.packets += class.packets;
             sums.bytes += class.packets * u64::from(class.size);
             sums.packet_ns += u128::from(class.wait_ns);
@@ -110,9 +124,10 @@ impl SizeClasses {
         sums
     }
 
-    /// The newest size, and how long such a packet takes on the line.
+    /// The size that appeared last, and how long such a packet takes on the line.
     pub(crate) fn newest(&self) -> (u32, Duration) {
-        (self.recent[0].size, self.recent[0].time)
+        let newest = if self.other_is_newer { &self.other } else { &self.current };
+        (newest.size, newest.time)
     }
 }
 
@@ -126,15 +141,19 @@ mod tests {
         #[test]
         fn sums_are_those_over_all_packets(packets in prop::collection::vec((0u32..4, 0u32..62), 0..200)) {
             let mut classes = SizeClasses::default();
+            let mut newest = 0;
             let mut sums = (0u128, 0u128);
             let mut bytes = 0;
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
                 let time = Duration(u64::from(size) * 8);
-                match classes.count(size, Duration(wait)) {
-                    Some(remembered) => prop_assert_eq!(remembered, time),
-                    None => classes.count_new(size, Duration(wait), time),
+                if let Some(remembered) = classes.count(size, Duration(wait)) {
+                    prop_assert_eq!(remembered, time);
+                } else {
+                    newest = size;
+                    classes.count_new(size, Duration(wait), time);
                 }
+                prop_assert_eq!(classes.newest().0, newest);
                 sums = (sums.0 + u128::from(wait), sums.1 + u128::from(wait) * u128::from(size));
                 bytes += u64::from(size);
             }

@@ -1,8 +1,8 @@
-//! The event queue: a four-ary heap of (time, source).
+//! The events of timers and servers: a four-ary heap of (time, source). Packets on wires have a queue of their own
+//! (`crates/path/src/wires.rs`).
 //!
-//! A source of events is a link with packets on it, a timer or a server. The heap holds only the next time of each, so
-//! that its size depends on the network and not on windows. A link with another packet behind the first one replaces the
-//! top in place.
+//! The heap holds only the next time of each source, so that its size depends on the network and not on windows. A server
+//! that goes on replaces the top in place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,6 @@ use std::collections::BinaryHeap;
 use cwndlab_units::Time;
 
 use crate::ties::{Ties, RANK_BITS};
-use crate::timers::TIMERS;
 
 /// From the highest bits: time since the base in ns, the source's rank among those due at the same time ([`Ties`]), the
 /// source. One integer needs one comparison.
@@ -20,7 +19,7 @@ const ARITY: usize = 4;
 /// Pads the last group of children, so that four can always be compared.
 const EMPTY: Key = Key::MAX;
 
-/// The event queue.
+/// The agenda.
 ///
 /// Beside rank and source a key has room for 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000, 1 s for 10⁷.
 /// Entries beyond that window are kept in `later`; when the heap is empty, the window moves to the first of them. So every
@@ -30,6 +29,8 @@ pub struct Agenda {
     /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `EMPTY`.
     heap: Vec<Key>,
     len: usize,
+    /// Time of the top; `Time::MAX` without one.
+    next: Time,
     /// Bits of a source.
     bits: u32,
     mask: Key,
@@ -56,23 +57,22 @@ fn parent(at: usize) -> usize {
 }
 
 impl Agenda {
-    /// The agenda of a network. Sources are numbered: links, timers, servers. Of those due at the same time no link and no
-    /// connection is preferred.
+    /// The agenda of a network with so many sources, which `ties` orders where they are due at the same time.
     #[must_use]
-    pub fn new(links: usize, flows: usize, servers: usize) -> Self {
-        let sources = links + flows * TIMERS + servers;
+    pub(crate) fn new(sources: usize, ties: Ties) -> Self {
         let bits = usize::BITS - sources.leading_zeros();
         assert!(bits <= u32::BITS, "a source is a number of 32 bits");
         Self {
             heap: vec![EMPTY; 2 * ARITY],
             len: 0,
+            next: Time::MAX,
             bits,
             mask: (1 << bits) - 1,
             base: Time::ZERO,
             // One less than fits, so that no key is `EMPTY`.
             window: u64::MAX >> (bits + RANK_BITS),
             later: BinaryHeap::new(),
-            ties: Ties::new(links, flows),
+            ties,
         }
     }
 
@@ -93,29 +93,35 @@ impl Agenda {
         (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
-    /// The rank of a source among those due at `time`.
-    pub(crate) fn rank(&self, time: Time, source: u32) -> u32 {
-        self.ties.rank(time, source)
-    }
-
-    /// The next event: its time and its source.
+    /// When the next event is due; `Time::MAX` if there is none.
     #[inline]
     #[must_use]
-    pub fn peek(&self) -> Option<(Time, u32)> {
+    pub fn next_time(&self) -> Time {
+        self.next
+    }
+
+    /// The source of the next event.
+    #[inline]
+    #[must_use]
+    pub fn source(&self) -> u32 {
+        (self.heap[TOP] & self.mask) as u32
+    }
+
+    /// Notes the time of the top, which may have changed.
+    fn note_next(&mut self) {
         let top = self.heap[TOP];
-        (top != EMPTY).then(|| self.entry(top))
+        self.next = if top == EMPTY { Time::MAX } else { self.entry(top).0 };
     }
 
     /// Adds an event of `source` at `time`.
-    #[inline]
     pub fn push(&mut self, time: Time, source: u32) {
         match self.key(time, source) {
             Some(key) => self.insert(key),
             None => self.push_beyond(time, source),
         }
+        self.note_next();
     }
 
-    #[inline]
     fn insert(&mut self, new: Key) {
         let mut at = TOP + self.len;
         self.len += 1;
@@ -162,10 +168,10 @@ impl Agenda {
     }
 
     /// Replaces the top by the next event of its source, at `time`.
-    #[inline]
     pub fn replace_top(&mut self, time: Time, source: u32) {
         if let Some(key) = self.key(time, source) {
             self.sift_down(key);
+            self.note_next();
         } else {
             self.pop();
             self.push(time, source);
@@ -173,7 +179,6 @@ impl Agenda {
     }
 
     /// Removes the top.
-    #[inline]
     pub fn pop(&mut self) {
         if self.len == 0 {
             return;
@@ -186,9 +191,9 @@ impl Agenda {
         } else if !self.later.is_empty() {
             self.move_window();
         }
+        self.note_next();
     }
 
-    #[inline]
     fn sift_down(&mut self, new: Key) {
         let heap = self.heap.as_mut_slice();
         let mut at = TOP;
@@ -226,6 +231,15 @@ mod tests {
     use cwndlab_units::Duration;
     use proptest::prelude::*;
 
+    /// Of servers only: those due at the same time are in the order of their numbers.
+    fn agenda(sources: usize) -> Agenda {
+        Agenda::new(sources, Ties::new(0, 0))
+    }
+
+    fn peek(agenda: &Agenda) -> Option<(Time, u32)> {
+        (!agenda.is_empty()).then(|| (agenda.next_time(), agenda.source()))
+    }
+
     proptest! {
         /// Entries come out in the order of (time, source), however short the window: with 2³¹ sources it has
         /// 2²² ns, and times reach 2⁶² ns.
@@ -235,7 +249,7 @@ mod tests {
             times in prop::collection::vec((0u64..50, 0u32..9, 0u32..58), 0..200),
             moves in prop::collection::vec((0u64..20, 0u32..58), 0..100),
         ) {
-            let mut agenda = Agenda::new(0, 0, sources);
+            let mut agenda = agenda(sources);
             let mut model: Vec<(Time, u32)> = Vec::new();
             for &(time, source, shift) in &times {
                 agenda.push(Time(time << shift), source);
@@ -243,7 +257,7 @@ mod tests {
             }
             for (later, shift) in moves {
                 model.sort_unstable();
-                prop_assert_eq!(agenda.peek(), model.first().copied());
+                prop_assert_eq!(peek(&agenda), model.first().copied());
                 prop_assert_eq!(agenda.len(), model.len());
                 if let Some(top) = model.first_mut() {
                     top.0 += Duration(later << shift);
@@ -252,7 +266,7 @@ mod tests {
             }
             model.sort_unstable();
             for one in model {
-                prop_assert_eq!(agenda.peek(), Some(one));
+                prop_assert_eq!(peek(&agenda), Some(one));
                 agenda.pop();
             }
             prop_assert!(agenda.is_empty());
@@ -262,13 +276,13 @@ mod tests {
     /// 2,000 flows of arrivals with 10,000 connections of 4 timers each: keys have room for 2²⁷ ns = 0.13 s.
     #[test]
     fn times_beyond_the_window_are_kept_to_the_nanosecond() {
-        let mut agenda = Agenda::new(0, 2_000 * 10_000, 0);
+        let mut agenda = agenda(2_000 * 10_000 * 4);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
             agenda.push(Time(time), source);
         }
         let mut order = Vec::new();
-        while let Some(next) = agenda.peek() {
+        while let Some(next) = peek(&agenda) {
             order.push((next.0 .0, next.1));
             agenda.pop();
         }
@@ -278,12 +292,12 @@ mod tests {
     /// The window may have moved to a distant entry: an earlier one still comes first.
     #[test]
     fn an_entry_before_the_window_comes_first() {
-        let mut agenda = Agenda::new(0, 0, 1 << 31);
+        let mut agenda = agenda(1 << 31);
         agenda.push(Time(1 << 40), 0);
         agenda.push(Time(7), 1);
         agenda.push(Time((1 << 40) + 1), 2);
-        assert_eq!(agenda.peek(), Some((Time(7), 1)));
+        assert_eq!(peek(&agenda), Some((Time(7), 1)));
         agenda.pop();
-        assert_eq!(agenda.peek(), Some((Time(1 << 40), 0)));
+        assert_eq!(peek(&agenda), Some((Time(1 << 40), 0)));
     }
 }

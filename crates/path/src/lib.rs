@@ -5,9 +5,9 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`network`] | carries packets along their routes |
-//! | [`agenda`], `ties` | the event queue, and the order of events at the same time |
+//! | [`agenda`], `ties` | the events of timers and servers, and the order of events at the same time |
 //! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and which of them need no event |
-//! | `wires` | packets on wires |
+//! | `wires` | packets on wires, whose arrivals are events |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
 //! | `build_links` | links from the plan |
 //! | [`packet`], [`packet_options`] | packets, and what they carry |

@@ -23,6 +23,7 @@ use crate::packet::{Packet, CE, DATA, ECT, EXTRA, KIND, MAX_FLOWS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, Next, Routes, Work, ARRIVED};
 use crate::taps::PacketTap;
+use crate::ties::Ties;
 use crate::timers::TIMERS;
 use crate::wires::Wires;
 
@@ -45,7 +46,7 @@ pub struct Observed {
 /// Links, routes and the packets on them; shared by all flows.
 #[derive(Debug)]
 pub struct Network {
-    /// The event queue.
+    /// The events of timers and servers.
     pub agenda: Agenda,
     /// Now; set by the loop that runs the network.
     pub clock: Time,
@@ -99,11 +100,13 @@ impl Network {
         let (servers, server_of) = aqm_links::build(plan, seed);
         let connections = max_connections(plan);
         let first_server = links.len() + connections * TIMERS;
+        let ties = Ties::new(links.len(), connections);
+        let longest = plan.links.iter().map(|link| link.delay).max().unwrap_or_default();
         Self {
-            agenda: Agenda::new(links.len(), connections, servers.len()),
+            agenda: Agenda::new(links.len() + connections * TIMERS + servers.len(), ties),
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
-            wires: Wires::new(&links),
+            wires: Wires::new(longest, ties),
             crossed: vec![Crossed::default(); links.len()],
             routes: Routes::new(plan, &links, &server_of),
             options: PacketOptions::default(),
@@ -152,7 +155,7 @@ impl Network {
 
     /// Adds a row to the table `events`, caused by the event that is handled.
     pub fn log(&mut self, row: EventRow) {
-        let rank = self.agenda.rank(Time(row.time_ns), self.events.source);
+        let rank = self.wires.rank(Time(row.time_ns), self.events.source);
         self.events.push(row, rank);
     }
 
@@ -163,24 +166,40 @@ impl Network {
         self.losses.push(Losses::default());
     }
 
-    /// Handles the agenda's top, which is a link or a server due at `now`; returns the packet if one reached its endpoint.
-    pub fn turn(&mut self, now: Time, source: u32) -> Option<Packet> {
+    /// When the next packet leaves a wire; `Time::MAX` if none is on one.
+    #[inline]
+    #[must_use]
+    pub fn next_arrival(&self) -> Time {
+        self.wires.next_time()
+    }
+
+    /// When the next event is due: an arrival, or the agenda's top. At the same time arrivals come first.
+    #[must_use]
+    pub fn next_event(&self) -> Time {
+        self.next_arrival().min(self.agenda.next_time())
+    }
+
+    /// Handles the next event, which is an arrival or of a server and due at `now`; returns the packet if one reached its
+    /// endpoint.
+    pub fn turn(&mut self, now: Time) -> Option<Packet> {
         self.clock = now;
-        if (source as usize) < self.links.len() {
-            let packet = self.take_arrival(source);
-            if Self::has_arrived(&packet) {
-                return Some(packet);
-            }
-            return self.advance(now, packet);
+        if self.next_arrival() <= self.agenda.next_time() {
+            let mut packet = self.take_arrival();
+            let arrived = Self::has_arrived(&packet) || self.advance(now, &mut packet);
+            return arrived.then_some(packet);
         }
-        self.serve(now, source - self.first_server);
+        let server = self.agenda.source() - self.first_server;
+        self.serve(now, server);
         self.take_early()
     }
 
-    /// Takes the packet that leaves the wire of `link` now; the link is the agenda's top.
-    #[inline]
-    pub fn take_arrival(&mut self, link: u32) -> Packet {
-        self.wires.take_arrival(&mut self.agenda, link)
+    /// Takes the packet that leaves its wire next, and notes its link as the source of the event.
+    #[allow(clippy::inline_always)] // part of the engine's loop
+    #[inline(always)]
+    pub fn take_arrival(&mut self) -> Packet {
+        let (packet, link) = self.wires.take();
+        self.events.source = link;
+        packet
     }
 
     /// Whether the packet is at its endpoint.
@@ -194,44 +213,66 @@ impl Network {
     #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
     #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: Packet) {
-        let early = self.cross_links(now, packet);
-        debug_assert!(early.is_none(), "what an endpoint sends reaches the other one by an event");
+        let index = self.routes.index(&packet);
+        let &Hop { link, after, next, work, .. } = self.routes.hop(index);
+        // Mostly a line of its own, at whose end it meets the packets of others.
+        if work == Work::Line && next == Next::Event {
+            let at = self.links[link as usize].pass_line(now, u32::from(packet.size));
+            *self.wires.add(link, at) = Packet { at, hop: after, ..packet };
+        } else {
+            self.forward_over(now, index, packet);
+        }
+    }
+
+    /// The same on any route, whose hop of this index is the first.
+    #[inline(never)]
+    fn forward_over(&mut self, now: Time, index: usize, mut packet: Packet) {
+        let early = self.cross_links(now, index, &mut packet);
+        debug_assert!(!early, "what an endpoint sends reaches the other one by an event");
     }
 
     /// Puts a packet whose arrival at a link is the event of now on that link, and on those after it that need no event.
-    /// Returns the packet if it reaches its endpoint ahead of the clock, at `packet.at`.
+    /// Returns whether it reaches its endpoint ahead of the clock, at `packet.at`.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
-    pub fn advance(&mut self, now: Time, packet: Packet) -> Option<Packet> {
-        self.cross_links(now, packet)
+    pub fn advance(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let index = self.routes.index(packet);
+        self.cross_links(now, index, packet)
     }
 
-    /// Changed fields are kept in local variables until the packet is written to its wire. Changed in memory the packet
-    /// would be read again at once as a whole, for which the processor waits until all stores before it are done.
-    #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
+    /// A packet crosses the link of the hop `index`, and those after it that need no event.
+    ///
+    /// It is read and written field by field. Read as a whole after a field was written, it would keep the processor waiting
+    /// until all stores before are done.
+    #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
-    fn cross_links(&mut self, mut now: Time, packet: Packet) -> Option<Packet> {
-        let mut index = self.routes.index(&packet);
-        let (mut flags, mut aux) = (packet.flags, packet.aux);
+    fn cross_links(&mut self, mut now: Time, mut index: usize, packet: &mut Packet) -> bool {
         loop {
-            let &Hop { link, after, next, work, .. } = self.routes.hop(index);
+            let &Hop { delay, link, step, after, next, work } = self.routes.hop(index);
             let at = match work {
                 Work::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
                 Work::Queue => {
                     let Some((at, mark)) = self.links[link as usize].pass_queue(now, u32::from(packet.size)) else {
-                        self.lose(now, Packet { hop: self.routes.step(index), flags, aux, ..packet }, Outcome::Dropped);
-                        return None;
+                        packet.hop = step;
+                        self.lose(now, *packet, Outcome::Dropped);
+                        return false;
                     };
-                    if mark && flags & (ECT | KIND) == ECT | DATA {
-                        flags |= CE;
+                    if mark && packet.flags & (ECT | KIND) == ECT | DATA {
+                        packet.flags |= CE;
                         self.links[link as usize].count_marked();
                     }
                     at
                 }
-                Work::Delay | Work::Full => {
-                    let step = self.routes.step(index);
-                    let crossed = self.cross_other(now, index, Packet { hop: step, flags, aux, ..packet })?;
-                    (flags, aux) = (crossed.flags, crossed.aux);
+                Work::Delay => {
+                    let crossed = &mut self.crossed[link as usize];
+                    crossed.packets += 1;
+                    crossed.bytes += u64::from(packet.size);
+                    Time(now.0 + delay.0)
+                }
+                Work::Full => {
+                    packet.hop = step;
+                    let Some(crossed) = self.offer(now, link, after == ARRIVED, *packet) else { return false };
+                    *packet = crossed;
                     crossed.at
                 }
             };
@@ -243,29 +284,14 @@ impl Network {
                 }
                 if next == Next::Endpoint {
                     self.events.source = link;
-                    return Some(Packet { at, hop: after, flags, aux, ..packet });
+                    (packet.at, packet.hop) = (at, after);
+                    return true;
                 }
             }
-            if next == Next::UnorderedEvent {
-                self.wires.schedule_unordered(&mut self.agenda, link, Packet { at, hop: after, flags, aux, ..packet });
-            } else {
-                let slot = self.wires.add_in_order(&mut self.agenda, link, at);
-                *slot = Packet { at, hop: after, flags, aux, ..packet };
-            }
-            return None;
+            let Packet { stamp, seq, flow, aux, size, flags, .. } = *packet;
+            *self.wires.add(link, at) = Packet { at, stamp, seq, flow, aux, size, hop: after, flags };
+            return false;
         }
-    }
-
-    /// A packet crosses a link that only delays, or one of those that are most work.
-    fn cross_other(&mut self, now: Time, index: usize, packet: Packet) -> Option<Packet> {
-        let hop = *self.routes.hop(index);
-        if hop.work == Work::Full {
-            return self.offer(now, hop.link, hop.is_last(), packet);
-        }
-        let crossed = &mut self.crossed[hop.link as usize];
-        crossed.packets += 1;
-        crossed.bytes += u64::from(packet.size);
-        Some(Packet { at: now + hop.delay, ..packet })
     }
 
     /// Forwards a packet behind a link with a server; `packet.at` is when it reaches the link's end.
@@ -273,12 +299,12 @@ impl Network {
         packet.hop = hop.after;
         match hop.next {
             Next::Link if packet.at <= self.end => {
-                let early = self.cross_links(packet.at, packet);
-                self.early.extend(early.map(|packet| (self.events.source, packet)));
+                if self.advance(packet.at, &mut packet) {
+                    self.early.push_back((self.events.source, packet));
+                }
             }
             Next::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
-            Next::UnorderedEvent => self.wires.schedule_unordered(&mut self.agenda, hop.link, packet),
-            _ => *self.wires.add_in_order(&mut self.agenda, hop.link, packet.at) = packet,
+            _ => *self.wires.add(hop.link, packet.at) = packet,
         }
     }
 
@@ -372,7 +398,7 @@ impl Network {
             Some(tap) if !last => tap.register_copy(packet.aux, aux),
             _ => aux,
         };
-        self.wires.schedule_unordered(&mut self.agenda, link, copy);
+        *self.wires.add(link, at) = copy;
     }
 
     /// Adds a packet to the queue of a link with a server.

@@ -29,8 +29,6 @@ pub(crate) enum Work {
 pub(crate) enum Next {
     /// Onto the wire of the link: its arrival is an event.
     Event,
-    /// The same, and packets overtake each other on the wire.
-    UnorderedEvent,
     /// To the next link, which is computed at once ([`crate::link_fusion`]).
     Link,
     /// To its endpoint at once, ahead of the clock ([`crate::look_ahead`]).
@@ -101,7 +99,6 @@ impl Routes {
                         },
                         next: match path.get(at + 1) {
                             Some(&next) if fused[next as usize] => Next::Link,
-                            _ if links[link as usize].reorders() => Next::UnorderedEvent,
                             _ => Next::Event,
                         },
                     }
@@ -137,11 +134,6 @@ impl Routes {
     #[inline]
     pub(crate) fn hop(&self, index: usize) -> &Hop {
         &self.hops[index]
-    }
-
-    /// The value of [`Packet::hop`] at the hop of this index.
-    pub(crate) fn step(&self, index: usize) -> u8 {
-        self.hops[index].step
     }
 
     /// The hop that the packet is at.

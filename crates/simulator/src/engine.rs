@@ -1,7 +1,7 @@
-//! The event loop: takes the next event off the agenda and handles it.
+//! The event loop: handles the next event, which is the arrival of a packet at the end of a link, or a timer or a server that
+//! is due.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::Records;
@@ -109,22 +109,30 @@ impl<'a> Engine<'a> {
 
     fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = Time::ZERO + self.simulation.plan.duration;
-        // Sources of events are links, then timers, then servers.
-        let timers = self.simulation.network.links.len() as u32..self.simulation.network.first_server;
+        // Until here events need no look at samples or at the end.
+        let mut free_until = self.sampler.times.next.min(end);
         let mut countdown = CHECK_INTERVAL;
-        while let Some((now, source)) = self.simulation.network.agenda.peek() {
-            if now > self.sampler.times.next.min(end) {
+        loop {
+            let (arrival, other) = (self.simulation.network.next_arrival(), self.simulation.network.agenda.next_time());
+            let now = arrival.min(other);
+            if now > free_until {
                 self.sampler.sample_before(now, end, &mut self.simulation);
                 if now > end {
                     break;
                 }
+                free_until = self.sampler.times.next.min(end);
             }
             countdown -= 1;
             if countdown == 0 {
                 countdown = CHECK_INTERVAL;
                 self.check(now, cancel, progress)?;
             }
-            self.handle(now, source, &timers);
+            // At the same time links come before timers and servers.
+            if arrival <= other {
+                self.on_arrival(now);
+            } else {
+                self.on_other(now);
+            }
         }
         self.events += CHECK_INTERVAL - countdown;
         self.sampler.sample_before(NEVER, end, &mut self.simulation);
@@ -144,27 +152,36 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Handles the event of `source`, the agenda's top. `timers` are the sources that are timers.
+    /// A packet leaves its wire.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
-    fn handle(&mut self, now: Time, source: u32, timers: &Range<u32>) {
+    fn on_arrival(&mut self, now: Time) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
+        network.clock = now;
+        let mut packet = network.take_arrival();
+        if Network::has_arrived(&packet) {
+            simulation.deliver(now, &packet);
+        } else if network.advance(now, &mut packet) {
+            simulation.deliver_ahead(&packet, self.sampler.times);
+        }
+    }
+
+    /// A timer or a server is due, the agenda's top.
+    #[inline(never)]
+    fn on_other(&mut self, now: Time) {
+        let simulation = &mut self.simulation;
+        let network = &mut simulation.network;
+        let source = network.agenda.source();
         (network.clock, network.events.source) = (now, source);
-        if source < timers.start {
-            let packet = network.take_arrival(source);
-            if Network::has_arrived(&packet) {
-                simulation.deliver(now, &packet);
-            } else if let Some(early) = network.advance(now, packet) {
-                simulation.deliver_ahead(&early, self.sampler.times);
-            }
-        } else if source < timers.end {
-            self.on_timer(now, source - timers.start);
-        } else {
-            network.serve(now, source - timers.end);
-            while let Some(early) = simulation.network.take_early() {
-                simulation.deliver_ahead(&early, self.sampler.times);
-            }
+        if source < network.first_server {
+            let timer = source - network.links.len() as u32;
+            self.on_timer(now, timer);
+            return;
+        }
+        network.serve(now, source - network.first_server);
+        while let Some(early) = simulation.network.take_early() {
+            simulation.deliver_ahead(&early, self.sampler.times);
         }
     }
 

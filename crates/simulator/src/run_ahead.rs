@@ -33,7 +33,8 @@ impl Simulation<'_> {
     }
 
     /// A packet reaches an endpoint at `packet.at`, which the clock has not reached.
-    #[inline]
+    #[allow(clippy::inline_always)] // part of the engine's loop
+    #[inline(always)]
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
         let (index, at) = (packet.flow(), packet.at);
         let connection = &mut self.connections[index];
