@@ -101,8 +101,8 @@ def runs(entry: Algorithm) -> list[Run]:
 
 @cache
 def _hashes() -> Mapping[str, Mapping[str, str]]:
-    found: dict[str, dict[str, str]] = json.loads(HASHES.read_text(encoding="utf-8"))
-    return found
+    hashes: dict[str, dict[str, str]] = json.loads(HASHES.read_text(encoding="utf-8"))
+    return hashes
 
 
 def digest(entry: Algorithm) -> str:

@@ -82,9 +82,9 @@ class Resolver:
                 return self.origin(base, imported.segments + rest[1:], seen)
         for imported in self.scopes[base].imports:
             if imported.name == "*":
-                found = self.origin(base, imported.segments + rest, seen)
-                if found is not None and self._defines(found, rest[0]):
-                    return found
+                node = self.origin(base, imported.segments + rest, seen)
+                if node is not None and self._defines(node, rest[0]):
+                    return node
         return self.scopes[base].node if path[0] in ("crate", "self", "super") else None
 
     def _defines(self, node: Module, item: str) -> bool:
@@ -102,7 +102,7 @@ class Resolver:
         elif (*scope, head) in self.scopes:
             return (*scope, head), rest
         else:
-            imported = next((found for found in self.scopes[scope].imports if found.name == head), None)
+            imported = next((one for one in self.scopes[scope].imports if one.name == head), None)
             if imported is None or not rest or imported.segments == path:
                 return None, ()
             return self._start(scope, imported.segments + rest) if imported.segments[0] != head else (None, ())
@@ -133,32 +133,32 @@ def uses(module: Module, crate: Crate, resolver: Resolver) -> Iterator[tuple[Seg
     """The paths that the code of a module uses, with their lines."""
     scope = crate.scopes[module]
     heads = {reference.segments[0] for reference in scope.references}
-    for found in scope.imports:
-        if found.name == "*":
-            yield from globbed(module, found, crate, resolver)
-        elif resolver.is_module(module, found.segments):
+    for imported in scope.imports:
+        if imported.name == "*":
+            yield from globbed(module, imported, crate, resolver)
+        elif resolver.is_module(module, imported.segments):
             # An imported module is used through paths, which are references.
-            if not found.reexport and found.name not in heads:
-                yield found.segments, found.line
-        elif not found.reexport or (found.name in scope.plain and found.name not in scope.defined):
-            yield found.segments, found.line
+            if not imported.reexport and imported.name not in heads:
+                yield imported.segments, imported.line
+        elif not imported.reexport or (imported.name in scope.plain and imported.name not in scope.defined):
+            yield imported.segments, imported.line
     for reference in scope.references:
         yield reference.segments, reference.line
 
 
 def globbed(
-    module: Module, found: rust_source.Import, crate: Crate, resolver: Resolver
+    module: Module, imported: rust_source.Import, crate: Crate, resolver: Resolver
 ) -> Iterator[tuple[Segments, int]]:
     """The names that a module uses through a glob import."""
     scope = crate.scopes[module]
-    source = resolver.origin(module, found.segments)
+    source = resolver.origin(module, imported.segments)
     if source is None:
         return
     names = set(crate.scopes[source].defined) | {other.name for other in crate.scopes[source].imports} - {"*"}
     heads = {reference.segments[0]: reference.line for reference in scope.references}
     for item, line in {**heads, **scope.plain}.items():
         if item in names and item not in scope.defined:
-            yield (*found.segments, item), line
+            yield (*imported.segments, item), line
 
 
 def components(edges: Graph) -> list[list[Module]]:
@@ -166,7 +166,7 @@ def components(edges: Graph) -> list[list[Module]]:
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
     stack: list[Module] = []
-    found: list[list[Module]] = []
+    cycles: list[list[Module]] = []
 
     def visit(node: Module) -> None:
         index[node] = low[node] = len(index)
@@ -179,13 +179,13 @@ def components(edges: Graph) -> list[list[Module]]:
                 low[node] = min(low[node], index[target])
         if low[node] == index[node]:
             start = stack.index(node)
-            found.append(sorted(stack[start:]))
+            cycles.append(sorted(stack[start:]))
             del stack[start:]
 
     for node in sorted(edges):
         if node not in index:
             visit(node)
-    return sorted(members for members in found if len(members) > 1)
+    return sorted(members for members in cycles if len(members) > 1)
 
 
 def circles(crate: Path, label: str) -> list[Fault]:
@@ -213,14 +213,15 @@ def sizes(crate: Path, root: Path) -> list[Fault]:
     faults = []
     for file in rust_source.sources(crate):
         place = str(file.relative_to(root))
-        for found in rust_source.functions(file):
-            if found.size > MAX_FUNCTION_LINES:
-                message = f"{place}:{found.line}: {found.name} has {found.size} lines, more than {MAX_FUNCTION_LINES}"
-                faults.append(Fault("functions", f"{place}: {found.name}", message))
-        for found in rust_source.structs(file):
-            if found.size > MAX_FIELDS:
-                message = f"{place}:{found.line}: {found.name} has {found.size} fields, more than {MAX_FIELDS}"
-                faults.append(Fault("structs", f"{place}: {found.name}", message))
+        for function in rust_source.functions(file):
+            if function.size > MAX_FUNCTION_LINES:
+                size = f"{function.size} lines, more than {MAX_FUNCTION_LINES}"
+                message = f"{place}:{function.line}: {function.name} has {size}"
+                faults.append(Fault("functions", f"{place}: {function.name}", message))
+        for struct in rust_source.structs(file):
+            if struct.size > MAX_FIELDS:
+                message = f"{place}:{struct.line}: {struct.name} has {struct.size} fields, more than {MAX_FIELDS}"
+                faults.append(Fault("structs", f"{place}: {struct.name}", message))
     return faults
 
 
@@ -229,12 +230,11 @@ def units(crate: Path, root: Path) -> list[Fault]:
     faults = []
     for file in rust_source.sources(crate):
         place = str(file.relative_to(root))
-        for found in rust_source.parameters(file):
-            if QUANTITY.fullmatch(found.name) and INTEGER.fullmatch(found.type):
-                message = (
-                    f"{place}:{found.line}: {found.function} takes {found.name}: {found.type}, a type without a unit"
-                )
-                faults.append(Fault("units", f"{place}: {found.function}({found.name})", message))
+        for parameter in rust_source.parameters(file):
+            if QUANTITY.fullmatch(parameter.name) and INTEGER.fullmatch(parameter.type):
+                argument = f"{parameter.name}: {parameter.type}"
+                message = f"{place}:{parameter.line}: {parameter.function} takes {argument}, a type without a unit"
+                faults.append(Fault("units", f"{place}: {parameter.function}({parameter.name})", message))
     return faults
 
 
@@ -243,8 +243,8 @@ def units(crate: Path, root: Path) -> list[Fault]:
 
 def exceptions(file: Path) -> dict[str, dict[str, str]]:
     """Reasons by kind and pattern."""
-    found: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
-    return found
+    reasons: dict[str, dict[str, str]] = tomllib.loads(file.read_text(encoding="utf-8"))
+    return reasons
 
 
 def uncovered(faults: Iterable[Fault], allowed: dict[str, dict[str, str]]) -> list[str]:

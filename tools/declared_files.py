@@ -97,8 +97,8 @@ __all__ = [
 
 
 def _declared() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(declarations())
-    return found
+    document: dict[str, Any] = json.loads(declarations())
+    return document
 
 
 def _default(field: dict[str, Any]) -> str:

@@ -95,16 +95,16 @@ def pages(root: Path = ROOT) -> list[Path]:
 def blocks(files: Iterable[Path]) -> Iterator[Block]:
     """All blocks of the files, in their order."""
     for file in files:
-        for found in BLOCK.finditer(file.read_text(encoding="utf-8")):
-            yield Block(file, found["name"], found["body"], found["digest"])
+        for match in BLOCK.finditer(file.read_text(encoding="utf-8")):
+            yield Block(file, match["name"], match["body"], match["digest"])
 
 
 def replaced(text: str, name: str, body: str, digest: str | None) -> str:
     """The text of a file with a new body of this block."""
 
-    def put(found: re.Match[str]) -> str:
-        if found["name"] != name:
-            return found[0]
+    def put(match: re.Match[str]) -> str:
+        if match["name"] != name:
+            return match[0]
         stamp = f"; from: {digest}" if digest else ""
         return f"<!-- output: {name}{stamp} -->\n{body}<!-- end -->"
 

@@ -144,13 +144,13 @@ def sources(crate: Path) -> list[Path]:
 def read(crate: Path) -> Crate:
     """The modules of a library crate. A program of `src/bin/` is a separate crate."""
     source = crate / "src"
-    found = Crate()
+    result = Crate()
     for file in sources(crate):
         module = module_of(file, source)
         if module[:1] != ("bin",) and file != source / "main.rs":
-            found.scopes[module] = Scope(file, module)
-            _Reader(found, module).visit(parse(file))
-    return found
+            result.scopes[module] = Scope(file, module)
+            _Reader(result, module).visit(parse(file))
+    return result
 
 
 class _Reader:
@@ -291,7 +291,7 @@ class Parameter:
 
 def parameters(file: Path) -> list[Parameter]:
     """The parameters of all functions of a file, required methods of traits included."""
-    found = []
+    result = []
     for owner, node in _walk(parse(file), ""):
         if node.type in ("function_item", "function_signature_item"):
             listed = node.child_by_field_name("parameters")
@@ -299,21 +299,21 @@ def parameters(file: Path) -> list[Parameter]:
                 pattern, kind = parameter.child_by_field_name("pattern"), parameter.child_by_field_name("type")
                 if pattern is not None and kind is not None:
                     name = text(pattern).removeprefix("mut ")
-                    found.append(Parameter(f"{owner}{_name(node)}", _line(parameter), name, text(kind)))
-    return found
+                    result.append(Parameter(f"{owner}{_name(node)}", _line(parameter), name, text(kind)))
+    return result
 
 
 def structs(file: Path) -> list[Size]:
     """The structs of a file, and the variants of its enums, with the number of their fields."""
-    found = []
+    result = []
     for owner, node in _walk(parse(file), ""):
         body = node.child_by_field_name("body")
         if node.type in ("struct_item", "enum_variant") and body is not None:
             named = body.type == "field_declaration_list"
             fields = [child for child in body.named_children if child.type == "field_declaration" or not named]
             kept = [child for child in fields if child.type not in ("visibility_modifier", "attribute_item")]
-            found.append(Size(f"{owner}{_name(node)}", _line(node), len(kept)))
-    return found
+            result.append(Size(f"{owner}{_name(node)}", _line(node), len(kept)))
+    return result
 
 
 def _walk(parent: Node, owner: str) -> Iterator[tuple[str, Node]]:
