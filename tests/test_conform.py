@@ -28,7 +28,9 @@ def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     # What QUIC cannot know is named with the first window that differs (RFC 9002, 7.3; docs/conform.md).
     (loss,) = [one for one in found if (one.course, one.place) == ("loss", "quic")]
     assert loss.verdict == "by nature"
-    assert loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
+    assert (
+        loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
+    )
     assert loss.first is not None
     assert "the window is 76 segments in the record and 77 segments in the backend" in loss.first
 

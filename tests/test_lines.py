@@ -106,7 +106,10 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
     ("bottleneck", "said"),
     [
         ('trace = "no-such"', "dumbbell.bottleneck.trace: 'no-such' cannot be read"),
-        ('trace = { text = "1\\n0\\n" }', "dumbbell.bottleneck.trace.text: text:2: 0 ms is less than the previous 1 ms"),
+        (
+            'trace = { text = "1\\n0\\n" }',
+            "dumbbell.bottleneck.trace.text: text:2: 0 ms is less than the previous 1 ms",
+        ),
         ('trace = { text = "" }', "text:1: the trace is empty"),
         ('trace = { text = "x" }', "text:1: expected an integer number of milliseconds"),
         ('trace = { text = "0" }', "text:1: every time is 0 ms"),
