@@ -56,7 +56,7 @@ def test_parameters_of_an_agent_matter() -> None:
     ("agents", "where", "what"),
     [
         (["rpc"], "dumbbell.bottleneck.agents[0].scheme", "'rpc' is not a valid value"),
-        (["rcp", "rcp"], "dumbbell.bottleneck.agents[1]", "this scheme has an agent here already"),
+        (["rcp", "rcp"], "dumbbell.bottleneck.agents[1]", "the link already has an agent of this scheme"),
         ([{"alpha": 0.1}], "dumbbell.bottleneck.agents[0].scheme", "is missing"),
         ([{"scheme": "rcp", "gamma": 1}], "dumbbell.bottleneck.agents[0].gamma", "no such field"),
     ],

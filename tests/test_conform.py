@@ -28,7 +28,9 @@ def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     # What QUIC cannot know is named with the first window that differs (RFC 9002, 7.3; docs/conform.md).
     (loss,) = [one for one in found if (one.course, one.place) == ("loss", "quic")]
     assert loss.verdict == "by nature"
-    assert loss.reason == "QUIC acknowledges packets one by one: those above a hole count at once, and end rounds"
+    assert (
+        loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
+    )
     assert loss.first is not None
     assert "the window is 76 segments in the record and 77 segments in the backend" in loss.first
 
@@ -39,7 +41,7 @@ def test_the_command_prints_a_row_per_course_and_place() -> None:
     lines = answer.stdout.splitlines()
     assert lines[0].split() == ["algorithm", "course", "place", "windows", "differ", "by", "segments", "verdict"]
     assert lines[1].split()[1:3] == ["clean", "simulator"]
-    assert "QUIC acknowledges packets one by one: those above a hole count at once, and end rounds" in lines
+    assert "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds" in lines
     plain = json.loads(command("conform", "cubic", "--replay", "--format", "json").stdout)
     assert [row["place"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
     assert plain["runs"] == []

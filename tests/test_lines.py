@@ -114,7 +114,7 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
         ('trace = { text = "x" }', "text:1: expected an integer number of milliseconds"),
         ('trace = { text = "0" }', "text:1: every time is 0 ms"),
         ('trace = "3g", rate = "1 Mbps"', "dumbbell.bottleneck.trace: conflicts with 'rate'"),
-        ('rate = "1 Mbps", repeat = "5 s"', "dumbbell.bottleneck.repeat: there is nothing to repeat"),
+        ('rate = "1 Mbps", repeat = "5 s"', "dumbbell.bottleneck.repeat: requires a 'schedule'"),
         ('schedule = [{ at = "1 s", rate = "1 Mbps" }]', "dumbbell.bottleneck.rate: is missing"),
         (
             'rate = "1 Mbps", schedule = [{ at = "2 s", loss = 0.1 }, { at = "1 s", loss = 0.0 }]',
@@ -122,7 +122,7 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
         ),
         (
             'token_bucket = { rate = "1 Mbps", burst = "100 B" }',
-            "dumbbell.bottleneck.token_bucket.burst: 100 B hold no",
+            "dumbbell.bottleneck.token_bucket.burst: 100 B are less than",
         ),
     ],
 )
