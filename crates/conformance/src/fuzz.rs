@@ -140,7 +140,6 @@ fn wild_ack(script: &mut Script<'_, '_, '_>, least: &mut u64, chance: &mut Chanc
     let interval = chance.magnitude(MS / 10, 10 * S);
     let delivered = chance.between(0, script.delivered.min(10_000_000));
     ack.delivery_rate = (!chance.one_in(5)).then(|| DeliveryRate {
-        rate: Rate::of(Bytes(delivered), Duration(interval)),
         delivered: Bytes(delivered),
         interval: Duration(interval),
         prior_delivered: Bytes(prior.min(script.delivered - delivered)),

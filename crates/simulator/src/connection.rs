@@ -22,7 +22,7 @@ use crate::packet_sink::{feedback, router_scheme, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use cwndlab_path::packet_options::{PercState, RouterHeader};
+use cwndlab_path::packet_options::{AckOptions, PercState, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// Purpose of the random streams of algorithms.
@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     pub(crate) shared_application: bool,
     /// Receiving end.
     pub(crate) receiver: Receiver,
+    /// Samples that its ends took ahead of the clock.
+    pub(crate) samples: Samples,
     /// Sending end.
     pub(crate) sender: Sender,
     /// When it started.
@@ -72,8 +74,6 @@ pub(crate) struct Connection {
     pub(crate) dialogue: Option<Box<Direction>>,
     /// When it answered the last SYN of this connection, and how many it answered.
     syn_acks: (Time, u32),
-    /// Samples that its ends took ahead of the clock.
-    pub(crate) samples: Samples,
 }
 
 /// The rate requested from routers, bit/s: that of Quick-Start, else any.
@@ -123,7 +123,7 @@ macro_rules! sink {
             now: $now,
             format: &$connection.format,
             request: &$connection.request,
-            srtt: $connection.sender.rtt().srtt(),
+            srtt: $connection.request.map_or(Duration::ZERO, |_| $connection.sender.rtt().srtt()),
         }
     };
 }
@@ -144,6 +144,7 @@ impl Connection {
             request: plan.algorithm.as_ref().and_then(|one| Some((router_scheme(one.scheme()?), requested_rate(one)))),
             shared_application: false,
             receiver: new_receiver(plan),
+            samples: Samples::new(),
             sender: new_sender(plan, seed, index),
             start,
             end: None,
@@ -153,7 +154,6 @@ impl Connection {
             datagrams: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
-            samples: Samples::new(),
         }
     }
 
@@ -222,7 +222,7 @@ impl Connection {
 
     #[inline]
     fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
-        let mut ack = AckPacket {
+        let plain = AckPacket {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
             echo: packet.stamp,
@@ -231,9 +231,7 @@ impl Connection {
             blocks: Blocks::default(),
             feedback: None,
         };
-        if packet.flags & EXTRA != 0 {
-            self.take_options(network, packet, &mut ack);
-        }
+        let ack = if packet.flags & EXTRA == 0 { plain } else { self.take_options(network, packet, plain) };
         if !current {
             return;
         }
@@ -255,15 +253,15 @@ impl Connection {
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
     }
 
-    /// Takes what the ACK carries beyond its number and window.
-    fn take_options(&mut self, network: &mut Network, packet: &Packet, ack: &mut AckPacket) {
+    /// The ACK with what it carries beyond its number and window.
+    fn take_options(&mut self, network: &mut Network, packet: &Packet, ack: AckPacket) -> AckPacket {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
             network.options.perc.entry(self.index).or_insert(PercState { shares, echo: None }).shares = shares;
         }
-        (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
-            (Bytes(options.window), options.ce_count, options.blocks, options.feedback);
+        let AckOptions { window, ce_count, blocks, feedback, .. } = options;
+        AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..ack }
     }
 
     /// Takes the routers' header of a packet that reached the receiver.

@@ -13,6 +13,12 @@ pub(crate) struct EcnEcho {
 }
 
 impl EcnEcho {
+    /// The ACK reports nothing new.
+    #[inline]
+    pub(crate) fn is_known(&self, ack: &AckPacket) -> bool {
+        !ack.ece && ack.ce_count == self.ce_count
+    }
+
     /// An ACK arrives. Returns how many segments it newly reports as marked, and whether it echoes congestion.
     #[inline]
     pub(crate) fn on_ack(&mut self, ecn: Ecn, ack: &AckPacket) -> (u32, bool) {

@@ -107,7 +107,7 @@ event! {
     /// A delivery-rate sample.
     DeliveryRate(raw: control::DeliveryRate, mss: Bytes) {
         /// Segments per second.
-        rate: f64 = |one| per_second(one.raw.rate, one.mss);
+        rate: f64 = |one| per_second(one.raw.rate(), one.mss);
         /// What was delivered over the sample.
         delivered: f64 = |one| segments(one.raw.delivered, one.mss);
         /// The longer of the send and the ACK interval.

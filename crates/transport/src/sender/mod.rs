@@ -32,8 +32,8 @@ pub struct Sender {
     last_sent: Time,
     pacer: Pacer,
     validation: CwndValidation,
-    recovery: Recovery,
     tcb: Tcb,
+    recovery: Recovery,
     feedback: RouterFeedback,
     /// SYNs retransmitted.
     syn_retransmissions: u32,

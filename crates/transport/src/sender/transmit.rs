@@ -49,6 +49,38 @@ impl Sender {
         self.after_sending(now, sent, sent_new);
     }
 
+    /// What [`transmit`](Self::transmit) does after an ordinary ACK, where nothing but the windows limits what is sent; the
+    /// timers restart once, for the ACK and for what is sent. Does nothing, and returns `false`, where that is not so.
+    #[allow(clippy::inline_always)] // the usual end of every ACK
+    #[inline(always)]
+    pub(super) fn fill_window(&mut self, now: Time, out: &mut impl Output) -> bool {
+        self.update_pacing_rate();
+        let tcb = &self.tcb;
+        let flight_size = tcb.scoreboard.flight_size();
+        let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
+        let bursts = tcb.stack.tso_burst && !tcb.controller.spaced;
+        if self.pacer.is_on() || bursts || flight_size == 0 || !tcb.send_buffer.fills(room, tcb.mss()) {
+            return false;
+        }
+        self.validation.deferred = false;
+        self.pacer.set_timer(false);
+        if room > 0 {
+            self.send_new(room, now, out);
+        }
+        let tcb = &mut self.tcb;
+        let window_full = flight_size + room >= tcb.cwnd;
+        self.validation.update(window_full, tcb.scoreboard.una, tcb.scoreboard.next);
+        if room > 0 {
+            tcb.restart_timers_after_new_data(now);
+        } else {
+            tcb.restart_rto(now);
+        }
+        if tcb.send_buffer.is_empty() && !window_full {
+            tcb.rate.set_app_limited(tcb.in_flight());
+        }
+        true
+    }
+
     /// Sends bursts until something holds the sender back. Returns how many segments it sent, and whether one was new.
     #[inline]
     fn send_bursts(&mut self, now: Time, out: &mut impl Output) -> (u32, bool) {
@@ -351,6 +383,9 @@ impl Sender {
     /// Takes the pacing rate from the algorithm, or from the stack's rule.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
+        if self.tcb.stack.pacing == Pacing::Off && !self.pacer.is_on() {
+            return;
+        }
         let rate = match (self.tcb.stack.pacing, self.tcb.controller.pacing_rate()) {
             (Pacing::Off, _) | (Pacing::Algorithm, None) => Rate::ZERO,
             (_, Some(rate)) => rate.max(Rate(1)),
