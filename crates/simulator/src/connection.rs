@@ -12,7 +12,7 @@ use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
@@ -167,7 +167,8 @@ impl Connection {
     }
 
     /// A packet reaches one of the two ends. `plans` are those of all flows.
-    #[inline]
+    #[allow(clippy::inline_always)] // it only tells the ends apart
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
@@ -198,7 +199,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let mut data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
@@ -214,29 +215,32 @@ impl Connection {
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
         }
         let mut sink = sink!(self, network, now);
-        self.receiver.on_data(now, &data, packet.flags & CE != 0, &mut sink);
+        self.receiver.on_data(now, data, packet.flags & CE != 0, &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
-        let plain = AckPacket {
+        let plain = PlainAck {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
             echo: packet.stamp,
             ece: packet.flags & ECE != 0,
-            ce_count: 0,
-            blocks: Blocks::default(),
-            feedback: None,
         };
-        let ack = if packet.flags & EXTRA == 0 { plain } else { self.take_options(network, packet, plain) };
-        if !current {
-            return;
+        if packet.flags & EXTRA == 0 {
+            if !current {
+                return;
+            }
+            self.sender.on_plain_ack(now, plain, &mut sink!(self, network, now));
+        } else {
+            let ack = self.take_options(network, packet, plain);
+            if !current {
+                return;
+            }
+            self.sender.on_ack(now, &ack, &mut sink!(self, network, now));
         }
-        let mut sink = sink!(self, network, now);
-        self.sender.on_ack(now, &ack, &mut sink);
         if self.sender.is_drained() {
             self.on_drained(now);
         }
@@ -254,14 +258,14 @@ impl Connection {
     }
 
     /// The ACK with what it carries beyond its number and window.
-    fn take_options(&mut self, network: &mut Network, packet: &Packet, ack: AckPacket) -> AckPacket {
+    fn take_options(&mut self, network: &mut Network, packet: &Packet, plain: PlainAck) -> AckPacket {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
             network.options.perc.entry(self.index).or_insert(PercState { shares, echo: None }).shares = shares;
         }
         let AckOptions { window, ce_count, blocks, feedback, .. } = options;
-        AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..ack }
+        AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..plain.into() }
     }
 
     /// Takes the routers' header of a packet that reached the receiver.

@@ -13,10 +13,9 @@ pub(crate) struct EcnEcho {
 }
 
 impl EcnEcho {
-    /// The ACK reports nothing new.
-    #[inline]
-    pub(crate) fn is_known(&self, ack: &AckPacket) -> bool {
-        !ack.ece && ack.ce_count == self.ce_count
+    /// Some ACK reported marked segments (accurate ECN).
+    pub(crate) fn has_marks(&self) -> bool {
+        self.ce_count > 0
     }
 
     /// An ACK arrives. Returns how many segments it newly reports as marked, and whether it echoes congestion.

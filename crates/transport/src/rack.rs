@@ -74,7 +74,7 @@ impl Rack {
         if segment.flags & EVER_RETRANS != 0 && rtt < min_rtt {
             return;
         }
-        let newest = (segment.sent_at, seq) >= (self.sent_at, self.seq);
+        let newest = segment.sent_at > self.sent_at || segment.sent_at == self.sent_at && seq >= self.seq;
         if newest {
             (self.sent_at, self.seq) = (segment.sent_at, seq);
         }

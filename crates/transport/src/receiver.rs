@@ -103,16 +103,16 @@ impl Receiver {
 
     /// A data segment arrives; `ce`: it has a CE mark.
     #[inline]
-    pub fn on_data(&mut self, now: Time, data: &Data, ce: bool, out: &mut impl Output) {
+    pub fn on_data(&mut self, now: Time, data: Data, ce: bool, out: &mut impl Output) {
         if self.stack.ecn != Ecn::Off {
-            self.on_ecn(now, data, ce, out);
+            self.on_ecn(now, data.cwr, ce, out);
         }
         if let Some(feedback) = data.feedback {
             self.on_feedback(feedback);
         }
         self.acks.on_arrival(now, self.stack.quick_acks);
         if data.seq != self.expected || self.reassembly.is_some() {
-            self.on_other_data(now, data, out);
+            self.on_other_data(now, (data.seq, data.len), data.stamp, out);
             return;
         }
         self.expected += 1;
@@ -127,29 +127,30 @@ impl Receiver {
 
     /// A window probe, a duplicate, or a segment that arrives while others are missing: acknowledged at once (RFC 5681,
     /// section 4.2).
-    fn on_other_data(&mut self, now: Time, data: &Data, out: &mut impl Output) {
+    #[inline(never)]
+    fn on_other_data(&mut self, now: Time, (seq, len): (u64, u32), stamp: Time, out: &mut impl Output) {
         let mut duplicate = None;
-        if data.len > 0 {
-            if data.seq == self.expected {
-                self.fill_hole(now, data);
-            } else if data.seq < self.expected || !self.keep(data) {
-                duplicate = Some((data.seq, data.seq + 1));
+        if len > 0 {
+            if seq == self.expected {
+                self.fill_hole(now, len, stamp);
+            } else if seq < self.expected || !self.keep(seq, len) {
+                duplicate = Some((seq, seq + 1));
             }
         }
         self.send_ack(now, out, duplicate);
     }
 
     /// A segment arrives out of order. Returns whether it is new.
-    fn keep(&mut self, data: &Data) -> bool {
+    fn keep(&mut self, seq: u64, len: u32) -> bool {
         let mss = self.stack.mss.0 as u32;
-        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(mss))).insert(data.seq, data.len)
+        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(mss))).insert(seq, len)
     }
 
     /// The first hole is filled: everything up to the end of the run behind it is in order.
-    fn fill_hole(&mut self, now: Time, data: &Data) {
-        self.acks.on_hole_filled(data.stamp);
+    fn fill_hole(&mut self, now: Time, len: u32, stamp: Time) {
+        self.acks.on_hole_filled(stamp);
         self.expected += 1;
-        let mut bytes = Bytes(u64::from(data.len));
+        let mut bytes = Bytes(u64::from(len));
         if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
             bytes += run;
             self.expected = end;
@@ -165,8 +166,9 @@ impl Receiver {
         self.feedback = Some(Box::new(Feedback { accelerated: before + new.accelerated, ..new }));
     }
 
-    fn on_ecn(&mut self, now: Time, data: &Data, ce: bool, out: &mut impl Output) {
-        if data.cwr {
+    #[inline(never)]
+    fn on_ecn(&mut self, now: Time, cwr: bool, ce: bool, out: &mut impl Output) {
+        if cwr {
             self.ece = false;
         }
         if ce {

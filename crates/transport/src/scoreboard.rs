@@ -276,14 +276,13 @@ impl Scoreboard {
     /// Removes the oldest segments, below `to`, where every one is [untouched](Self::is_untouched).
     #[inline]
     pub(crate) fn pop_untouched(&mut self, to: u64) -> Run {
-        let first = self.una;
-        let oldest = self.get(first);
-        let (first_sent_at, mut bytes) = (oldest.sent_at, u64::from(oldest.len));
-        for seq in first + 1..to {
-            bytes += u64::from(self.get(seq).len);
-        }
+        let (ring, first, segments) = (self.ring.as_slice(), self.una, (to - self.una) as u32);
+        let at = |one: u32| &ring[((first as u32).wrapping_add(one) & self.mask) as usize];
+        let first_sent_at = at(0).sent_at;
+        let bytes = (0..segments).map(|one| u64::from(at(one).len)).sum();
+        let last = *at(segments - 1);
         self.una = to;
-        Run { first, first_sent_at, last: *self.get(to - 1), segments: (to - first) as u32, bytes: Bytes(bytes) }
+        Run { first, first_sent_at, last, segments, bytes: Bytes(bytes) }
     }
 
     /// The oldest segments were removed: prepares for the next ones; called once per ACK that advances `una`.

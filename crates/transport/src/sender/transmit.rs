@@ -49,26 +49,29 @@ impl Sender {
         self.after_sending(now, sent, sent_new);
     }
 
-    /// What [`transmit`](Self::transmit) does after an ordinary ACK, where nothing but the windows limits what is sent; the
-    /// timers restart once, for the ACK and for what is sent. Does nothing, and returns `false`, where that is not so.
-    #[allow(clippy::inline_always)] // the usual end of every ACK
-    #[inline(always)]
-    pub(super) fn fill_window(&mut self, now: Time, out: &mut impl Output) -> bool {
-        self.update_pacing_rate();
+    /// After an ordinary ACK: so many segments, where nothing but the windows limits what is sent, and the data fills them.
+    #[inline]
+    pub(super) fn room(&self) -> Option<u32> {
         let tcb = &self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
-        let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
-        let bursts = tcb.stack.tso_burst && !tcb.controller.spaced;
-        if self.pacer.is_on() || bursts || flight_size == 0 || !tcb.send_buffer.fills(room, tcb.mss()) {
-            return false;
+        if self.pacer.is_on() || tcb.stack.tso_burst && !tcb.controller.spaced || flight_size == 0 {
+            return None;
         }
+        let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
+        tcb.send_buffer.fills(room, tcb.mss()).then_some(room)
+    }
+
+    /// What [`transmit`](Self::transmit) does in this case; the timers restart once, for the ACK and for what is sent. A
+    /// function of its own, so that the packets it sends leave all registers to the ACK.
+    #[inline(never)]
+    pub(super) fn fill_window(&mut self, room: u32, now: Time, out: &mut impl Output) {
         self.validation.deferred = false;
         self.pacer.set_timer(false);
         if room > 0 {
             self.send_new(room, now, out);
         }
         let tcb = &mut self.tcb;
-        let window_full = flight_size + room >= tcb.cwnd;
+        let window_full = tcb.scoreboard.flight_size() >= tcb.cwnd;
         self.validation.update(window_full, tcb.scoreboard.una, tcb.scoreboard.next);
         if room > 0 {
             tcb.restart_timers_after_new_data(now);
@@ -78,7 +81,6 @@ impl Sender {
         if tcb.send_buffer.is_empty() && !window_full {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
-        true
     }
 
     /// Sends bursts until something holds the sender back. Returns how many segments it sent, and whether one was new.

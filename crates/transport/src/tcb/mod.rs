@@ -50,9 +50,6 @@ pub(crate) struct Tcb {
     pub(crate) rexmit: Rexmit,
     /// One segment marked lost is retransmitted whatever the window (RFC 5681, section 3.2, step 2).
     pub(crate) force_retransmit: bool,
-    /// An ACK that only advances SND.UNA concerns neither recovery nor undo: every segment in flight was sent once, and nothing
-    /// was reported of any. Only another ACK and timers end that.
-    pub(crate) quiet: bool,
     pub(crate) ecn: EcnEcho,
     /// The window in force, segments.
     pub(crate) cwnd: u32,
@@ -85,7 +82,6 @@ impl Tcb {
             state: State::Open,
             rexmit: Rexmit::Lost,
             force_retransmit: false,
-            quiet: false,
             ecn: EcnEcho::default(),
             cwnd,
             ssthresh: cwnd,
@@ -120,8 +116,14 @@ impl Tcb {
     #[inline]
     pub(crate) fn sync_cwnd(&mut self) {
         if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
-            self.cwnd = self.controller.window_since(self.cwnd);
+            self.take_cwnd();
         }
+    }
+
+    /// Takes the algorithm's window over.
+    #[inline]
+    pub(crate) fn take_cwnd(&mut self) {
+        self.cwnd = self.controller.window_since(self.cwnd);
     }
 
     /// The window may grow upon this ACK, if no reduction is under way. Linux, tcp_may_raise_cwnd: if it advances SND.UNA, or
@@ -137,8 +139,8 @@ impl Tcb {
         self.state == State::Loss && self.scoreboard.lost == 0
     }
 
-    /// Neither retransmissions, losses, SACKs nor a tail loss probe occupy the sender; the recovery has its own conditions
-    /// besides.
+    /// Neither retransmissions, losses, SACKs, a tail loss probe nor marks occupy the sender; the recovery has its own
+    /// conditions besides.
     pub(crate) fn is_untroubled(&self) -> bool {
         self.state == State::Open
             && self.rexmit == Rexmit::Lost
@@ -146,12 +148,19 @@ impl Tcb {
             && self.timers.tlp_end_seq.is_none()
             && self.scoreboard.is_untouched()
             && !self.controller.owes_losses()
+            && !self.ecn.has_marks()
     }
 
     /// Payload of a full segment.
     #[inline]
     pub(crate) fn mss(&self) -> u32 {
         self.controller.mss()
+    }
+
+    /// Data between SND.UNA and SND.NXT (RFC 5681, FlightSize).
+    #[inline]
+    pub(crate) fn flight_size(&self) -> Bytes {
+        self.controller.bytes(self.scoreboard.flight_size())
     }
 
     /// Data in flight (RFC 6675, pipe).
