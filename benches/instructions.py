@@ -113,13 +113,14 @@ STAGES = (
     ),
     Stage(
         "receiver",
-        r"transport/(receiver|reassembly|delayed_ack|receive_window):(?!send_ack$)|simulator/connection:deliver_data$",
+        r"transport/(receiver|reassembly|delayed_ack|receive_window):(?!(send|next)_ack$)|"
+        r"simulator/connection:deliver_data$",
         26,
         "6 read the packet, 4 find it in order, 6 count, 4 compute the window, 6 decide whether an ACK is due",
     ),
     Stage(
         "ACK",
-        r"transport/receiver:send_ack$|simulator/packet_sink:(ack|syn_ack)$",
+        r"transport/receiver:(send|next)_ack$|simulator/packet_sink:(ack|syn_ack)$",
         12,
         "half an ACK: 14 write a packet of 32 bytes, 6 compute the window, 4 count",
     ),

@@ -145,7 +145,6 @@ fn arbitrary_ack(script: &mut Script<'_, '_, '_>, min_rtt: &mut u64, random: &mu
     let interval = random.magnitude(MS / 10, 10 * S);
     let delivered = random.between(0, script.delivered.min(10_000_000));
     ack.delivery_rate = (!random.one_in(5)).then(|| DeliveryRate {
-        rate: Rate::of(Bytes(delivered), Duration(interval)),
         delivered: Bytes(delivered),
         interval: Duration(interval),
         prior_delivered: Bytes(prior.min(script.delivered - delivered)),

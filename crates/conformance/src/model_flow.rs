@@ -373,7 +373,7 @@ mod tests {
         let events = recorded(PathModel { acks: 3_000, ..PathModel::default() });
         let last = acks(&events).split_off(1_000);
         assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
-        let rate = last.last().unwrap().delivery_rate.unwrap().rate.0;
+        let rate = last.last().unwrap().delivery_rate.unwrap().rate().0;
         assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
     }
 

@@ -1,7 +1,7 @@
 //! Scripted event sequences that no path could cause.
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Window};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::harness::{CaseEnded, CaseResult, Harness};
 use crate::path_model::{MS, S};
@@ -46,7 +46,6 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             srtt: rtt,
             min_rtt: rtt,
             delivery_rate: Some(DeliveryRate {
-                rate: Rate::of(Bytes(window), rtt),
                 delivered: Bytes(window.min(self.delivered)),
                 interval: rtt,
                 prior_delivered: Bytes(self.delivered.saturating_sub(window)),

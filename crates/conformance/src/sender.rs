@@ -168,7 +168,6 @@ impl DeliveryEstimator {
         let delivered = Bytes(self.delivered - departure.delivered);
         let interval = (departure.sent - departure.first_sent).max(now - departure.delivered_at);
         (interval >= min_rtt && interval > Duration::ZERO).then(|| DeliveryRate {
-            rate: Rate::of(delivered, interval),
             delivered,
             interval,
             prior_delivered: Bytes(departure.delivered),

@@ -3,7 +3,7 @@
 use cwndlab_control::{
     Ack, Algorithm, BeforeReduction, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window,
 };
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Bytes, Duration};
 
 use crate::report::{Decision, Kind, Report, State};
 
@@ -190,11 +190,9 @@ impl Decider {
     fn on_acks(&mut self, report: &Report) {
         let delivered = self.bytes_of(self.delivered);
         let delivery_rate = report.rate.filter(|rate| rate.interval.0 > 0).map(|rate| {
-            let over = self.bytes(rate.delivered);
             let since = report.delivered.wrapping_sub(rate.prior_delivered);
             DeliveryRate {
-                rate: Rate((over.0 as f64 * 8e9 / rate.interval.0 as f64) as u64),
-                delivered: over,
+                delivered: self.bytes(rate.delivered),
                 interval: rate.interval,
                 prior_delivered: Bytes(delivered.0.saturating_sub(u64::from(since) * self.mss)),
                 app_limited: rate.app_limited,
@@ -250,7 +248,7 @@ mod tests {
     use super::*;
     use crate::report::{Acked, RateSample, Rtt};
     use cwndlab_control::Event;
-    use cwndlab_units::Time;
+    use cwndlab_units::{Rate, Time};
     use std::sync::mpsc::{channel, Receiver, Sender};
 
     fn reno() -> Decider {
@@ -354,7 +352,7 @@ mod tests {
 
     impl CongestionControl for CallRecorder {
         fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-            let rate = ack.delivery_rate.map(|rate| (rate.rate.0, rate.prior_delivered.0));
+            let rate = ack.delivery_rate.map(|rate| (rate.rate().0, rate.prior_delivered.0));
             let (round, delivered) = (ack.round, ack.delivered.0);
             self.0.send(format!("ack round {round} delivered {delivered} rate {rate:?} {}", ack.recovering)).unwrap();
             None

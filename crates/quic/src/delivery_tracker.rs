@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use cwndlab_control::DeliveryRate;
 use cwndlab_transport::rtt::RttEstimator;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
 /// Maximum number of entries. It bounds the memory of an endpoint that sends only ACKs, which are never acknowledged.
 const MAX_ENTRIES: usize = 1 << 16;
@@ -216,7 +216,6 @@ impl DeliveryTracker {
         }
         let delivered = self.delivered - newest.delivered;
         Some(DeliveryRate {
-            rate: Rate((delivered as f64 * 8e9 / interval.0 as f64) as u64),
             delivered: Bytes(delivered),
             interval,
             prior_delivered: Bytes(newest.delivered),
@@ -288,7 +287,7 @@ mod tests {
             tracker.on_ack(Time(0), 1200, false);
             let report =
                 tracker.on_end(Time((50 + packet) * MS), 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
-            rates.push(report.rate.expect("longer than the RTT").rate.0);
+            rates.push(report.rate.expect("longer than the RTT").rate().0);
         }
         assert_eq!(rates[0], 192_000);
         assert_eq!(rates[9], (12_000.0 * 8e9 / 59e6) as u64);

@@ -12,7 +12,7 @@ use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{expand, AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
@@ -22,7 +22,7 @@ use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
-use cwndlab_path::packet_options::{ReturnedHeader, RouterHeader};
+use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// Purpose of the random streams of algorithms.
@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     pub(crate) shared_application: bool,
     /// Receiving end.
     pub(crate) receiver: Receiver,
+    /// Samples that its ends took ahead of the clock.
+    pub(crate) samples: Samples,
     /// Sending end.
     pub(crate) sender: Sender,
     /// When it started.
@@ -72,8 +74,6 @@ pub(crate) struct Connection {
     pub(crate) dialogue: Option<Box<Direction>>,
     /// When it answered the last SYN of this connection, and how many it answered.
     syn_acks: (Time, u32),
-    /// Samples that its ends took ahead of the clock.
-    pub(crate) samples: Samples,
 }
 
 /// What the algorithm requests from routers: the scheme, and the rate in bit/s.
@@ -121,7 +121,7 @@ macro_rules! sink {
             now: $now,
             format: &$connection.format,
             request: &$connection.request,
-            srtt: $connection.sender.rtt().srtt(),
+            srtt: $connection.request.map_or(Duration::ZERO, |_| $connection.sender.rtt().srtt()),
         }
     };
 }
@@ -142,6 +142,7 @@ impl Connection {
             request: plan.algorithm.as_ref().and_then(|algorithm| router_request(algorithm)),
             shared_application: false,
             receiver: new_receiver(plan),
+            samples: Samples::new(),
             sender: new_sender(plan, seed, index),
             start,
             end: None,
@@ -151,7 +152,6 @@ impl Connection {
             datagrams: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
-            samples: Samples::new(),
         }
     }
 
@@ -165,7 +165,8 @@ impl Connection {
     }
 
     /// A packet reaches one of the two ends. `plans` are those of all flows.
-    #[inline]
+    #[allow(clippy::inline_always)] // it only tells the ends apart
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
@@ -196,7 +197,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let mut data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
@@ -212,31 +213,32 @@ impl Connection {
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
         }
         let mut sink = sink!(self, network, now);
-        self.receiver.on_data(now, &data, packet.flags & CE != 0, &mut sink);
+        self.receiver.on_data(now, data, packet.flags & CE != 0, &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
-        let mut ack = AckPacket {
+        let plain = PlainAck {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
             echo: packet.stamp,
             ece: packet.flags & ECE != 0,
-            ce_count: 0,
-            blocks: Blocks::default(),
-            feedback: None,
         };
-        if packet.flags & EXTRA != 0 {
-            self.take_options(network, packet, &mut ack);
+        if packet.flags & EXTRA == 0 {
+            if !current {
+                return;
+            }
+            self.sender.on_plain_ack(now, plain, &mut sink!(self, network, now));
+        } else {
+            let ack = self.take_options(network, packet, plain);
+            if !current {
+                return;
+            }
+            self.sender.on_ack(now, &ack, &mut sink!(self, network, now));
         }
-        if !current {
-            return;
-        }
-        let mut sink = sink!(self, network, now);
-        self.sender.on_ack(now, &ack, &mut sink);
         if self.sender.is_drained() {
             self.on_drained(now);
         }
@@ -253,15 +255,15 @@ impl Connection {
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
     }
 
-    /// Takes what the ACK carries beyond its number and window.
-    fn take_options(&mut self, network: &mut Network, packet: &Packet, ack: &mut AckPacket) {
+    /// The ACK with what it carries beyond its number and window.
+    fn take_options(&mut self, network: &mut Network, packet: &Packet, plain: PlainAck) -> AckPacket {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
             network.options.returned.entry(self.index).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
         }
-        (ack.window, ack.ce_count, ack.blocks, ack.feedback) =
-            (Bytes(options.window), options.ce_count, options.blocks, options.feedback);
+        let AckOptions { window, ce_count, blocks, feedback, .. } = options;
+        AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..plain.into() }
     }
 
     /// Takes the routers' header of a packet that reached the receiver.

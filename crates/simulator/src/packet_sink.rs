@@ -52,7 +52,7 @@ pub(crate) struct PacketSink<'a> {
     pub(crate) format: &'a WireFormat,
     /// What packets request from routers: the scheme, and the rate in bit/s.
     pub(crate) request: &'a Option<(Scheme, f64)>,
-    /// The sender's smoothed RTT.
+    /// The sender's smoothed RTT, where something is requested.
     pub(crate) srtt: Duration,
 }
 

@@ -90,10 +90,11 @@ impl AckSummary {
     /// Segments are acknowledged cumulatively that were sent once.
     #[inline]
     pub(crate) fn note_acked(&mut self, now: Time, run: &Run, high_seq: u64) {
+        let (oldest, newest) = rtts(now, run);
         if self.rtt.oldest == Duration::ZERO {
-            self.rtt.oldest = sample(now, run.first_sent_at);
+            self.rtt.oldest = oldest;
         }
-        self.rtt.newest = sample(now, run.last.sent_at);
+        self.rtt.newest = newest;
         self.original |= run.first < high_seq;
         self.lowest = self.lowest.min(run.first);
     }
@@ -110,6 +111,12 @@ impl AckSummary {
             self.original |= seq < high_seq;
         }
     }
+}
+
+/// The RTTs of the oldest and of the newest of segments that were sent once.
+#[inline]
+pub(crate) fn rtts(now: Time, run: &Run) -> (Duration, Duration) {
+    (sample(now, run.first_sent_at), sample(now, run.last.sent_at))
 }
 
 /// At least 1 ns, since zero is no sample.

@@ -8,12 +8,20 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::wire::MAX_WINDOW;
 
-/// The algorithm, and what the transport derives from its decisions.
+/// The algorithm, and what the transport derives from its decisions. What every ACK needs comes last.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Controller {
-    algorithm: Box<dyn CongestionControl>,
     /// The algorithm before its last reduction, which an undo restores.
     before_reduction: BeforeReduction,
+    /// The slow-start threshold before the last reduction.
+    prior_derived_ssthresh: u32,
+    /// Slow-start threshold of an algorithm that keeps none, segments.
+    derived_ssthresh: u32,
+    /// Segments marked lost so far, and how many of them were reported.
+    lost: u64,
+    lost_reported: u64,
+    algorithm: Box<dyn CongestionControl>,
     mss: u32,
     /// The window stays the algorithm's during recovery and after idleness (Linux: a module with `cong_control`).
     pub(crate) model_based: bool,
@@ -21,28 +29,22 @@ pub(crate) struct Controller {
     pub(crate) spaced: bool,
     /// It has a method for segments that leave.
     pub(crate) observes_sent: bool,
-    /// Segments marked lost so far, and how many of them were reported.
-    lost: u64,
-    lost_reported: u64,
-    /// Slow-start threshold of an algorithm that keeps none, segments, and the one before the last reduction.
-    derived_ssthresh: u32,
-    prior_derived_ssthresh: u32,
 }
 
 impl Controller {
     /// An algorithm that asks nothing special of its transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
-            observes_sent: true,
-            algorithm,
             before_reduction: BeforeReduction::default(),
+            prior_derived_ssthresh: u32::MAX,
+            derived_ssthresh: u32::MAX,
+            lost: 0,
+            lost_reported: 0,
+            algorithm,
             mss,
             model_based: false,
             spaced: false,
-            lost: 0,
-            lost_reported: 0,
-            derived_ssthresh: u32::MAX,
-            prior_derived_ssthresh: u32::MAX,
+            observes_sent: true,
         }
     }
 
@@ -124,6 +126,11 @@ impl Controller {
         let lost = Bytes((self.lost - self.lost_reported) * u64::from(self.mss));
         self.lost_reported = self.lost;
         lost
+    }
+
+    /// Some data marked lost is not reported yet.
+    pub(crate) fn owes_losses(&self) -> bool {
+        self.lost > self.lost_reported
     }
 
     /// Reports an ACK; returns what happened to the algorithm upon it.

@@ -15,12 +15,6 @@ pub(crate) struct DelayedAck {
     pending: u32,
     /// Segments that are still acknowledged one by one.
     quick: u32,
-    /// An ACK for at least every n-th segment.
-    every: u32,
-    /// Segments acknowledged one by one at the start and after idleness.
-    quick_acks: u32,
-    /// Longest delay.
-    delay: Duration,
     last_arrival: Time,
     /// Timestamp to echo.
     echo: Time,
@@ -29,29 +23,21 @@ pub(crate) struct DelayedAck {
 impl DelayedAck {
     /// Nothing to acknowledge.
     pub(crate) fn new(stack: &Stack) -> Self {
-        Self {
-            pending: 0,
-            quick: stack.quick_acks,
-            every: stack.ack_every.max(1),
-            quick_acks: stack.quick_acks,
-            delay: stack.ack_delay,
-            last_arrival: Time::ZERO,
-            echo: Time::ZERO,
-        }
+        Self { pending: 0, quick: stack.quick_acks, last_arrival: Time::ZERO, echo: Time::ZERO }
     }
 
-    /// A segment arrives.
+    /// A segment arrives. `quick_acks`: so many are acknowledged one by one after idleness.
     #[inline]
-    pub(crate) fn on_arrival(&mut self, now: Time) {
+    pub(crate) fn on_arrival(&mut self, now: Time, quick_acks: u32) {
         if now - self.last_arrival > IDLE && self.last_arrival > Time::ZERO && self.quick == 0 {
-            self.quick = self.quick_acks;
+            self.quick = quick_acks;
         }
         self.last_arrival = now;
     }
 
-    /// A segment with this timestamp arrives in order. Returns whether it is acknowledged at once.
+    /// A segment with this timestamp arrives in order. Returns whether it is acknowledged at once, as `every`-th or otherwise.
     #[inline]
-    pub(crate) fn on_in_order(&mut self, stamp: Time) -> bool {
+    pub(crate) fn on_in_order(&mut self, stamp: Time, every: u32) -> bool {
         // RFC 7323, section 4.3: the echo is of the first segment that the ACK acknowledges.
         if self.pending == 0 {
             self.echo = stamp;
@@ -61,7 +47,7 @@ impl DelayedAck {
             self.quick -= 1;
             return true;
         }
-        self.pending >= self.every
+        self.pending >= every
     }
 
     /// A segment with this timestamp fills a hole.
@@ -80,12 +66,6 @@ impl DelayedAck {
         self.pending > 0
     }
 
-    /// When a delayed ACK is due.
-    #[inline]
-    pub(crate) fn due(&self, now: Time) -> Time {
-        now + self.delay
-    }
-
     /// The timestamp to echo.
     #[inline]
     pub(crate) fn echo(&self) -> Time {
@@ -98,15 +78,14 @@ mod tests {
     use super::*;
 
     fn delayed(quick: u32, last_arrival: Time) -> DelayedAck {
-        let delay = Duration::from_millis(40);
-        DelayedAck { pending: 0, quick, every: 2, quick_acks: 16, delay, last_arrival, echo: Time::ZERO }
+        DelayedAck { pending: 0, quick, last_arrival, echo: Time::ZERO }
     }
 
     /// RFC 5681, section 4.2: at least every second segment. RFC 7323, section 4.3: the echo is of the first of the two.
     #[test]
     fn every_second_segment_is_acknowledged_with_the_first_ones_timestamp() {
         let mut ack = delayed(0, Time::ZERO);
-        assert_eq!([Time(10), Time(20)].map(|stamp| ack.on_in_order(stamp)), [false, true]);
+        assert_eq!([Time(10), Time(20)].map(|stamp| ack.on_in_order(stamp, 2)), [false, true]);
         assert_eq!(ack.echo(), Time(10));
     }
 
@@ -115,10 +94,10 @@ mod tests {
     fn idleness_returns_to_quick_acks() {
         let arrival = Time(1);
         let mut ack = delayed(0, arrival);
-        ack.on_arrival(arrival + IDLE);
-        assert!(!ack.on_in_order(Time(1)));
-        ack.on_arrival(arrival + IDLE * 2 + Duration(1));
+        ack.on_arrival(arrival + IDLE, 16);
+        assert!(!ack.on_in_order(Time(1), 2));
+        ack.on_arrival(arrival + IDLE * 2 + Duration(1), 16);
         ack.on_ack_sent();
-        assert!(ack.on_in_order(Time(1)));
+        assert!(ack.on_in_order(Time(1), 2));
     }
 }

@@ -32,6 +32,11 @@ impl DuplicateAcks {
         self.delivered = 0;
     }
 
+    /// None arrived, and none is outstanding.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.count == 0 && self.delivered == 0
+    }
+
     /// Segments that limited transmit allows beyond the window.
     #[inline]
     pub(crate) fn limited_transmit(&self) -> u32 {

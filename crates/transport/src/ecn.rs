@@ -13,6 +13,11 @@ pub(crate) struct EcnEcho {
 }
 
 impl EcnEcho {
+    /// Some ACK reported marked segments (accurate ECN).
+    pub(crate) fn has_marks(&self) -> bool {
+        self.ce_count > 0
+    }
+
     /// An ACK arrives. Returns how many segments it newly reports as marked, and whether it echoes congestion.
     #[inline]
     pub(crate) fn on_ack(&mut self, ecn: Ecn, ack: &AckPacket) -> (u32, bool) {

@@ -7,7 +7,7 @@
 //! # How a segment is sent
 //!
 //! 1. `sender/mod.rs`: the application calls `supply`; `send_buffer.rs` keeps the unsent data and the receive window.
-//! 2. `sender/transmit.rs` sends segments one by one until something holds it back: the congestion window, the receive
+//! 2. `sender/transmit.rs` sends segments until something holds it back: the congestion window, the receive
 //!    window, pacing (`pacer.rs`), or TSO deferral (`tso.rs`). Segments marked lost come before new data; limited transmit
 //!    (`duplicate_acks.rs`) adds two. After idleness the window restarts first (`cwnd_validation.rs`).
 //! 3. `scoreboard.rs` records the segment with the delivery state of the connection (`rate_sample.rs`).
@@ -30,6 +30,9 @@
 //! 6. `tcb/timing.rs`: the retransmission or the probe timer restarts.
 //! 7. `pacer.rs`: the pacing rate follows the algorithm or the stack's rule.
 //! 8. `sender/transmit.rs`: what the window now admits is sent.
+//!
+//! An ordinary ACK only advances SND.UNA while everything in flight was sent once (`Sender::quiet`). It takes the same steps but the
+//! fourth, without a summary, and its timer restarts once, with what is sent (`Sender::on_ordinary_ack`).
 //!
 //! Expired timers enter at `sender/on_timer.rs`; a retransmission timeout continues in `recovery/enter_loss.rs`, which
 //! doubles the RTO (`RttEstimator::back_off`).

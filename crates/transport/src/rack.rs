@@ -14,8 +14,9 @@ const MAX_STEPS_LINUX: u32 = 255;
 /// Largest degree of reordering that is kept (Linux, `tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 
-/// RACK's variables.
+/// RACK's variables. What every ACK needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Rack {
     /// When the segment was sent that was sent last of those delivered (`RACK.xmit_ts`), and its number.
     sent_at: Time,
@@ -73,7 +74,7 @@ impl Rack {
         if segment.flags & EVER_RETRANS != 0 && rtt < min_rtt {
             return;
         }
-        let newest = (segment.sent_at, seq) >= (self.sent_at, self.seq);
+        let newest = segment.sent_at > self.sent_at || segment.sent_at == self.sent_at && seq >= self.seq;
         if newest {
             (self.sent_at, self.seq) = (segment.sent_at, seq);
         }

@@ -11,20 +11,16 @@ const SMALLEST_STEP: Bytes = Bytes(1460);
 /// Linux adds so many segments to twice the data of a round.
 const EXTRA_SEGMENTS: u64 = 16;
 
-/// The receive window.
+/// The receive window. Its parameters are those of the connection's stack.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct ReceiveWindow {
     size: Bytes,
-    ceiling: Bytes,
-    /// It grows with use.
-    auto_tuning: bool,
-    /// Data that the application read in the largest round so far.
-    space: Bytes,
     /// The round ends when this segment arrives.
     round_end: u64,
     round_bytes: Bytes,
-    /// The application reads at this rate; zero: at once.
-    read_rate: Rate,
+    /// Data that the application read in the largest round so far.
+    space: Bytes,
     /// Data not read yet at `drained_at`.
     buffered: Bytes,
     drained_at: Time,
@@ -36,12 +32,9 @@ impl ReceiveWindow {
         let ceiling = stack.receive_window;
         Self {
             size: if stack.auto_tuning { ceiling.min(FIRST_WINDOW) } else { ceiling },
-            ceiling,
-            auto_tuning: stack.auto_tuning,
-            space: FIRST_WINDOW / 2,
             round_end: 0,
             round_bytes: Bytes::ZERO,
-            read_rate: stack.read_rate.unwrap_or(Rate::ZERO),
+            space: FIRST_WINDOW / 2,
             buffered: Bytes::ZERO,
             drained_at: Time::ZERO,
         }
@@ -52,29 +45,25 @@ impl ReceiveWindow {
         self.size
     }
 
-    /// The application does not read at once.
-    pub(crate) fn is_read_slowly(&self) -> bool {
-        self.read_rate > Rate::ZERO
-    }
-
     /// Data arrives in order up to the segment `expected`.
     #[inline]
-    pub(crate) fn on_data(&mut self, now: Time, bytes: Bytes, expected: u64, mss: u32) {
-        if self.is_read_slowly() {
-            self.drain(now);
+    pub(crate) fn on_data(&mut self, now: Time, bytes: Bytes, expected: u64, stack: &Stack) {
+        if let Some(read_rate) = stack.read_rate {
+            self.drain(now, read_rate);
             self.buffered += bytes;
         }
-        if self.auto_tuning {
+        if stack.auto_tuning {
             self.round_bytes += bytes;
             if expected >= self.round_end {
-                self.tune(mss);
-                self.round_end = expected + self.size.0 / u64::from(mss);
+                self.tune(stack);
+                self.round_end = expected + self.size.0 / stack.mss.0;
             }
         }
     }
 
-    fn drain(&mut self, now: Time) {
-        let read = self.read_rate.bytes_in(now - self.drained_at);
+    #[cold]
+    fn drain(&mut self, now: Time, read_rate: Rate) {
+        let read = read_rate.bytes_in(now - self.drained_at);
         if read > Bytes::ZERO {
             self.buffered = self.buffered.saturating_sub(read);
             self.drained_at = now;
@@ -82,24 +71,22 @@ impl ReceiveWindow {
     }
 
     /// One round of tcp_rcv_space_adjust: twice the data that was read in it, more while that grows.
-    fn tune(&mut self, mss: u32) {
+    fn tune(&mut self, stack: &Stack) {
         let copied = self.round_bytes.0;
         self.round_bytes = Bytes::ZERO;
         if copied > self.space.0 {
-            let mut size = 2 * copied + EXTRA_SEGMENTS * u64::from(mss);
+            let mut size = 2 * copied + EXTRA_SEGMENTS * stack.mss.0;
             size += 2 * (u128::from(size) * u128::from(copied - self.space.0) / u128::from(self.space.0)) as u64;
-            self.size = self.size.max(Bytes(size)).min(self.ceiling);
+            self.size = self.size.max(Bytes(size)).min(stack.receive_window);
             self.space = Bytes(copied);
         }
     }
 
     /// The window to advertise.
     #[inline]
-    pub(crate) fn advertise(&mut self, now: Time) -> Bytes {
-        if !self.is_read_slowly() {
-            return self.size;
-        }
-        self.drain(now);
+    pub(crate) fn advertise(&mut self, now: Time, stack: &Stack) -> Bytes {
+        let Some(read_rate) = stack.read_rate else { return self.size };
+        self.drain(now, read_rate);
         let free = self.size.saturating_sub(self.buffered);
         if free < SMALLEST_STEP {
             Bytes::ZERO
@@ -110,47 +97,37 @@ impl ReceiveWindow {
 
     /// How long the application takes to read so much that a window worth an update is free: half of it, and two segments at
     /// least.
-    pub(crate) fn time_to_open(&self, mss: u32) -> Duration {
-        let mss = u64::from(mss);
+    pub(crate) fn time_to_open(&self, mss: Bytes, read_rate: Rate) -> Duration {
+        let mss = mss.0;
         let wanted = (self.size.0 / 2).max(2 * mss).min(self.size.0);
         let surplus = self.buffered.0.saturating_sub(self.size.0 - wanted).max(mss);
-        Duration((u128::from(surplus) * 8_000_000_000 / u128::from(self.read_rate.0)) as u64 + 1)
+        Duration((u128::from(surplus) * 8_000_000_000 / u128::from(read_rate.0)) as u64 + 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn window(size: u64, read_rate: Rate) -> ReceiveWindow {
-        ReceiveWindow {
-            size: Bytes(size),
-            ceiling: Bytes(1 << 20),
-            auto_tuning: false,
-            space: FIRST_WINDOW / 2,
-            round_end: 0,
-            round_bytes: Bytes::ZERO,
-            read_rate,
-            buffered: Bytes::ZERO,
-            drained_at: Time::ZERO,
-        }
-    }
+    use crate::linux_stack::linux;
 
     /// By hand: 10,000 bytes, of which the application reads 1000 per millisecond (8 Mbit/s). RFC 9293, section 3.8.6.2.2: a
     /// window of 1000 bytes is advertised as closed.
     #[test]
     fn data_that_is_not_read_closes_the_window() {
-        let mut window = window(10_000, Rate::from_mbps(8));
-        window.on_data(Time::ZERO, Bytes(9000), 9, 1000);
+        let read_rate = Some(Rate::from_mbps(8));
+        let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate, ..linux() };
+        let mut window = ReceiveWindow::new(&stack);
+        window.on_data(Time::ZERO, Bytes(9000), 9, &stack);
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        assert_eq!([0, 1, 9].map(|ms| window.advertise(at(ms)).0), [0, 2000, 10_000]);
+        assert_eq!([0, 1, 9].map(|ms| window.advertise(at(ms), &stack).0), [0, 2000, 10_000]);
     }
 
     /// tcp_rcv_space_adjust, by hand: a round of 65,534 bytes, twice the 32,767 of before, gives (2 · 65,534 + 16 · 1000) · 3.
     #[test]
     fn the_window_grows_to_a_multiple_of_what_was_read_in_a_round() {
-        let mut window = ReceiveWindow { auto_tuning: true, ..window(65_535, Rate::ZERO) };
-        window.on_data(Time::ZERO, Bytes(65_534), 65, 1000);
-        assert_eq!(window.advertise(Time::ZERO), Bytes(3 * (2 * 65_534 + 16_000)));
+        let stack = Stack { receive_window: Bytes(1 << 20), auto_tuning: true, read_rate: None, ..linux() };
+        let mut window = ReceiveWindow::new(&stack);
+        window.on_data(Time::ZERO, Bytes(65_534), 65, &stack);
+        assert_eq!(window.advertise(Time::ZERO, &stack), Bytes(3 * (2 * 65_534 + 16_000)));
     }
 }

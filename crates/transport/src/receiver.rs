@@ -1,5 +1,7 @@
 //! The receiver of a connection: reassembly, delayed ACKs, SACK and D-SACK blocks, ECN echo, receive window.
 
+use std::sync::Arc;
+
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Time};
 
@@ -13,6 +15,8 @@ use crate::wire::{AckPacket, Blocks, Data, Output, MAX_BLOCKS};
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
+    /// Shared by all connections with the same parameters, so that it stays in the cache.
+    stack: Arc<Stack>,
     /// RCV.NXT: next segment expected.
     expected: u64,
     /// When a delayed ACK or a window update is due; `Time::MAX`: never.
@@ -21,42 +25,36 @@ pub struct Receiver {
     delivered: Bytes,
     acks_sent: u64,
     acks: DelayedAck,
-    reassembly: Reassembly,
-    mss: u32,
+    /// Segments that arrived out of order; `None`: there are none.
+    reassembly: Option<Box<Reassembly>>,
+    /// Feedback of the routers on the last segment; `accelerated` of all segments.
+    feedback: Option<Box<Feedback>>,
     /// Segments that arrived with a CE mark (accurate ECN).
     ce_count: u32,
     /// ACKs carry ECE.
     ece: bool,
+    /// SACK is negotiated and of use.
     sack: bool,
-    dsack: bool,
-    ecn: Ecn,
-    max_blocks: u8,
     window: ReceiveWindow,
-    /// Feedback of the routers on the last segment; `accelerated` of all segments.
-    feedback: Option<Feedback>,
 }
 
 impl Receiver {
     /// Nothing received yet. `sack`: SACK is negotiated and of use.
     #[must_use]
-    pub fn new(stack: &Stack, sack: bool) -> Self {
-        let mss = stack.mss.0 as u32;
+    pub fn new(stack: &Arc<Stack>, sack: bool) -> Self {
         Self {
+            stack: Arc::clone(stack),
             expected: stack.first_segment,
             timer: Time::MAX,
             delivered: Bytes::ZERO,
             acks_sent: 0,
             acks: DelayedAck::new(stack),
-            reassembly: Reassembly::new(mss),
-            mss,
+            reassembly: None,
+            feedback: None,
             ce_count: 0,
             ece: false,
             sack,
-            dsack: sack && stack.dsack,
-            ecn: stack.ecn,
-            max_blocks: stack.sack_blocks.min(MAX_BLOCKS as u32) as u8,
             window: ReceiveWindow::new(stack),
-            feedback: None,
         }
     }
 
@@ -94,7 +92,7 @@ impl Receiver {
     /// Memory held beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.reassembly.memory()
+        self.reassembly.as_ref().map_or(0, |one| size_of::<Reassembly>() + one.memory())
     }
 
     /// The window that the first packet of a connection advertises.
@@ -105,49 +103,58 @@ impl Receiver {
 
     /// A data segment arrives; `ce`: it has a CE mark.
     #[inline]
-    pub fn on_data(&mut self, now: Time, data: &Data, ce: bool, out: &mut impl Output) {
-        if self.ecn != Ecn::Off {
-            self.on_ecn(now, data, ce, out);
+    pub fn on_data(&mut self, now: Time, data: Data, ce: bool, out: &mut impl Output) {
+        if self.stack.ecn != Ecn::Off {
+            self.on_ecn(now, data.cwr, ce, out);
         }
         if let Some(feedback) = data.feedback {
             self.on_feedback(feedback);
         }
-        self.acks.on_arrival(now);
-        if data.seq == self.expected && self.reassembly.is_empty() {
-            self.expected += 1;
-            self.deliver(now, Bytes(u64::from(data.len)));
-            if self.acks.on_in_order(data.stamp) {
-                self.send_ack(now, out, None);
-            } else if self.timer == Time::MAX {
-                self.timer = self.acks.due(now);
-            }
+        self.acks.on_arrival(now, self.stack.quick_acks);
+        if data.seq != self.expected || self.reassembly.is_some() {
+            self.on_other_data(now, (data.seq, data.len), data.stamp, out);
             return;
         }
-        self.on_other_data(now, data, out);
+        self.expected += 1;
+        self.deliver(now, Bytes(u64::from(data.len)));
+        if self.acks.on_in_order(data.stamp, self.stack.ack_every) {
+            let ack = self.next_ack(now);
+            out.ack(&ack);
+        } else if self.timer == Time::MAX {
+            self.timer = now + self.stack.ack_delay;
+        }
     }
 
     /// A window probe, a duplicate, or a segment that arrives while others are missing: acknowledged at once (RFC 5681,
     /// section 4.2).
-    fn on_other_data(&mut self, now: Time, data: &Data, out: &mut impl Output) {
+    #[inline(never)]
+    fn on_other_data(&mut self, now: Time, (seq, len): (u64, u32), stamp: Time, out: &mut impl Output) {
         let mut duplicate = None;
-        if data.len > 0 {
-            if data.seq == self.expected {
-                self.fill_hole(now, data);
-            } else if data.seq < self.expected || !self.reassembly.insert(data.seq, data.len) {
-                duplicate = Some((data.seq, data.seq + 1));
+        if len > 0 {
+            if seq == self.expected {
+                self.fill_hole(now, len, stamp);
+            } else if seq < self.expected || !self.keep(seq, len) {
+                duplicate = Some((seq, seq + 1));
             }
         }
         self.send_ack(now, out, duplicate);
     }
 
+    /// A segment arrives out of order. Returns whether it is new.
+    fn keep(&mut self, seq: u64, len: u32) -> bool {
+        let mss = self.stack.mss.0 as u32;
+        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(mss))).insert(seq, len)
+    }
+
     /// The first hole is filled: everything up to the end of the run behind it is in order.
-    fn fill_hole(&mut self, now: Time, data: &Data) {
-        self.acks.on_hole_filled(data.stamp);
+    fn fill_hole(&mut self, now: Time, len: u32, stamp: Time) {
+        self.acks.on_hole_filled(stamp);
         self.expected += 1;
-        let mut bytes = Bytes(u64::from(data.len));
-        if let Some((end, run)) = self.reassembly.take_first(self.expected) {
+        let mut bytes = Bytes(u64::from(len));
+        if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
             bytes += run;
             self.expected = end;
+            self.reassembly.take_if(|queue| queue.is_empty());
         }
         self.deliver(now, bytes);
     }
@@ -155,12 +162,13 @@ impl Receiver {
     /// Feedback of the routers on a segment: the last rate is kept, and what said "accelerate" is counted.
     #[cold]
     fn on_feedback(&mut self, new: Feedback) {
-        let before = self.feedback.map_or(Bytes::ZERO, |one| one.accelerated);
-        self.feedback = Some(Feedback { accelerated: before + new.accelerated, ..new });
+        let before = self.feedback.as_ref().map_or(Bytes::ZERO, |one| one.accelerated);
+        self.feedback = Some(Box::new(Feedback { accelerated: before + new.accelerated, ..new }));
     }
 
-    fn on_ecn(&mut self, now: Time, data: &Data, ce: bool, out: &mut impl Output) {
-        if data.cwr {
+    #[inline(never)]
+    fn on_ecn(&mut self, now: Time, cwr: bool, ce: bool, out: &mut impl Output) {
+        if cwr {
             self.ece = false;
         }
         if ce {
@@ -171,8 +179,8 @@ impl Receiver {
             if changed && self.acks.is_pending() {
                 self.send_ack(now, out, None);
             }
-        } else if matches!(self.ecn, Ecn::Accurate | Ecn::Dctcp) {
-            if self.ece && self.acks.is_pending() && self.ecn == Ecn::Dctcp {
+        } else if matches!(self.stack.ecn, Ecn::Accurate | Ecn::Dctcp) {
+            if self.ece && self.acks.is_pending() && self.stack.ecn == Ecn::Dctcp {
                 self.send_ack(now, out, None); // RFC 8257, section 3.2: the end of marking as well
             }
             self.ece = false;
@@ -182,40 +190,49 @@ impl Receiver {
     #[inline]
     fn deliver(&mut self, now: Time, bytes: Bytes) {
         self.delivered += bytes;
-        self.window.on_data(now, bytes, self.expected, self.mss);
+        self.window.on_data(now, bytes, self.expected, &self.stack);
     }
 
+    /// Sends an ACK, with SACK blocks where segments are missing, or a D-SACK of a `duplicate`.
     fn send_ack(&mut self, now: Time, out: &mut impl Output, duplicate: Option<(u64, u64)>) {
-        self.acks.on_ack_sent();
-        self.timer = Time::MAX;
-        self.acks_sent += 1;
-        let window = self.window.advertise(now);
-        if window.0 < u64::from(self.mss) && self.window.is_read_slowly() {
-            self.timer = now + self.window.time_to_open(self.mss);
-        }
-        let mut ack = AckPacket {
-            ack: self.expected,
-            window,
-            echo: self.acks.echo(),
-            ece: self.ece,
-            ce_count: self.ce_count,
-            feedback: self.feedback,
-            blocks: Blocks::default(),
-        };
-        if self.sack && (duplicate.is_some() || !self.reassembly.is_empty()) {
+        let mut ack = self.next_ack(now);
+        if self.sack && (duplicate.is_some() || self.reassembly.is_some()) {
             self.fill_blocks(&mut ack.blocks, duplicate);
         }
         out.ack(&ack);
     }
 
+    /// The ACK that is sent now, still without blocks.
+    #[inline]
+    fn next_ack(&mut self, now: Time) -> AckPacket {
+        self.acks.on_ack_sent();
+        self.timer = Time::MAX;
+        self.acks_sent += 1;
+        let window = self.window.advertise(now, &self.stack);
+        if let Some(read_rate) = self.stack.read_rate.filter(|_| window < self.stack.mss) {
+            self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
+        }
+        AckPacket {
+            ack: self.expected,
+            window,
+            echo: self.acks.echo(),
+            ece: self.ece,
+            ce_count: self.ce_count,
+            feedback: self.feedback.as_deref().copied(),
+            blocks: Blocks::default(),
+        }
+    }
+
     /// The SACK blocks of an ACK, a D-SACK first (RFC 2883).
     fn fill_blocks(&self, blocks: &mut Blocks, duplicate: Option<(u64, u64)>) {
-        if let Some(block) = duplicate.filter(|_| self.dsack) {
+        if let Some(block) = duplicate.filter(|_| self.stack.dsack) {
             blocks.list[0] = block;
             blocks.len = 1;
             blocks.duplicate = true;
         }
-        self.reassembly.fill(blocks, self.max_blocks);
+        if let Some(queue) = &self.reassembly {
+            queue.fill(blocks, self.stack.sack_blocks.min(MAX_BLOCKS as u32) as u8);
+        }
     }
 
     /// The clock reached [`timer`](Self::timer): a delayed ACK, or an update of a window that was closed.

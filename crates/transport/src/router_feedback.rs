@@ -22,6 +22,11 @@ impl RouterFeedback {
         self.unreported = Some(Feedback { accelerated: waiting + new, ..last });
     }
 
+    /// Some waits for a report.
+    pub(crate) fn waits(&self) -> bool {
+        self.unreported.is_some()
+    }
+
     /// The feedback for a report.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Feedback> {

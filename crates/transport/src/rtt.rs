@@ -5,8 +5,9 @@ use cwndlab_units::{Duration, Time};
 use crate::coarse_rto::CoarseRto;
 use crate::stack::Stack;
 
-/// Smoothed RTT, its variance, its minimum, and the timeout computed from them.
+/// Smoothed RTT, its variance, its minimum, and the timeout computed from them. What every sample needs comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
     /// Zero before the first sample.
     srtt: Duration,
@@ -19,22 +20,22 @@ pub struct RttEstimator {
     sum: u64,
     overflows: u32,
     count: u64,
-    min_ever: Duration,
-    /// Doublings of the RTO since the last sample.
-    backoff: u32,
     /// The timeout, back-off included.
     rto: Duration,
     /// Smallest timeout.
     floor: Duration,
     /// Largest timeout.
     ceiling: Duration,
-    /// Timeout before the first sample.
-    initial: Duration,
     granularity: Duration,
+    /// Computes the timeout instead where the stack counts clock ticks.
+    coarse: Option<Box<CoarseRto>>,
+    /// Doublings of the RTO since the last sample.
+    backoff: u32,
     /// The floor holds for the variance term alone (Linux).
     floor_on_variance: bool,
-    /// Computes the timeout instead where the stack counts clock ticks.
-    coarse: Option<CoarseRto>,
+    min_ever: Duration,
+    /// Timeout before the first sample.
+    initial: Duration,
 }
 
 /// Linux' `tcp_min_rtt_wlen`: the minimum is of the last 300 s.
@@ -52,7 +53,7 @@ impl RttEstimator {
             initial: stack.initial_rto,
             granularity: stack.rto_granularity,
             floor_on_variance: stack.rto_floor_on_variance,
-            coarse: CoarseRto::new(stack.rto_arithmetic, stack.rto_granularity, stack.timestamps),
+            coarse: CoarseRto::new(stack.rto_arithmetic, stack.rto_granularity, stack.timestamps).map(Box::new),
             ..Self::sampling()
         };
         new.update_rto();

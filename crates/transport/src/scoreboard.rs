@@ -83,19 +83,21 @@ pub(crate) struct Retransmission {
 #[repr(C)]
 pub(crate) struct Scoreboard {
     ring: Vec<Segment>,
-    mask: u32,
     /// SND.UNA: oldest unacknowledged segment.
     pub(crate) una: u64,
     /// SND.NXT: next new segment.
     pub(crate) next: u64,
+    mask: u32,
     /// SACKed segments.
     pub(crate) sacked: u32,
     /// Segments marked lost (SACKed ones excluded).
     pub(crate) lost: u32,
     /// Retransmissions outstanding.
     pub(crate) retrans: u32,
-    /// One past the highest segment known to have arrived.
-    pub(crate) fack: u64,
+    /// One past the highest segment that a SACK reported, or less than `una`.
+    highest_sacked_end: u64,
+    /// One past the highest segment that was sent again.
+    copied_end: u64,
     /// The three highest SACKed segments, ascending; IsLost of RFC 6675 needs the third.
     highest: [u64; 3],
     /// Where the marking rules continue: below are no segments that are neither SACKed nor marked nor retransmitted.
@@ -117,13 +119,14 @@ impl Scoreboard {
     pub(crate) fn new(first: u64) -> Self {
         Self {
             ring: Vec::new(),
-            mask: 0,
             una: first,
             next: first,
+            mask: 0,
             sacked: 0,
             lost: 0,
             retrans: 0,
-            fack: first,
+            highest_sacked_end: first,
+            copied_end: first,
             highest: [NONE; 3],
             lost_queue: VecDeque::new(),
             retransmissions: VecDeque::new(),
@@ -159,6 +162,18 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn flight_size(&self) -> u32 {
         (self.next - self.una) as u32
+    }
+
+    /// One past the highest segment known to have arrived.
+    #[inline]
+    pub(crate) fn fack(&self) -> u64 {
+        self.highest_sacked_end.max(self.una)
+    }
+
+    /// Every segment in flight was sent once, and nothing was reported of any.
+    #[inline]
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.sacked == 0 && self.lost == 0 && self.retrans == 0 && self.una >= self.copied_end
     }
 
     /// In flight as Linux estimates it: outstanding − SACKed − lost + retransmitted.
@@ -223,6 +238,9 @@ impl Scoreboard {
         if segment.flags & (SACKED | LOST | RETRANS) != 0 {
             if segment.flags & SACKED != 0 {
                 self.sacked -= 1;
+                if self.sacked == 0 {
+                    self.highest = [NONE; 3];
+                }
             } else if segment.flags & LOST != 0 {
                 self.lost -= 1;
             }
@@ -255,23 +273,26 @@ impl Scoreboard {
         Run { first, first_sent_at: segment.sent_at, last, segments, bytes: Bytes(bytes) }
     }
 
-    /// Updates the pointers after the oldest segments were removed; called once per ACK that advances `una`.
+    /// Removes the oldest segments, below `to`, where every one is [untouched](Self::is_untouched).
+    #[inline]
+    pub(crate) fn pop_untouched(&mut self, to: u64) -> Run {
+        let (ring, first, segments) = (self.ring.as_slice(), self.una, (to - self.una) as u32);
+        let at = |one: u32| &ring[((first as u32).wrapping_add(one) & self.mask) as usize];
+        let first_sent_at = at(0).sent_at;
+        let bytes = (0..segments).map(|one| u64::from(at(one).len)).sum();
+        let last = *at(segments - 1);
+        self.una = to;
+        Run { first, first_sent_at, last, segments, bytes: Bytes(bytes) }
+    }
+
+    /// The oldest segments were removed: prepares for the next ones; called once per ACK that advances `una`.
     #[inline]
     pub(crate) fn advanced(&mut self) {
         self.prefetch(self.una + 1);
         self.prefetch(self.una + 2);
-        if self.fack < self.una {
-            self.fack = self.una;
-        }
-        if self.scan < self.una {
-            self.scan = self.una;
-        }
         if self.flight_size() == 0 {
             self.lost_queue.clear();
             self.retransmissions.clear();
-        }
-        if self.sacked == 0 {
-            self.highest = [NONE; 3];
         }
     }
 
@@ -318,9 +339,7 @@ impl Scoreboard {
             self.note_highest(at);
             at = self.first_unsacked(at + 1);
         }
-        if to > self.fack {
-            self.fack = to;
-        }
+        self.highest_sacked_end = self.highest_sacked_end.max(to);
     }
 
     #[inline]
@@ -372,7 +391,7 @@ impl Scoreboard {
                 self.highest[0]
             }
         } else if self.sacked >= dup_thresh {
-            self.fack.saturating_sub(u64::from(dup_thresh))
+            self.fack().saturating_sub(u64::from(dup_thresh))
         } else {
             self.una
         }
@@ -380,7 +399,7 @@ impl Scoreboard {
 
     /// FACK: segments below this that are not SACKed lie more than `reordering` below the highest SACKed one.
     pub(crate) fn fack_limit(&self, reordering: u32) -> u64 {
-        self.fack.saturating_sub(u64::from(reordering)).max(self.una)
+        self.fack().saturating_sub(u64::from(reordering)).max(self.una)
     }
 
     /// Marks every segment below `limit` lost that is neither SACKed nor was retransmitted; returns how many.
@@ -498,6 +517,7 @@ impl Scoreboard {
         let segment = self.get_mut(seq);
         segment.flags = (segment.flags | EVER_RETRANS) & !OFF_TSORTED;
         segment.sent_at = now;
+        self.copied_end = self.copied_end.max(seq + 1);
         self.retransmissions.push_back(Retransmission { seq, sent_at: now, next });
     }
 
@@ -550,7 +570,7 @@ impl Scoreboard {
             self.get_mut(seq).flags &= !SACKED;
         }
         self.sacked = 0;
-        self.fack = self.una;
+        self.highest_sacked_end = self.una;
         self.highest = [NONE; 3];
         self.scan = self.una;
     }

@@ -68,10 +68,16 @@ impl SendBuffer {
         self.unsent.0 < u64::from(mss)
     }
 
+    /// The data fills so many segments.
+    #[inline]
+    pub(crate) fn fills(&self, segments: u32, mss: u32) -> bool {
+        self.unsent.0 >= u64::from(segments) * u64::from(mss)
+    }
+
     /// `most` where the data fills as many segments, else one.
     #[inline]
     pub(crate) fn full_or_one(&self, most: u32, mss: u32) -> u32 {
-        if self.unsent.0 >= u64::from(most) * u64::from(mss) {
+        if self.fills(most, mss) {
             most
         } else {
             1

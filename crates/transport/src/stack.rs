@@ -109,6 +109,7 @@ pub enum AckCounting {
 
 impl AckCounting {
     /// The bytes that count of an ACK for `bytes`.
+    #[inline]
     #[must_use]
     pub fn counted(self, bytes: Bytes, mss: Bytes, in_slow_start: impl FnOnce() -> bool) -> Bytes {
         match self {

@@ -15,32 +15,20 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Probe timeout without an RTT sample.
 const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
 
-/// When a tail loss probe is due (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
-#[derive(Debug)]
-pub(crate) struct ProbeTimeout {
-    /// Probes are sent.
-    pub(crate) enabled: bool,
-    /// What is added to two SRTT while one segment is in flight.
-    alone: Duration,
-    /// What is added while there are several.
-    slack: Duration,
-}
-
-impl ProbeTimeout {
-    /// By Linux' rules, where its smallest RTO is `min_rto`, or by the RFC's.
-    pub(crate) fn new(enabled: bool, linux: bool, min_rto: Duration) -> Self {
-        let (alone, slack) = if linux { (min_rto, TIMEOUT_MIN) } else { (MAX_ACK_DELAY, Duration::ZERO) };
-        Self { enabled, alone, slack }
+/// How long after the last transmission, or the last ACK, a tail loss probe is due, by the RFC's rules, or by Linux' where
+/// its smallest RTO is `linux` (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
+#[inline]
+pub(crate) fn probe_timeout(srtt: Duration, flight_size: u32, linux: Option<Duration>) -> Duration {
+    if srtt == Duration::ZERO {
+        return PROBE_WITHOUT_RTT;
     }
-
-    /// How long after the last transmission, or the last ACK, a probe is sent.
-    #[inline]
-    pub(crate) fn wait(&self, srtt: Duration, flight_size: u32) -> Duration {
-        if srtt == Duration::ZERO {
-            return PROBE_WITHOUT_RTT;
+    srtt * 2
+        + match (flight_size == 1, linux) {
+            (true, Some(min_rto)) => min_rto,
+            (true, None) => MAX_ACK_DELAY,
+            (false, Some(_)) => TIMEOUT_MIN,
+            (false, None) => Duration::ZERO,
         }
-        srtt * 2 + if flight_size == 1 { self.alone } else { self.slack }
-    }
 }
 
 /// Which timer runs.
@@ -58,13 +46,17 @@ pub(crate) enum Timer {
     Persist,
 }
 
-/// The timer, and what the retransmission timer needs while another one runs.
+/// The timer, and what the retransmission timer needs while another one runs. What every ACK needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Timers {
     /// Which timer `due` is of.
     pub(crate) running: Timer,
+    /// Tail loss probes are sent.
+    pub(crate) probes: bool,
     /// A repeated segment, not new data, was the probe (Linux, `tp->tlp_retrans`).
     pub(crate) tlp_retrans: bool,
+    persist_backoff: u32,
     /// When it expires; `Time::MAX`: never.
     pub(crate) due: Time,
     /// When the retransmission timer expires by RFC 6298, while another one runs.
@@ -73,29 +65,21 @@ pub(crate) struct Timers {
     pub(crate) tlp_end_seq: Option<u64>,
     /// SND.UNA when the retransmission timer expired last.
     pub(crate) timed_out_una: Option<u64>,
-    persist_backoff: u32,
-    /// When a tail loss probe is due.
-    pub(crate) probe: ProbeTimeout,
 }
 
 impl Timers {
-    /// None runs, and no tail loss probe is sent.
-    pub(crate) fn new() -> Self {
+    /// None runs. `probes`: tail loss probes are sent.
+    pub(crate) fn new(probes: bool) -> Self {
         Self {
             running: Timer::Off,
+            probes,
             tlp_retrans: false,
+            persist_backoff: 0,
             due: Time::MAX,
             rto_at: Time::MAX,
             tlp_end_seq: None,
             timed_out_una: None,
-            persist_backoff: 0,
-            probe: ProbeTimeout::new(false, false, Duration::ZERO),
         }
-    }
-
-    /// Tail loss probes are due after this time.
-    pub(crate) fn with_probe(self, probe: ProbeTimeout) -> Self {
-        Self { probe, ..self }
     }
 
     /// Starts `timer` in place of the running one.
@@ -170,7 +154,7 @@ mod tests {
     /// RFC 8985, section 8: one timer at a time; the retransmission timer's time is kept.
     #[test]
     fn arming_a_timer_replaces_the_running_one() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::new(false);
         timers.arm_rto(at(300));
         timers.arm(Timer::LossProbe, at(202));
         assert_eq!((timers.running, timers.due, timers.rto_at), (Timer::LossProbe, at(202), at(300)));
@@ -180,7 +164,7 @@ mod tests {
     /// tcp_rearm_rto: an RTO that passed while another timer ran expires in a microsecond.
     #[test]
     fn an_overdue_retransmission_timer_expires_in_a_microsecond() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::new(false);
         timers.resume_rto(at(400), at(300));
         assert_eq!(timers.due, at(400) + Duration::from_micros(1));
         timers.resume_rto(at(400), at(500));
@@ -190,7 +174,7 @@ mod tests {
     /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then exponential back-off; by hand, RTO 300 ms, ceiling 2 s.
     #[test]
     fn the_persist_timer_doubles_up_to_the_largest_rto() {
-        let mut timers = Timers::new();
+        let mut timers = Timers::new(false);
         timers.start_persist(at(0), ms(300));
         assert_eq!(timers.due, at(300));
         let waits = [0; 4].map(|_: u32| {

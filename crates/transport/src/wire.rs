@@ -74,6 +74,40 @@ pub struct AckPacket {
     pub feedback: Option<Feedback>,
 }
 
+/// An acknowledgement without options: most are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAck {
+    /// Next segment expected.
+    pub ack: u64,
+    /// Receive window.
+    pub window: Bytes,
+    /// Timestamp echo (RFC 7323, section 4.3).
+    pub echo: Time,
+    /// ECN echo (RFC 3168).
+    pub ece: bool,
+}
+
+impl From<PlainAck> for AckPacket {
+    fn from(plain: PlainAck) -> Self {
+        let PlainAck { ack, window, echo, ece } = plain;
+        Self { ack, window, echo, ece, ce_count: 0, blocks: Blocks::default(), feedback: None }
+    }
+}
+
+impl AckPacket {
+    /// The same where it has no options.
+    #[inline]
+    pub(crate) fn plain(&self) -> Option<PlainAck> {
+        let Self { ack, window, echo, ece, .. } = *self;
+        (self.ce_count == 0 && self.blocks.len == 0 && self.feedback.is_none()).then_some(PlainAck {
+            ack,
+            window,
+            echo,
+            ece,
+        })
+    }
+}
+
 /// Where an endpoint puts the packets it sends and the events it records.
 pub trait Output {
     /// Sends a data segment.

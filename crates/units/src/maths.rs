@@ -1,3 +1,12 @@
 //! Transcendental functions from one pinned crate, with identical bits on every machine.
 
 pub use libm::{cbrt, ceil, exp, exp2, floor, log as ln, pow, round, sqrt};
+
+/// `count`, which is below 2⁶³, as a floating-point number. It is the same number as by `as f64`, at a quarter of the cost: x86-64
+/// converts signed numbers in one instruction.
+#[inline]
+#[must_use]
+pub fn float(count: u64) -> f64 {
+    debug_assert!(i64::try_from(count).is_ok(), "{count} is not below 2^63");
+    count.cast_signed() as f64
+}

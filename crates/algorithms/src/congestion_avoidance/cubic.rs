@@ -21,7 +21,7 @@ use cwndlab_control::{
     Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
     Spec, Value, Window,
 };
-use cwndlab_units::maths::cbrt;
+use cwndlab_units::maths::{cbrt, float};
 use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
@@ -180,13 +180,13 @@ impl CongestionAvoidance for Cubic {
             self.begin(now, w);
         }
         let n = segments(ack);
-        let t = (now - self.epoch.start.unwrap_or(now)).0 as f64 * 1e-9;
+        let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
         if self.reno_friendly && self.window(t) < self.epoch.w_est {
             return w.max(self.epoch.w_est);
         }
-        let target = self.window(t + ack.srtt.0 as f64 * 1e-9).clamp(w, 1.5 * w);
+        let target = self.window(t + float(ack.srtt.0) * 1e-9).clamp(w, 1.5 * w);
         w + n * (target - w) / w
     }
 

@@ -14,6 +14,7 @@
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
 };
+use cwndlab_units::maths::float;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -83,7 +84,7 @@ impl Reno {
 /// Segments that an ACK acknowledges.
 #[inline]
 pub(crate) fn segments(ack: &Ack) -> f64 {
-    ack.acked.0 as f64 / ack.mss.0 as f64
+    float(ack.acked.0) / float(ack.mss.0)
 }
 
 /// The parameter `per_ack` of algorithms that ns-3 derives from its `TcpNewReno`, whose increase counts ACKs.

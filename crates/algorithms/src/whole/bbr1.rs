@@ -136,7 +136,6 @@ pub(crate) mod tests {
             ack.in_flight = Bytes(1000 * clock.in_flight);
             ack.prior_in_flight = ack.in_flight;
             ack.delivery_rate = Some(DeliveryRate {
-                rate: Rate((clock.bw * 8000.0) as u64),
                 delivered: Bytes(1000 * product),
                 interval: Duration::from_secs_f64(clock.rtt),
                 prior_delivered: Bytes(1000 * clock.count.saturating_sub(product)),
@@ -199,7 +198,6 @@ pub(crate) mod tests {
             ack.rtt = Some(Duration::from_millis(40));
             ack.in_flight = mss * 34;
             ack.delivery_rate = Some(DeliveryRate {
-                rate: Rate(10_000_000),
                 delivered: Bytes(50_000),
                 interval: Duration::from_millis(40),
                 prior_delivered: Bytes((1448 * count).saturating_sub(50_000)),

@@ -107,7 +107,7 @@ event! {
     /// A delivery-rate sample.
     DeliveryRate(raw: control::DeliveryRate, mss: Bytes) {
         /// Segments per second.
-        rate: f64 = |one| per_second(one.raw.rate, one.mss);
+        rate: f64 = |one| per_second(one.raw.rate(), one.mss);
         /// Segments delivered in the interval.
         delivered: f64 = |one| segments(one.raw.delivered, one.mss);
         /// Length of the sample, s: the longer of the send and the ACK interval.

@@ -36,7 +36,7 @@ impl SackBased for Fack {
 
     fn mark_lost(&self, tcb: &mut Tcb) -> u32 {
         let board = &mut tcb.scoreboard;
-        let (limit, fack) = (board.fack_limit(tcb.stack.dup_thresh), board.fack);
+        let (limit, fack) = (board.fack_limit(tcb.stack.dup_thresh), board.fack());
         // A retransmission is lost when data sent after it has arrived (Linux 2.6, tcp_mark_lost_retrans).
         board.mark_below(limit) + board.mark_retransmitted_while(|one| fack > one.next)
     }
@@ -76,5 +76,9 @@ impl LossRecovery for Fack {
     #[inline]
     fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
         sack_based::on_ack(self, tcb, now, summary, out);
+    }
+
+    fn is_quiet(&self, tcb: &Tcb) -> bool {
+        tcb.undo.marker.is_none()
     }
 }

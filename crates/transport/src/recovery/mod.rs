@@ -89,6 +89,10 @@ impl LossRecovery for Recovery {
         delegate!(self, on_ack(tcb, now, summary, out));
     }
 
+    fn is_quiet(&self, tcb: &Tcb) -> bool {
+        delegate!(self, is_quiet(tcb))
+    }
+
     fn on_old_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
         delegate!(self, on_old_ack(tcb, now, summary, out));
     }

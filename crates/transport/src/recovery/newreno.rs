@@ -52,6 +52,10 @@ impl LossRecovery for NewReno {
         dupack_based::on_ack(self, tcb, now, summary, out);
     }
 
+    fn is_quiet(&self, tcb: &Tcb) -> bool {
+        tcb.dupacks.is_clear()
+    }
+
     /// "Impatient": only the first partial ACK restarts the timer.
     fn restarts_rto(&mut self) -> bool {
         !std::mem::replace(&mut self.partial_ack_seen, true)

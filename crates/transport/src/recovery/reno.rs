@@ -24,4 +24,8 @@ impl LossRecovery for Reno {
     fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
         dupack_based::on_ack(self, tcb, now, summary, out);
     }
+
+    fn is_quiet(&self, tcb: &Tcb) -> bool {
+        tcb.dupacks.is_clear()
+    }
 }

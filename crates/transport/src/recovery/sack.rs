@@ -53,6 +53,10 @@ impl LossRecovery for Sack {
         sack_based::on_ack(self, tcb, now, summary, out);
     }
 
+    fn is_quiet(&self, tcb: &Tcb) -> bool {
+        tcb.undo.marker.is_none()
+    }
+
     fn on_retransmit(&mut self, seq: u64) {
         self.high_rxt = self.high_rxt.max(seq + 1);
     }
@@ -62,7 +66,7 @@ impl LossRecovery for Sack {
         if tcb.state != State::Recovery {
             return None;
         }
-        let fack = tcb.scoreboard.fack;
+        let fack = tcb.scoreboard.fack();
         if let Some(seq) = tcb.scoreboard.next_hole(self.high_rxt, fack) {
             self.high_rxt = seq + 1;
             return Some(seq);

@@ -12,6 +12,12 @@ pub(crate) trait LossRecovery {
     /// An ACK arrived and its deliveries are counted: detects losses, enters and leaves recovery, sets the window meanwhile.
     fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output);
 
+    /// In Open, an ACK that only advances SND.UNA over segments sent once changes nothing: [`on_ack`](Self::on_ack) is
+    /// not called for it.
+    fn is_quiet(&self, _tcb: &Tcb) -> bool {
+        true
+    }
+
     /// An ACK below SND.UNA arrived that carries SACK blocks (Linux' rules only).
     fn on_old_ack(&mut self, _tcb: &mut Tcb, _now: Time, _summary: &mut AckSummary, _out: &mut impl Output) {}
 

@@ -28,12 +28,15 @@ pub struct Sender {
     established: bool,
     /// It gave the connection up.
     closed: bool,
+    /// An ACK that only advances SND.UNA concerns neither recovery nor undo: every segment in flight was sent once, and nothing
+    /// was reported of any. Only another ACK and timers end that.
+    quiet: bool,
     /// When a segment was sent last; zero: none was (Linux, `tp->lsndtime`).
     last_sent: Time,
     pacer: Pacer,
     validation: CwndValidation,
-    recovery: Recovery,
     tcb: Tcb,
+    recovery: Recovery,
     feedback: RouterFeedback,
     /// SYNs retransmitted.
     syn_retransmissions: u32,
@@ -48,6 +51,7 @@ impl Sender {
         Self {
             established: false,
             closed: false,
+            quiet: false,
             tcb: Tcb::new(algorithm, recovery.features(stack.rules), stack),
             recovery,
             validation: CwndValidation::default(),

@@ -1,23 +1,103 @@
 //! An ACK's way through the sender: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
 
-use cwndlab_control::{Ack, DeliveryRate};
+use cwndlab_control::{Ack, DeliveryRate, Feedback};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use super::Sender;
-use crate::ack_summary::AckSummary;
+use crate::ack_summary::{rtts, AckSummary};
+use crate::rate_sample::RateSample;
 use crate::recovery::LossRecovery;
-use crate::stack::{Pacing, RtoRestart};
+use crate::stack::RtoRestart;
 use crate::state::{Rexmit, State};
 use crate::timers::Timer;
-use crate::wire::{AckPacket, Output};
+use crate::wire::{AckPacket, Output, PlainAck};
+
+/// What a report to the algorithm needs to know of an ACK.
+struct News {
+    /// Newly delivered, before the stack's rule of counting.
+    bytes: Bytes,
+    /// The RTT sample; zero is none.
+    rtt: Duration,
+    prior_in_flight: Bytes,
+    in_flight: Bytes,
+    lost: Bytes,
+    delivery_rate: Option<DeliveryRate>,
+    ce: Bytes,
+    recovering: bool,
+    feedback: Option<Feedback>,
+}
 
 impl Sender {
     /// An ACK arrives.
     pub fn on_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
+        match ack.plain() {
+            Some(plain) => self.on_plain_ack(now, plain, out),
+            None => self.on_other_ack(now, ack, out),
+        }
+    }
+
+    /// An ACK without options arrives. Mostly it is an ordinary one, which does nothing but advance SND.UNA over data that was
+    /// sent once.
+    #[inline]
+    pub fn on_plain_ack(&mut self, now: Time, ack: PlainAck, out: &mut impl Output) {
+        let board = &self.tcb.scoreboard;
+        if self.quiet && ack.ack > board.una && ack.ack <= board.next && !ack.ece {
+            self.on_ordinary_ack(now, ack, out);
+        } else {
+            self.on_other_ack(now, &ack.into(), out);
+        }
+    }
+
+    /// The steps of [`on_other_ack`](Self::on_other_ack) that such an ACK needs, in the same order, without a summary: what is
+    /// known of it stays in registers.
+    #[inline]
+    fn on_ordinary_ack(&mut self, now: Time, ack: PlainAck, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        let prior_in_flight = tcb.flight_size();
+        if tcb.send_buffer.differs(ack.window) {
+            let mss = tcb.mss();
+            tcb.send_buffer.set_window(ack.window, mss);
+        }
+        let run = tcb.scoreboard.pop_untouched(ack.ack);
+        tcb.scoreboard.advanced();
+        tcb.counters.acked_bytes += run.bytes.0;
+        let (oldest, newest) = rtts(now, &run);
+        tcb.rack.advance(now, (run.last_seq(), &run.last), tcb.rtt.min_or_max(), false, &mut false);
+        let mut sample = RateSample::default();
+        tcb.rate.on_run_delivered(&run, &mut sample);
+        tcb.rtt.sample(now, oldest, newest);
+        let delivery_rate = tcb.rate.generate(now, &sample, tcb.rtt.min_or_max());
+        tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
+        let news = News {
+            bytes: run.bytes,
+            rtt: newest,
+            prior_in_flight,
+            in_flight: tcb.flight_size(),
+            lost: Bytes::ZERO,
+            delivery_rate,
+            ce: Bytes::ZERO,
+            recovering: false,
+            feedback: None,
+        };
+        self.report_ack(now, news, out);
+        self.tcb.take_cwnd();
+        self.update_pacing_rate();
+        if let Some(room) = self.room() {
+            self.fill_window(room, now, out);
+        } else {
+            self.restart_timers(now, true);
+            self.transmit(now, out);
+        }
+    }
+
+    /// Any other ACK. A function of its own, so that the ordinary one has all registers.
+    #[inline(never)]
+    fn on_other_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         if !self.established || ack.ack > tcb.scoreboard.next {
             return;
         }
+        self.quiet = false;
         let prior_una = tcb.scoreboard.una;
         if ack.ack < prior_una {
             if tcb.features.linux {
@@ -28,7 +108,7 @@ impl Sender {
         let prior_in_flight = tcb.in_flight();
         let mut summary = AckSummary::new(ack, prior_una);
         summary.was_idle = tcb.scoreboard.flight_size() == 0;
-        let rate = self.take_deliveries(now, ack, &mut summary);
+        let delivery_rate = self.take_deliveries(now, ack, &mut summary);
         let (ce, echo) = self.tcb.on_ecn_echo(ack);
         summary.ece = echo;
         let tcb = &mut self.tcb;
@@ -37,15 +117,25 @@ impl Sender {
         }
         self.recovery.on_ack(tcb, now, &mut summary, out);
         if summary.rate.segments > 0 && !summary.was_idle {
-            self.report_ack(now, &summary, (prior_in_flight, rate, ce), out);
+            let news = News {
+                bytes: summary.rate.bytes,
+                rtt: summary.rtt.reported,
+                prior_in_flight,
+                in_flight: tcb.in_flight(),
+                lost: tcb.controller.take_lost(),
+                delivery_rate,
+                ce,
+                recovering: tcb.state.is_reducing() || !tcb.may_raise_cwnd(&summary),
+                feedback: self.feedback.take(),
+            };
+            self.report_ack(now, news, out);
         }
         self.tcb.sync_cwnd();
-        self.restart_timers(now, &summary);
-        if self.pacer.is_on() || self.tcb.stack.pacing != Pacing::Off {
-            self.update_pacing_rate();
-        }
+        self.restart_timers(now, summary.restart_timer);
+        self.update_pacing_rate();
         self.transmit(now, out);
         self.tcb.rexmit = Rexmit::Lost;
+        self.quiet = self.tcb.is_untroubled() && self.recovery.is_quiet(&self.tcb) && !self.feedback.waits();
     }
 
     /// Counts what the ACK delivers, and takes its samples of RTT and rate.
@@ -93,35 +183,31 @@ impl Sender {
     }
 
     /// Reports the ACK to the algorithm: with the data in flight before it, its rate sample and the data marked CE.
-    fn report_ack(
-        &mut self,
-        now: Time,
-        summary: &AckSummary,
-        (prior_in_flight, delivery_rate, ce): (Bytes, Option<DeliveryRate>, Bytes),
-        out: &mut impl Output,
-    ) {
+    #[allow(clippy::inline_always)] // as a call it would store what it needs and load it again
+    #[inline(always)]
+    fn report_ack(&mut self, now: Time, news: News, out: &mut impl Output) {
         let tcb = &mut self.tcb;
-        let counted = tcb.stack.ack_counting.counted(summary.rate.bytes, tcb.stack.mss, || tcb.is_below_ssthresh(1));
+        let counted = tcb.stack.ack_counting.counted(news.bytes, tcb.stack.mss, || tcb.is_below_ssthresh(1));
         let ack = Ack {
             now,
             mss: tcb.stack.mss,
             acked: counted,
             acks: 1,
             interval: Duration::ZERO,
-            prior_in_flight,
-            in_flight: tcb.in_flight(),
-            lost: tcb.controller.take_lost(),
-            rtt: (summary.rtt.reported > Duration::ZERO).then_some(summary.rtt.reported),
+            prior_in_flight: news.prior_in_flight,
+            in_flight: news.in_flight,
+            lost: news.lost,
+            rtt: (news.rtt > Duration::ZERO).then_some(news.rtt),
             srtt: tcb.rtt.srtt(),
             min_rtt: tcb.rtt.min_rtt(),
-            delivery_rate,
+            delivery_rate: news.delivery_rate,
             delivered: tcb.rate.delivered(),
-            ce,
+            ce: news.ce,
             app_limited: tcb.rate.is_app_limited(),
             cwnd_limited: self.validation.is_cwnd_limited(tcb.cwnd, || tcb.is_below_ssthresh(1)),
-            recovering: tcb.state.is_reducing() || !tcb.may_raise_cwnd(summary),
+            recovering: news.recovering,
             round: tcb.rate.round(),
-            feedback: self.feedback.take(),
+            feedback: news.feedback,
         };
         if let Some(event) = tcb.controller.on_ack(&ack) {
             let window = event.cwnd_segments as u32;
@@ -129,11 +215,11 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer upon new data acknowledged (RFC 6298, 5.2 and 5.3).
+    /// Restarts the retransmission timer upon new data acknowledged (RFC 6298, 5.2 and 5.3), which `restart` says.
     #[inline]
-    fn restart_timers(&mut self, now: Time, summary: &AckSummary) {
+    fn restart_timers(&mut self, now: Time, restart: bool) {
         let tcb = &mut self.tcb;
-        if summary.restart_timer {
+        if restart {
             if tcb.scoreboard.flight_size() == 0 {
                 tcb.timers.disarm();
             } else if tcb.state != State::Recovery || self.recovery.restarts_rto() {
@@ -154,6 +240,121 @@ impl Sender {
             tcb.timers.disarm();
         } else {
             tcb.timers.restart_persist(now, tcb.rtt.rto(), tcb.stack.max_rto);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux_stack::linux;
+    use crate::sender::ENDLESS;
+    use crate::stack::{Pacing, Rules, Stack};
+    use crate::wire::{Blocks, Data};
+    use cwndlab_control::{Congestion, CongestionControl, Event, RecoveryKind};
+    use proptest::prelude::*;
+
+    /// Grows by what is acknowledged, up to a limit, and halves.
+    #[derive(Clone, Debug)]
+    struct Growing(u64);
+
+    impl CongestionControl for Growing {
+        fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+            if ack.cwnd_limited && !ack.recovering {
+                self.0 = (self.0 + ack.acked.0).min(60_000);
+            }
+            None
+        }
+
+        fn on_congestion(&mut self, event: &Congestion) {
+            self.0 = if event.restart { 1000 } else { (self.0 / 2).max(2000) };
+        }
+
+        fn cwnd(&self) -> Bytes {
+            Bytes(self.0)
+        }
+    }
+
+    #[derive(Default)]
+    struct Sent(Vec<Data>);
+
+    impl Output for Sent {
+        fn data(&mut self, segment: &Data) {
+            self.0.push(*segment);
+        }
+        fn ack(&mut self, _: &AckPacket) {}
+        fn syn(&mut self) {}
+        fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+    }
+
+    /// An ACK: so many segments further, so long after the one before (µs), and so many segments SACKed behind a hole.
+    type Step = (u64, u64, u64);
+
+    /// What a sender sends upon these ACKs, and its state in the end; how many ACKs were ordinary.
+    fn run(kind: RecoveryKind, stack: &Stack, steps: &[Step], ordinary: bool) -> (Vec<Data>, String, usize) {
+        let (mut out, mut now, mut count) = (Sent::default(), Time(1_000_000), 0);
+        let mut sender = Sender::new(Box::new(Growing(10_000)), kind, &stack.clone().into());
+        sender.open(now, &mut out);
+        now += Duration::from_millis(50);
+        sender.on_syn_ack(now, Bytes(1_000_000), None, &mut out);
+        sender.supply(ENDLESS, now, &mut out);
+        for &(further, gap, sacked) in steps {
+            now += Duration::from_micros(gap);
+            sender.on_timer(now, &mut out);
+            if sender.pace_timer() <= now {
+                sender.on_pace(now, &mut out);
+            }
+            sender.quiet &= ordinary;
+            count += usize::from(sender.quiet && further > 0 && sacked == 0);
+            let ack = (sender.una() + further).min(sender.next_segment());
+            let end = (ack + 1 + sacked).min(sender.next_segment());
+            let mut blocks = Blocks::default();
+            if ack + 1 < end {
+                (blocks.list[0], blocks.len) = ((ack + 1, end), 1);
+            }
+            let window = Bytes(1_000_000 - 1000 * (gap % 2));
+            let echo = Time(now.0 - 40_000_000);
+            let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, blocks, feedback: None };
+            sender.on_ack(now, &packet, &mut out);
+        }
+        sender.quiet = false;
+        (out.0, format!("{sender:?}"), count)
+    }
+
+    const KINDS: [RecoveryKind; 6] = [
+        RecoveryKind::Tahoe,
+        RecoveryKind::Reno,
+        RecoveryKind::NewReno,
+        RecoveryKind::Sack,
+        RecoveryKind::Fack,
+        RecoveryKind::Rack,
+    ];
+
+    proptest! {
+        /// An ordinary ACK leaves the sender as all steps of any other ACK would leave it.
+        #[test]
+        fn an_ordinary_ack_has_the_effect_of_all_steps(
+            kind in prop::sample::select(&KINDS[..]),
+            (rfc, tso_burst, tail_loss_probe) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            pacing in prop::sample::select(vec![Pacing::Off, Pacing::Algorithm, Pacing::Always]),
+            steps in prop::collection::vec(
+                (0u64..4, 1u64..30_000, prop_oneof![12 => Just(0u64), 1 => 1u64..5]), 1..80,
+            ),
+        ) {
+            let rules = if rfc { Rules::Rfc } else { Rules::Linux };
+            let stack = Stack { timestamps: true, rules, tso_burst, tail_loss_probe, pacing, ..linux() };
+            let (sent, state, _) = run(kind, &stack, &steps, true);
+            let (expected, expected_state, _) = run(kind, &stack, &steps, false);
+            prop_assert_eq!(sent, expected);
+            prop_assert_eq!(state, expected_state);
+        }
+    }
+
+    /// Without losses all ACKs but the first are ordinary.
+    #[test]
+    fn most_acks_are_ordinary() {
+        for kind in KINDS {
+            assert_eq!(run(kind, &linux(), &[(2, 1000, 0); 10], true).2, 9, "{kind:?}");
         }
     }
 }

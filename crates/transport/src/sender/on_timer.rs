@@ -17,6 +17,7 @@ impl Sender {
             self.on_syn_timeout(now, out);
             return;
         }
+        self.quiet = false;
         match self.tcb.timers.running {
             Timer::Off => self.tcb.timers.disarm(),
             Timer::Rto => self.on_timeout(now, out),

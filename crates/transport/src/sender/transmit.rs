@@ -49,6 +49,40 @@ impl Sender {
         self.after_sending(now, sent, sent_new);
     }
 
+    /// After an ordinary ACK: so many segments, where nothing but the windows limits what is sent, and the data fills them.
+    #[inline]
+    pub(super) fn room(&self) -> Option<u32> {
+        let tcb = &self.tcb;
+        let flight_size = tcb.scoreboard.flight_size();
+        if self.pacer.is_on() || tcb.stack.tso_burst && !tcb.controller.spaced || flight_size == 0 {
+            return None;
+        }
+        let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
+        tcb.send_buffer.fills(room, tcb.mss()).then_some(room)
+    }
+
+    /// What [`transmit`](Self::transmit) does in this case; the timers restart once, for the ACK and for what is sent. A
+    /// function of its own, so that the packets it sends leave all registers to the ACK.
+    #[inline(never)]
+    pub(super) fn fill_window(&mut self, room: u32, now: Time, out: &mut impl Output) {
+        self.validation.deferred = false;
+        self.pacer.set_timer(false);
+        if room > 0 {
+            self.send_new(room, now, out);
+        }
+        let tcb = &mut self.tcb;
+        let window_full = tcb.scoreboard.flight_size() >= tcb.cwnd;
+        self.validation.update(window_full, tcb.scoreboard.una, tcb.scoreboard.next);
+        if room > 0 {
+            tcb.restart_timers_after_new_data(now);
+        } else {
+            tcb.restart_rto(now);
+        }
+        if tcb.send_buffer.is_empty() && !window_full {
+            tcb.rate.set_app_limited(tcb.in_flight());
+        }
+    }
+
     /// Sends bursts until something holds the sender back. Returns how many segments it sent, and whether one was new.
     #[inline]
     fn send_bursts(&mut self, now: Time, out: &mut impl Output) -> (u32, bool) {
@@ -351,6 +385,9 @@ impl Sender {
     /// Takes the pacing rate from the algorithm, or from the stack's rule.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
+        if self.tcb.stack.pacing == Pacing::Off && !self.pacer.is_on() {
+            return;
+        }
         let rate = match (self.tcb.stack.pacing, self.tcb.controller.pacing_rate()) {
             (Pacing::Off, _) | (Pacing::Algorithm, None) => Rate::ZERO,
             (_, Some(rate)) => rate.max(Rate(1)),

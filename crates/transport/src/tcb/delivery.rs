@@ -14,7 +14,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Time, summary: &mut AckSummary) {
         let una = summary.prior_una;
-        summary.prior_fack = if self.scoreboard.sacked > 0 { self.scoreboard.fack } else { una };
+        summary.prior_fack = if self.scoreboard.sacked > 0 { self.scoreboard.fack() } else { una };
         self.acknowledge_run(now, summary.ack, summary);
         if self.scoreboard.una < summary.ack {
             self.acknowledge_rest(now, summary);
@@ -102,7 +102,7 @@ impl Tcb {
             if features.linux && (from <= scoreboard.una || to > scoreboard.next || from >= to) {
                 continue;
             }
-            let fack = scoreboard.fack;
+            let fack = scoreboard.fack();
             scoreboard.sack(from, to, |seq, segment| {
                 if seq < fack && segment.flags & EVER_RETRANS == 0 {
                     lowest = lowest.min(seq);
@@ -161,7 +161,7 @@ impl Tcb {
     /// `lowest` arrived after higher segments, and was sent once: the path reorders.
     pub(crate) fn note_reordering(&mut self, lowest: u64) {
         if self.features.time_based {
-            self.rack.note_reordering(lowest, self.scoreboard.fack, self.stack.dup_thresh);
+            self.rack.note_reordering(lowest, self.scoreboard.fack(), self.stack.dup_thresh);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::stack::Stack;
 use crate::state::{Rexmit, State};
-use crate::timers::{ProbeTimeout, Timers};
+use crate::timers::Timers;
 use crate::undo::Undo;
 use crate::wire::MAX_WINDOW;
 
@@ -37,7 +37,9 @@ pub(crate) struct Features {
     pub(crate) linux: bool,
 }
 
-/// The block. Fields that every ACK and every segment need come first, those that only losses need last.
+/// The block, in the order of use: with hundreds of connections each ACK finds its block out of the cache, and the cost is the
+/// number of lines that it needs. Parts of which losses need the greater part lie at the end, and those with such an end
+/// before them.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {
@@ -49,21 +51,21 @@ pub(crate) struct Tcb {
     /// One segment marked lost is retransmitted whatever the window (RFC 5681, section 3.2, step 2).
     pub(crate) force_retransmit: bool,
     pub(crate) ecn: EcnEcho,
-    pub(crate) controller: Controller,
-    pub(crate) scoreboard: Scoreboard,
     /// The window in force, segments.
     pub(crate) cwnd: u32,
     /// The window to which a reduction leads, segments.
     pub(crate) ssthresh: u32,
+    pub(crate) send_buffer: SendBuffer,
+    pub(crate) rate: RateSampler,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) rack: Rack,
+    pub(crate) timers: Timers,
+    pub(crate) counters: Counters,
+    pub(crate) controller: Controller,
+    pub(crate) scoreboard: Scoreboard,
     /// SND.NXT when the current state began (RFC 6582, `recover`; Linux, `tp->high_seq`).
     pub(crate) high_seq: u64,
     pub(crate) dupacks: DuplicateAcks,
-    pub(crate) send_buffer: SendBuffer,
-    pub(crate) timers: Timers,
-    pub(crate) rate: RateSampler,
-    pub(crate) rack: Rack,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) counters: Counters,
     pub(crate) prr: Prr,
     pub(crate) undo: Undo,
 }
@@ -74,7 +76,6 @@ impl Tcb {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
         let first = stack.first_segment;
-        let probe = ProbeTimeout::new(stack.tail_loss_probe && features.time_based, features.linux, stack.min_rto);
         Self {
             stack: Arc::clone(stack),
             features,
@@ -82,18 +83,18 @@ impl Tcb {
             rexmit: Rexmit::Lost,
             force_retransmit: false,
             ecn: EcnEcho::default(),
-            controller: Controller::new(algorithm, mss),
-            scoreboard: if features.time_based { Scoreboard::time_based(first) } else { Scoreboard::new(first) },
             cwnd,
             ssthresh: cwnd,
+            send_buffer: SendBuffer::new(),
+            rate: RateSampler::default(),
+            rtt: RttEstimator::new(stack),
+            rack: Rack::new(stack.dup_thresh, features.linux),
+            timers: Timers::new(stack.tail_loss_probe && features.time_based),
+            counters: Counters::default(),
+            controller: Controller::new(algorithm, mss),
+            scoreboard: if features.time_based { Scoreboard::time_based(first) } else { Scoreboard::new(first) },
             high_seq: 0,
             dupacks: DuplicateAcks::default(),
-            send_buffer: SendBuffer::new(),
-            timers: Timers::new().with_probe(probe),
-            rate: RateSampler::default(),
-            rack: Rack::new(stack.dup_thresh, features.linux),
-            rtt: RttEstimator::new(stack),
-            counters: Counters::default(),
             prr: Prr::default(),
             undo: Undo::new(),
         }
@@ -115,8 +116,14 @@ impl Tcb {
     #[inline]
     pub(crate) fn sync_cwnd(&mut self) {
         if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
-            self.cwnd = self.controller.window_since(self.cwnd);
+            self.take_cwnd();
         }
+    }
+
+    /// Takes the algorithm's window over.
+    #[inline]
+    pub(crate) fn take_cwnd(&mut self) {
+        self.cwnd = self.controller.window_since(self.cwnd);
     }
 
     /// The window may grow upon this ACK, if no reduction is under way. Linux, tcp_may_raise_cwnd: if it advances SND.UNA, or
@@ -132,10 +139,28 @@ impl Tcb {
         self.state == State::Loss && self.scoreboard.lost == 0
     }
 
+    /// Neither retransmissions, losses, SACKs, a tail loss probe nor marks occupy the sender; the recovery has its own
+    /// conditions besides.
+    pub(crate) fn is_untroubled(&self) -> bool {
+        self.state == State::Open
+            && self.rexmit == Rexmit::Lost
+            && !self.force_retransmit
+            && self.timers.tlp_end_seq.is_none()
+            && self.scoreboard.is_untouched()
+            && !self.controller.owes_losses()
+            && !self.ecn.has_marks()
+    }
+
     /// Payload of a full segment.
     #[inline]
     pub(crate) fn mss(&self) -> u32 {
         self.controller.mss()
+    }
+
+    /// Data between SND.UNA and SND.NXT (RFC 5681, FlightSize).
+    #[inline]
+    pub(crate) fn flight_size(&self) -> Bytes {
+        self.controller.bytes(self.scoreboard.flight_size())
     }
 
     /// Data in flight (RFC 6675, pipe).

@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::Tcb;
 use crate::state::State;
-use crate::timers::Timer;
+use crate::timers::{probe_timeout, Timer};
 
 impl Tcb {
     /// Restarts the retransmission timer.
@@ -55,7 +55,7 @@ impl Tcb {
             self.arm_rto(now);
         }
         let waits = self.timers.running == Timer::Reordering && !self.features.linux;
-        if sent_new && self.timers.probe.enabled && !waits {
+        if sent_new && self.timers.probes && !waits {
             let due = self.rto_due();
             if !self.schedule_loss_probe(now, due) && self.timers.running == Timer::LossProbe {
                 self.rearm_rto(now);
@@ -63,14 +63,28 @@ impl Tcb {
         }
     }
 
+    /// New data is acknowledged, and other new data was sent: [`restart_rto`](Self::restart_rto) and
+    /// [`start_timers`](Self::start_timers) at once, in Open.
+    #[inline]
+    pub(crate) fn restart_timers_after_new_data(&mut self, now: Time) {
+        if !self.timers.probes {
+            self.restart_rto(now);
+            return;
+        }
+        self.timers.rto_at = now + self.rtt.rto();
+        let due = self.rto_due();
+        self.schedule_loss_probe(now, due);
+    }
+
     /// Starts the probe timer, if a probe may be sent in this state; it expires no later than the retransmission timer would
     /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
     #[inline]
     fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {
-        if !self.timers.probe.enabled || !matches!(self.state, State::Open | State::Cwr) {
+        if !self.timers.probes || !matches!(self.state, State::Open | State::Cwr) {
             return false;
         }
-        let at = now + self.timers.probe.wait(self.rtt.srtt(), self.scoreboard.flight_size());
+        let linux = self.features.linux.then_some(self.stack.min_rto);
+        let at = now + probe_timeout(self.rtt.srtt(), self.scoreboard.flight_size(), linux);
         self.timers.arm(Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
         true
     }

@@ -42,7 +42,7 @@ impl Delays {
             self.rtt = if by_last { rtt } else { -self.standing.get() };
         }
         if let Some(sample) = ack.delivery_rate {
-            self.rate.update(LONG, now, sample.rate.0 as f64 / 8e9);
+            self.rate.update(LONG, now, sample.rate().0 as f64 / 8e9);
         }
     }
 
