@@ -167,7 +167,7 @@ impl DeliveryEstimator {
     pub(crate) fn sample(&self, departure: &Departure, min_rtt: Duration, now: Time) -> Option<DeliveryRate> {
         let delivered = Bytes(self.delivered - departure.delivered);
         let interval = (departure.sent - departure.first_sent).max(now - departure.delivered_at);
-        (interval >= min_rtt && interval > Duration::ZERO).then(|| DeliveryRate {
+        (interval >= min_rtt && interval > Duration::ZERO).then_some(DeliveryRate {
             delivered,
             interval,
             prior_delivered: Bytes(departure.delivered),
