@@ -103,7 +103,7 @@ STAGES = (
         "",
         57,
         "one line for a packet, half a one for its ACK, 32 a line; behind each a link that only delays, 6 a link",
-        carries=r"simulator/engine:(on_arrival|run)$",
+        carries=r"simulator/engine:(on_arrival|on_other|run)$",
     ),
     Stage(
         "media and queues with a server",
@@ -180,7 +180,7 @@ STAGES = (
         r"simulator/(engine|bin/.*):|(scenario|config|records)/",
         0,
         "once a run",
-        carries=r"simulator/(engine:(?!on_arrival$|run$)|bin/)",
+        carries=r"simulator/(engine:(?!on_arrival$|on_other$|run$)|bin/)",
     ),
 )
 

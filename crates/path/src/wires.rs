@@ -23,7 +23,9 @@ const MOST: usize = 1 << 16;
 /// Packets that are not the last ones of their lists, after which the length of lists is looked at.
 const LOOK_AFTER: u32 = 1024;
 /// Lists are long if such a packet goes past so many others.
-const LONG: u32 = 4;
+const LONG: u64 = 4;
+/// Where a packet would have to go past more others, its list is sorted when its turn comes, or it joins the crowd.
+const MOST_PASSED: u64 = 32;
 /// So many times the longest propagation delay fits into the calendar. Beyond it lie packets that wait long for their line.
 const DELAYS: u64 = 8;
 /// Bits of a word of the map of slots.
@@ -33,6 +35,9 @@ const WORD: usize = u64::BITS as usize;
 const NONE: u32 = u32::MAX;
 /// In place of the current slot: no packet is under way.
 const IDLE: u64 = 1 << 63;
+
+/// By what arrivals are ordered: time, rank and link. Packets of one link that arrive at one time come as they were added.
+type Key = (Time, u32, u32);
 
 /// A place for a packet: a cache line.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +54,12 @@ const _: () = assert!(size_of::<Place>() == 64);
 /// The packets of a slot: a list of places.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// [`NONE`] without packets.
+    /// [`NONE`] without packets; with the bit [`UNSORTED`] if they are in the order in which they were added.
     first: u32,
     last: u32,
 }
 
+const UNSORTED: u32 = 1 << 31;
 const EMPTY: Slot = Slot { first: NONE, last: NONE };
 
 /// The slots that lie ahead, in a ring.
@@ -86,12 +92,12 @@ impl Calendar {
         self.occupied[index / WORD] |= 1 << (index % WORD);
     }
 
-    /// Empties a slot; returns the place of its first packet.
+    /// Empties a slot; returns its packets.
     #[inline]
-    fn empty(&mut self, slot: u64) -> u32 {
+    fn empty(&mut self, slot: u64) -> Slot {
         let index = self.index(slot);
         self.occupied[index / WORD] &= !(1 << (index % WORD));
-        std::mem::replace(&mut self.slots[index], EMPTY).first
+        std::mem::replace(&mut self.slots[index], EMPTY)
     }
 
     /// The first slot with packets behind `slot`, which has none.
@@ -122,23 +128,26 @@ impl Calendar {
 pub(crate) struct Wires {
     /// When the next packet arrives; `Time::MAX` if none is under way.
     next_time: Time,
-    /// The place of the next packet: the list of the current slot begins there.
-    first: u32,
+    /// The packets of the current slot and of those before it, the next one first.
+    present: Slot,
     /// The place that became free last: the one that is most likely still in the cache.
     free: u32,
     /// Only some have a packet.
     places: Vec<Place>,
     /// Length of a slot: this power of two, ns.
     shift: u32,
-    /// The packets up to this slot are in the list at `first`, those of all but one of the slots behind it in the calendar,
+    /// The packets up to this slot are in `present`, those of all but one of the slots behind it in the calendar,
     /// and those behind in `later`; or [`IDLE`].
     current: u64,
     calendar: Calendar,
+    /// Packets that belong into `present` and would have gone past too many, with serial numbers. While
+    /// there are any, others join them.
+    crowd: BinaryHeap<Reverse<(Key, u64, u32)>>,
     /// Arrivals behind the last slot of the calendar, with serial numbers: those of one time stay in order.
     later: BinaryHeap<Reverse<(Time, u64, u32)>>,
     serial: u64,
     /// Packets that were not the last ones of their lists, and how many others they went past.
-    inserted: (u32, u32),
+    inserted: (u32, u64),
     ties: Ties,
 }
 
@@ -148,12 +157,13 @@ impl Wires {
         let slot = longest.0.saturating_mul(DELAYS).div_ceil(FEWEST as u64);
         Self {
             next_time: Time::MAX,
-            first: NONE,
+            present: EMPTY,
             free: NONE,
             places: Vec::new(),
             shift: slot.next_power_of_two().trailing_zeros().max(SHORTEST),
             current: IDLE,
             calendar: Calendar::new(FEWEST),
+            crowd: BinaryHeap::new(),
             later: BinaryHeap::new(),
             serial: 0,
             inserted: (0, 0),
@@ -215,12 +225,15 @@ impl Wires {
     /// Takes the next packet, whose arrival is the event of now; returns the link, too.
     #[inline]
     pub(crate) fn take(&mut self) -> (Packet, u32) {
-        let place = self.first;
+        if !self.crowd.is_empty() {
+            return self.take_beside_crowd();
+        }
+        let place = self.present.first;
         let entry = &mut self.places[place as usize];
         let Place { packet, link, next } = *entry;
         entry.next = self.free;
         self.free = place;
-        self.first = next;
+        self.present.first = next;
         match self.places.get(next as usize) {
             Some(next) => self.next_time = next.packet.at,
             None => self.turn_page(),
@@ -228,53 +241,117 @@ impl Wires {
         (packet, link)
     }
 
-    /// The arrival at `at` of the packet at `place` comes before that of another one. Packets of one link that arrive at one
-    /// time come in the order in which they were added.
-    fn is_before(&self, at: Time, place: u32, other: u32) -> bool {
-        let other_at = self.places[other as usize].packet.at;
-        if at == other_at {
-            let rank = |place: u32| {
-                let link = self.places[place as usize].link;
-                (self.ties.rank(at, link), link)
-            };
-            return rank(place) < rank(other);
+    /// The same while there is a crowd. Of equals those in `present` were added first.
+    #[cold]
+    fn take_beside_crowd(&mut self) -> (Packet, u32) {
+        let first = self.places.get(self.present.first as usize);
+        let key = first.map_or((Time::MAX, 0, 0), |one| self.key(one.packet.at, one.link));
+        let mut place = self.present.first;
+        match self.crowd.peek() {
+            Some(&Reverse((crowded, _, other))) if crowded < key => {
+                place = other;
+                self.crowd.pop();
+            }
+            _ => self.present.first = self.places[place as usize].next,
         }
-        at < other_at
+        let entry = &mut self.places[place as usize];
+        let Place { packet, link, .. } = *entry;
+        entry.next = self.free;
+        self.free = place;
+        let crowd = self.crowd.peek().map(|&Reverse(((at, ..), ..))| at);
+        let present = self.places.get(self.present.first as usize).map(|one| one.packet.at);
+        match crowd.into_iter().chain(present).min() {
+            Some(next) => self.next_time = next,
+            None => self.turn_page(),
+        }
+        (packet, link)
     }
 
-    /// Puts a packet into the list that begins at `first`; returns the new beginning.
-    fn insert_into(&mut self, first: u32, at: Time, place: u32) -> u32 {
+    fn key(&self, at: Time, link: u32) -> Key {
+        (at, self.ties.rank(at, link), link)
+    }
+
+    /// The arrival at `at` of the packet at `place` comes before that of another one.
+    fn is_before(&self, at: Time, place: u32, other: u32) -> bool {
+        let [place, other] = [place, other].map(|place| &self.places[place as usize]);
+        if at == other.packet.at {
+            return self.key(at, place.link) < self.key(at, other.link);
+        }
+        at < other.packet.at
+    }
+
+    /// Puts a packet into a sorted list where it belongs. `None`, and nothing is done, if it would go past too many others.
+    fn insert_into(&mut self, list: Slot, at: Time, place: u32) -> Option<Slot> {
+        let Slot { first, last } = list;
+        if !self.is_before(at, place, last) {
+            return Some(self.append(list, place));
+        }
         let (mut before, mut next, mut passed) = (NONE, first, 0);
-        while next != NONE && !self.is_before(at, place, next) {
+        while !self.is_before(at, place, next) {
             before = next;
             next = self.places[next as usize].next;
             passed += 1;
+            if passed > MOST_PASSED {
+                return None;
+            }
         }
         self.inserted.0 += 1;
         self.inserted.1 += passed;
         self.places[place as usize].next = next;
         if before == NONE {
-            return place;
+            return Some(Slot { first: place, last });
         }
         self.places[before as usize].next = place;
-        first
+        Some(list)
+    }
+
+    /// Puts a packet at the end of a list.
+    fn append(&mut self, list: Slot, place: u32) -> Slot {
+        self.places[list.last as usize].next = place;
+        Slot { last: place, ..list }
     }
 
     /// Adds a packet to a slot whose last one does not arrive before it.
     #[cold]
     fn insert(&mut self, index: usize, at: Time, place: u32) {
-        let Slot { first, mut last } = self.calendar.slots[index];
-        let first = self.insert_into(first, at, place);
-        if self.places[place as usize].next == NONE {
-            last = place;
-        }
-        self.calendar.slots[index] = Slot { first, last };
-        if self.inserted.0 >= LOOK_AFTER {
-            let (packets, passed) = std::mem::take(&mut self.inserted);
-            if passed > LONG * packets && self.can_halve_slots() {
-                self.halve_slots();
+        let mut list = self.calendar.slots[index];
+        if list.first & UNSORTED == 0 {
+            if let Some(list) = self.insert_into(list, at, place) {
+                self.calendar.slots[index] = list;
+                return;
             }
+            list.first |= UNSORTED;
         }
+        self.calendar.slots[index] = self.append(list, place);
+    }
+
+    /// Makes the slots shorter if lists are long.
+    #[cold]
+    fn look_at_lists(&mut self) {
+        let (packets, passed) = std::mem::take(&mut self.inserted);
+        if passed > LONG * u64::from(packets) && self.can_halve_slots() {
+            self.halve_slots();
+        }
+    }
+
+    /// Sorts the packets of a slot, which are in the order in which they were added.
+    #[cold]
+    fn sort(&mut self, list: Slot) -> Slot {
+        let mut places = Vec::new();
+        let mut place = list.first & !UNSORTED;
+        while place != NONE {
+            places.push(place);
+            place = self.places[place as usize].next;
+        }
+        places.sort_by_cached_key(|&place| {
+            let Place { packet, link, .. } = self.places[place as usize];
+            self.key(packet.at, link)
+        });
+        let behind = places.iter().skip(1).copied().chain([NONE]);
+        for (&place, next) in places.iter().zip(behind) {
+            self.places[place as usize].next = next;
+        }
+        Slot { first: places[0], last: places[places.len() - 1] }
     }
 
     /// Adds a packet that does not belong into the calendar.
@@ -289,8 +366,20 @@ impl Wires {
             self.later.push(Reverse((at, self.serial, place)));
             return;
         }
-        self.first = self.insert_into(self.first, at, place);
         self.next_time = self.next_time.min(at);
+        if self.present.first == NONE && self.crowd.is_empty() {
+            self.present = Slot { first: place, last: place };
+            return;
+        }
+        if self.crowd.is_empty() {
+            if let Some(list) = self.insert_into(self.present, at, place) {
+                self.present = list;
+                return;
+            }
+        }
+        let key = self.key(at, self.places[place as usize].link);
+        self.serial += 1;
+        self.crowd.push(Reverse((key, self.serial, place)));
     }
 
     /// The packets of the next slot are the next ones.
@@ -304,8 +393,14 @@ impl Wires {
         if far.is_some() {
             self.fetch_later();
         }
-        self.first = self.calendar.empty(next);
-        self.next_time = self.places[self.first as usize].packet.at;
+        self.present = self.calendar.empty(next);
+        if self.present.first & UNSORTED != 0 {
+            self.present = self.sort(self.present);
+        }
+        self.next_time = self.places[self.present.first as usize].packet.at;
+        if self.inserted.0 >= LOOK_AFTER {
+            self.look_at_lists();
+        }
     }
 
     /// Puts those into the calendar that lie in its slots by now.
@@ -349,7 +444,8 @@ impl Wires {
         let past = self.current;
         self.current = 2 * past + 1;
         for slot in past + 1..past + before.len() {
-            let mut place = before.empty(slot);
+            let Slot { first, .. } = before.empty(slot);
+            let mut place = if first == NONE { NONE } else { first & !UNSORTED };
             while place != NONE {
                 let next = std::mem::replace(&mut self.places[place as usize].next, NONE);
                 let at = self.places[place as usize].packet.at;
@@ -364,6 +460,7 @@ impl Wires {
     pub(crate) fn memory(&self) -> usize {
         self.places.capacity() * size_of::<Place>()
             + self.later.capacity() * size_of::<(Time, u64, u32)>()
+            + self.crowd.capacity() * size_of::<(Key, u64, u32)>()
             + self.calendar.slots.len() * size_of::<Slot>()
             + self.calendar.occupied.len() * size_of::<u64>()
     }
@@ -383,13 +480,14 @@ mod tests {
         fn packets_arrive_in_order(
             steps in prop::collection::vec((0..LINKS, 0u64..4, prop::sample::select(vec![0u32, 8, 10, 14, 20, 21, 22, 30, 50]), 0u32..4), 1..400),
             longest in 0u64..300_000_000,
+            shift_by in prop::sample::select(vec![0u32, 0, 12, 64]),
         ) {
             let ties = Ties::new(LINKS as usize, 1);
             let mut wires = Wires::new(Duration(longest), ties);
             let mut model: Vec<(Time, u32, u32, u32)> = Vec::new();
             let mut now = Time::ZERO;
             for (seq, (link, times, shift, taken)) in (0u32..).zip(steps) {
-                let at = Time(now.0 + (times << shift));
+                let at = Time(now.0 + (times << shift.saturating_sub(shift_by)));
                 *wires.add(link, at) = Packet { at, seq, ..Packet::default() };
                 model.push((at, ties.rank(at, link), link, seq));
                 model.sort_unstable();
@@ -421,6 +519,58 @@ mod tests {
             }
         }
         assert!(wires.shift < shift - 2, "{}", wires.shift);
+    }
+
+    /// Many packets of many links arrive at one time, behind those that arrive later.
+    #[test]
+    fn simultaneous_arrivals_take_no_long_walk() {
+        let links = 200_000;
+        let ties = Ties::new(links as usize, 1);
+        let mut wires = Wires::new(Duration(1_000_000), ties);
+        for (time, link) in (0..links).map(|link| (1_000_001, link)).chain((0..links).map(|link| (1_000_000, link))) {
+            *wires.add(link, Time(time)) = Packet { at: Time(time), seq: link, ..Packet::default() };
+        }
+        let mut last = None;
+        for _ in 0..2 * links {
+            let (packet, link) = wires.take();
+            let key = Some((packet.at, ties.rank(packet.at, link), link));
+            assert!(last < key && packet.seq == link);
+            last = key;
+        }
+    }
+
+    /// A burst on one link at one time, at once and ahead.
+    #[test]
+    fn a_burst_at_one_time_takes_no_long_walk() {
+        let mut wires = Wires::new(Duration(1_000_000), Ties::new(1, 1));
+        for at in [Time(5), Time(1_000_000)] {
+            for seq in 0..300_000 {
+                *wires.add(0, at) = Packet { at, seq, ..Packet::default() };
+            }
+        }
+        for seq in (0..300_000).chain(0..300_000) {
+            assert_eq!(wires.take().0.seq, seq);
+        }
+    }
+
+    /// Packets from beyond the calendar meet in long lists, too.
+    #[test]
+    fn distant_packets_arrive_in_order() {
+        let (links, ties) = (30, Ties::new(30, 1));
+        let mut wires = Wires::new(Duration(1_000_000), ties);
+        let arrivals: Vec<_> = (0..200).flat_map(|n| (0..links).map(move |link| (Time(1 << 40 | n), link))).collect();
+        let mut model: Vec<_> = arrivals.iter().map(|&(at, link)| (at, ties.rank(at, link), link)).collect();
+        *wires.add(0, Time(5)) = Packet { at: Time(5), ..Packet::default() };
+        for (at, link) in arrivals {
+            *wires.add(link, at) = Packet { at, ..Packet::default() };
+        }
+        assert_eq!(wires.take().0.at, Time(5));
+        model.sort_unstable();
+        for (at, _, link) in model {
+            let (packet, from) = wires.take();
+            assert_eq!((packet.at, from), (at, link));
+        }
+        assert_eq!(wires.next_time(), Time::MAX);
     }
 
     /// Places are used again.
