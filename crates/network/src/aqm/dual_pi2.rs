@@ -28,7 +28,12 @@ pub static SPEC: Table = Table::new(
     &[&[
         capacity::field("10000 packets"),
         Field::duration("target", "15 ms", "target delay of the classic queue").above_zero(),
-        Field::duration("rtt_max", "100 ms", "largest expected RTT, from which the defaults of the next three fields are computed").above_zero(),
+        Field::duration(
+            "rtt_max",
+            "100 ms",
+            "largest expected RTT, from which the defaults of the next three fields are computed",
+        )
+        .above_zero(),
         Field::new("update", Kind::Duration, "time between two updates of the probability")
             .absent("the smaller of `target` and a third of `rtt_max`")
             .above_zero(),
@@ -38,7 +43,11 @@ pub static SPEC: Table = Table::new(
             .absent("0.3 / `rtt_max`"),
         Field::number("coupling", 2.0, "coupling factor k"),
         Field::duration("l_min", "800 us", "delay of the L queue at which its native marking begins"),
-        Field::duration("l_range", "400 us", "additional delay over which the native marking probability rises to 1; zero is a step"),
+        Field::duration(
+            "l_range",
+            "400 us",
+            "additional delay over which the native marking probability rises to 1; zero is a step",
+        ),
         Field::probability("protection", 0.1, "guaranteed share of the line for the classic queue"),
     ]],
 )

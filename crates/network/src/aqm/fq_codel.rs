@@ -16,7 +16,8 @@ pub static SPEC: Table = Table::new(
         FIELDS,
         &[
             Field::duration("target", "5 ms", "sojourn time below which no packet is dropped").above_zero(),
-            Field::duration("interval", "100 ms", "sliding window, of the order of the largest expected RTT").above_zero(),
+            Field::duration("interval", "100 ms", "sliding window, of the order of the largest expected RTT")
+                .above_zero(),
             Field::flag("ecn", true, "marks ECN-capable packets and drops only the others"),
         ],
     ],

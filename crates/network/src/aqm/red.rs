@@ -44,7 +44,11 @@ pub static SPEC: Table = Table::new(
 /// The fields that RED and adaptive RED share.
 pub(super) const FIELDS: &[Field] = &[
     Field::probability("max_p", 0.1, "drop probability at `max_th`"),
-    Field::flag("gentle", true, "the probability rises linearly from `max_p` at `max_th` to 1 at twice `max_th`, without a step at `max_th`"),
+    Field::flag(
+        "gentle",
+        true,
+        "the probability rises linearly from `max_p` at `max_th` to 1 at twice `max_th`, without a step at `max_th`",
+    ),
     Field::flag("wait", false, "spacing of drops as in ns-2 and ns-3 (`wait_`)"),
     Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
     Field::duration("target", "5 ms", "target queueing delay of automatic thresholds").above_zero(),
@@ -114,7 +118,11 @@ impl Configuration for Config {
         let (wait, ecn) = (table.flag("wait", faults), table.flag("ecn", faults));
         let (delay, packet) = (table.duration("target", faults), table.bytes("mean_packet", faults));
         if weight.is_some_and(|weight| weight > 1.0) {
-            faults.add(table.at("weight"), "is above 1", "the weight of a new value in the average: 0.002, or \"auto\"");
+            faults.add(
+                table.at("weight"),
+                "is above 1",
+                "the weight of a new value in the average: 0.002, or \"auto\"",
+            );
         }
         if let (Some(min), Some(max)) = (min_th, max_th) {
             if min >= max {

@@ -13,8 +13,12 @@ pub static SPEC: Table = Table::new(
     "Drop-tail that marks an arriving ECN-capable packet if more than `mark_above` packets wait (DCTCP, RFC 8257).",
     &[&[
         capacity::field("1 bdp"),
-        Field::new("mark_above", Kind::Integer(0, 100_000_000), "largest number of waiting packets at which an arrival is not marked")
-            .required("'mark_above = 20': step-ecn marks above this many packets"),
+        Field::new(
+            "mark_above",
+            Kind::Integer(0, 100_000_000),
+            "largest number of waiting packets at which an arrival is not marked",
+        )
+        .required("'mark_above = 20': step-ecn marks above this many packets"),
         COUNTS_IN_SERVICE,
     ]],
 )

@@ -14,7 +14,8 @@ pub static SPEC: Table = Table::new(
     "list",
     "The packets with these indices are lost.",
     &[&[
-        Field::new("indices", Kind::Integers, "indices of the lost packets, from 0, ascending").absent("the indices in `file`"),
+        Field::new("indices", Kind::Integers, "indices of the lost packets, from 0, ascending")
+            .absent("the indices in `file`"),
         Field::word("counts", COUNTS, "all", "packets to which the indices apply"),
         Field::new("file", Kind::Text, "CSV file with a header line, in place of `indices`"),
         Field::new("column", Kind::Text, "column of the indices in `file`").absent("`packet_index`"),

@@ -19,7 +19,8 @@ use super::header::{Header, MAX_HOPS};
 
 /// The declaration of the scheme.
 pub static SPEC: Table =
-    Table::new("perc", "PERC: computes exact max-min shares from messages; requested by the algorithm `perc`.", &[]).class("Perc");
+    Table::new("perc", "PERC: computes exact max-min shares from messages; requested by the algorithm `perc`.", &[])
+        .class("Perc");
 
 /// The configuration of the agent, which has no fields.
 #[derive(Clone, Debug, PartialEq)]

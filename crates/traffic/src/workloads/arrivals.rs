@@ -81,11 +81,7 @@ impl Configuration for Config {
         let intensity = read_intensity(table, faults);
         if matches!(intensity, Some(Intensity::Load(_))) && size.as_ref().is_some_and(|size| size.mean().is_infinite())
         {
-            faults.add(
-                table.at("load"),
-                "a load requires sizes with a finite mean",
-                "set 'max', or use 'per_second'",
-            );
+            faults.add(table.at("load"), "a load requires sizes with a finite mean", "set 'max', or use 'per_second'");
         }
         Some(Self {
             intensity: intensity?,
