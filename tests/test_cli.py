@@ -81,7 +81,7 @@ def test_mechanisms_are_told_and_refused_as_algorithms(cli: Cli) -> None:
     assert "stack.prr=rfc9937  (rfc6937 | rfc9937)" in out
     assert cli("run", "single", "--seed", "1", "--set", "flow[0].algorithm=prr")[::2] == (
         2,
-        "flow[0].algorithm: 'prr' is a mechanism of the transport, not a growth\n"
+        "flow[0].algorithm: 'prr' is a mechanism of the transport, not a congestion-avoidance algorithm\n"
         "  hint: write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'\n",
     )
 

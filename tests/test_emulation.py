@@ -131,7 +131,7 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
     with pytest.raises(cwndlab.RunError, match=r"flow\[0\].algorithm: this kernel has no 'cwndlab_phcc'"):
         emulate(scenario("phcc"), seed=1)
     arrivals = {"kind": "arrivals", "per_second": 5, "size": "10 kB"}
-    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own endpoints do not send"):
+    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own endpoints do not support"):
         emulate(scenario("reno").with_({"flow[0].workload": arrivals}), seed=1)
     with pytest.raises(cwndlab.RunError, match="packets: the emulator does not record packets"):
         emulate(scenario("reno").with_(packets=True), seed=1)

@@ -147,7 +147,7 @@ def test_a_name_is_the_kernels_as_long_as_it_is_attached() -> None:
 
 def test_what_cannot_be_registered_is_said() -> None:
     pytest.importorskip("cwndlab_kernel")
-    with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' needs support from routers \(Rcp\)"):
+    with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' needs router assistance \(rcp\)"):
         attach(["rcp"])
     with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])

@@ -10,6 +10,7 @@ pub mod aqm;
 pub mod router_assist;
 
 pub mod aqm_link;
+pub mod chunked_fifos;
 mod impairments;
 pub mod line;
 pub mod link;

@@ -1,4 +1,4 @@
-//! The events of timers and servers: a four-ary heap of (time, source). Packets on wires have a queue of their own
+//! An event queue: a four-ary heap of (time, source). There is one of timers and servers, and one of packets on wires
 //! (`crates/path/src/wires.rs`).
 //!
 //! The heap holds only the next time of each source, so that its size depends on the network and not on windows. A server

@@ -101,12 +101,11 @@ impl Network {
         let connections = max_connections(plan);
         let first_server = links.len() + connections * TIMERS;
         let ties = Ties::new(links.len(), connections);
-        let longest = plan.links.iter().map(|link| link.delay).max().unwrap_or_default();
         Self {
             agenda: Agenda::new(links.len() + connections * TIMERS + servers.len(), ties),
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
-            wires: Wires::new(longest, ties),
+            wires: Wires::new(&links, ties),
             crossed: vec![Crossed::default(); links.len()],
             routes: Routes::new(plan, &links, &server_of),
             options: PacketOptions::default(),

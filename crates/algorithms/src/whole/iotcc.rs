@@ -20,8 +20,7 @@
 //! ```
 //!
 //! Units: segments, seconds, BW in bit/s; n segments acknowledged; ρ = 0.5, σ = 0.8, τ = 0.9, α = 4.
-//! A whole algorithm, since it includes its own start: the initial window is computed from the routers' stamp, and the
-//! bands (6) to (8) apply in slow start too, so it cannot be combined with a slow start.
+//! It includes its own start: the routers' stamp gives the initial window, and the bands (6) to (8) apply in slow start.
 //! Differs from the source, whose units are inconsistent: see the choices of the entry.
 
 use cwndlab_control::{

@@ -1,0 +1,170 @@
+//! Many FIFOs of plain values out of one store of chunks.
+//!
+//! A ring as large as its fullest moment is walked through from end to end, however little is in it: with hundreds of
+//! them every packet is written where the cache has nothing. Here what a FIFO has emptied the next one fills, so that
+//! the memory in use is that of the values waiting.
+
+use prefetch_index::prefetch_index;
+
+/// Values per chunk.
+const CHUNK: u32 = 16;
+const NONE: u32 = u32::MAX;
+
+/// A FIFO: from the slot `first` to the slot `last`, by way of the chunks between them.
+#[derive(Clone, Copy, Debug)]
+struct Fifo {
+    first: u32,
+    /// [`NONE`] while it is empty.
+    last: u32,
+}
+
+const EMPTY: Fifo = Fifo { first: 0, last: NONE };
+
+/// The next value of a FIFO with this last slot needs a chunk.
+#[inline]
+fn is_full(last: u32) -> bool {
+    last.wrapping_add(1).is_multiple_of(CHUNK)
+}
+
+const _: () = assert!(NONE.wrapping_add(1).is_multiple_of(CHUNK), "an empty FIFO needs a chunk");
+
+/// FIFOs by number. They grow as needed, and hold a chunk only while something is in it.
+#[derive(Clone, Debug)]
+pub struct ChunkedFifos<T> {
+    all: Vec<Fifo>,
+    slots: Vec<T>,
+    /// The chunk behind each chunk, of its fifo or of the free ones.
+    next: Vec<u32>,
+    /// The chunk that became free last: the one that is most likely still in the cache.
+    free: u32,
+}
+
+impl<T: Copy + Default> ChunkedFifos<T> {
+    /// So many empty FIFOs.
+    #[must_use]
+    pub fn new(fifos: usize) -> Self {
+        Self { all: vec![EMPTY; fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
+    }
+
+    /// Adds a value at the end, which the caller writes; answers whether the FIFO was empty.
+    #[inline]
+    pub fn push(&mut self, fifo: usize) -> (&mut T, bool) {
+        let last = self.all[fifo].last;
+        let slot = if is_full(last) { self.add_chunk(fifo) } else { last + 1 };
+        self.all[fifo].last = slot;
+        (&mut self.slots[slot as usize], last == NONE)
+    }
+
+    /// Puts a chunk at the end of a FIFO; returns its first slot.
+    #[cold]
+    fn add_chunk(&mut self, fifo: usize) -> u32 {
+        if self.free == NONE {
+            self.slots.resize(self.slots.len() + CHUNK as usize, T::default());
+            self.free = self.next.len() as u32;
+            self.next.push(NONE);
+        }
+        let chunk = self.free;
+        self.free = self.next[chunk as usize];
+        let fifo = &mut self.all[fifo];
+        if fifo.last == NONE {
+            fifo.first = chunk * CHUNK;
+        } else {
+            self.next[(fifo.last / CHUNK) as usize] = chunk;
+        }
+        chunk * CHUNK
+    }
+
+    /// The oldest value.
+    #[inline]
+    #[must_use]
+    pub fn front(&self, fifo: usize) -> Option<&T> {
+        let Fifo { first, last } = self.all[fifo];
+        (last != NONE).then(|| &self.slots[first as usize])
+    }
+
+    /// Removes the oldest value, of a FIFO that is not empty; returns the one behind it.
+    #[inline]
+    pub fn advance(&mut self, fifo: usize) -> Option<&T> {
+        let Fifo { first, last } = self.all[fifo];
+        if first == last || is_full(first) {
+            return self.leave_chunk(fifo);
+        }
+        let next = first + 1;
+        self.all[fifo].first = next;
+        // What comes when this fifo's turn comes again was written long ago: it is asked for now.
+        prefetch_index(&self.slots, next as usize + 2);
+        self.slots.get(next as usize)
+    }
+
+    /// The oldest value is removed, which was the last one of a chunk or of the FIFO: the chunk is free.
+    #[cold]
+    fn leave_chunk(&mut self, fifo: usize) -> Option<&T> {
+        let fifo = &mut self.all[fifo];
+        let chunk = fifo.first / CHUNK;
+        let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
+        self.free = chunk;
+        if fifo.first == fifo.last {
+            *fifo = EMPTY;
+            return None;
+        }
+        fifo.first = next * CHUNK;
+        self.slots.get(fifo.first as usize)
+    }
+
+    /// Memory held, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<T>() + self.next.capacity() * 4 + self.all.len() * size_of::<Fifo>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// Whatever goes on beside it, each fifo is a FIFO.
+        #[test]
+        fn they_are_fifos(steps in prop::collection::vec((0usize..3, prop::option::weighted(0.6, 0u32..100)), 0..600)) {
+            let (mut fifos, mut models) = (ChunkedFifos::new(3), [const { VecDeque::new() }; 3]);
+            for (fifo, step) in steps {
+                let model = &mut models[fifo];
+                if let Some(value) = step {
+                    let (slot, first) = fifos.push(fifo);
+                    *slot = value;
+                    prop_assert_eq!(first, model.is_empty());
+                    model.push_back(value);
+                } else {
+                    prop_assert_eq!(fifos.front(fifo), model.front());
+                    if model.pop_front().is_some() {
+                        prop_assert_eq!(fifos.advance(fifo), model.front());
+                    }
+                }
+            }
+            for (fifo, model) in models.iter_mut().enumerate() {
+                while let Some(value) = model.pop_front() {
+                    prop_assert_eq!(fifos.front(fifo), Some(&value));
+                    prop_assert_eq!(fifos.advance(fifo), model.front());
+                }
+                prop_assert_eq!(fifos.front(fifo), None);
+            }
+        }
+
+        /// What one fifo has left another one uses.
+        #[test]
+        fn chunks_are_used_again(rounds in 1usize..50, values in 1u32..200) {
+            let mut fifos = ChunkedFifos::new(2);
+            for round in 0..rounds {
+                for value in 0..values {
+                    *fifos.push(round % 2).0 = value;
+                }
+                for _ in 0..values {
+                    fifos.advance(round % 2);
+                }
+            }
+            prop_assert_eq!(fifos.slots.len() as u32, values.div_ceil(CHUNK) * CHUNK);
+        }
+    }
+}
