@@ -3,7 +3,7 @@
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::rate_sample::RateSample;
-use crate::scoreboard::{Run, Segment, EVER_RETRANS};
+use crate::segment::{Run, Segment, EVER_RETRANS};
 use crate::wire::AckPacket;
 
 /// Round-trip times of the segments that one ACK delivers; zero is none. Retransmitted segments give no sample (Karn).

@@ -63,6 +63,7 @@ pub mod recovery;
 mod router_feedback;
 pub mod rtt;
 mod scoreboard;
+mod segment;
 mod send_buffer;
 pub mod sender;
 pub mod stack;

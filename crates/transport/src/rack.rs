@@ -3,7 +3,8 @@
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::rtt::RttEstimator;
-use crate::scoreboard::{Scoreboard, Segment, EVER_RETRANS};
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Segment, EVER_RETRANS};
 
 /// A widened reordering window lasts so many recoveries without a D-SACK (RFC 8985, section 6.2, step 4).
 const REO_WND_PERSIST: u32 = 16;

@@ -6,7 +6,7 @@
 use cwndlab_control::DeliveryRate;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::scoreboard::{Run, Segment, APP_LIMITED};
+use crate::segment::{Run, Segment, APP_LIMITED};
 
 /// The delivery state of a connection.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use cwndlab_control::{Cause, Change};
 use cwndlab_units::Time;
 
-use crate::scoreboard::SACKED;
+use crate::segment::SACKED;
 use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;

@@ -9,7 +9,7 @@ use cwndlab_units::{Duration, Time};
 use super::enter_loss::enter_loss;
 use super::strategy::LossRecovery;
 use crate::ack_summary::AckSummary;
-use crate::scoreboard::SACKED;
+use crate::segment::SACKED;
 use crate::state::{Rexmit, State};
 use crate::tcb::Tcb;
 use crate::timers::{Timer, TIMEOUT_MIN};

@@ -5,7 +5,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use super::Tcb;
 use crate::ack_summary::AckSummary;
-use crate::scoreboard::{Run, EVER_RETRANS, RETRANS, SACKED};
+use crate::segment::{Run, EVER_RETRANS, RETRANS, SACKED};
 use crate::state::State;
 use crate::wire::{AckPacket, MAX_BLOCKS};
 
