@@ -75,7 +75,8 @@ mod tests {
     /// available.
     #[test]
     fn the_header_has_the_minimum_over_the_path() {
-        let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
+        let mut header =
+            Header::new(Scheme::from_name(SPEC.name).expect("its own scheme"), f64::INFINITY, Duration::ZERO);
         for (capacity, load) in [(100e6, 20e6), (60e6, 30e6), (80e6, 10e6)] {
             let mut agent = Agent::Sirens(Sirens::new(capacity, Duration::from_millis(100)));
             for n in 0..100 {
