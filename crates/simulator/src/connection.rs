@@ -1,6 +1,6 @@
 //! A connection: a sender, a receiver and the application above them.
 
-use cwndlab_control::{Algorithm, CongestionControl, Path};
+use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
 use cwndlab_network::random::Stream;
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
@@ -80,7 +80,14 @@ pub(crate) struct Connection {
 fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     let (name, part) = algorithm.router_assistance()?;
     let scheme = Scheme::from_name(name)?;
-    Some((scheme, scheme.requested_rate(&|parameter| part.arguments.number(parameter))))
+    // The recorder of a replay needs the scheme and has no parameters.
+    let parameter = |name: &str| {
+        part.arguments.pairs().find_map(|(parameter, value)| match value {
+            Value::Number(number) if parameter == name => Some(number),
+            _ => None,
+        })
+    };
+    Some((scheme, scheme.requested_rate(&parameter)))
 }
 
 fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {

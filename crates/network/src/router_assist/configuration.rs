@@ -13,9 +13,10 @@ pub(super) trait Configuration: Sized {
     /// The receiver returns the header with its ACKs, and the next request continues with what it says.
     const IS_RETURNED: bool = false;
 
-    /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the scheme.
+    /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the
+    /// scheme, if it has it.
     /// Infinity requests any rate.
-    fn requested_rate(_parameter: &dyn Fn(&str) -> f64) -> f64 {
+    fn requested_rate(_parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
         f64::INFINITY
     }
 

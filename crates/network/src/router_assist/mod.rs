@@ -78,7 +78,7 @@ macro_rules! schemes {
 
             /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the scheme.
             #[must_use]
-            pub fn requested_rate(self, parameter: &dyn Fn(&str) -> f64) -> f64 {
+            pub fn requested_rate(self, parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
                 [$($module::Config::requested_rate),*][usize::from(self.0)](parameter)
             }
         }

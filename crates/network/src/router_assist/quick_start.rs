@@ -40,8 +40,8 @@ pub struct Config {
 impl Configuration for Config {
     type Agent = QuickStart;
 
-    fn requested_rate(parameter: &dyn Fn(&str) -> f64) -> f64 {
-        rate(parameter("n") as u8)
+    fn requested_rate(parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
+        parameter("n").map_or(f64::INFINITY, |n| rate(n as u8))
     }
 
     fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
