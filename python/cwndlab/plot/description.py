@@ -153,7 +153,7 @@ class Description:
         ys = list(dict.fromkeys(panel.y.title for panel in self.panels if panel.y.title))
         text = f"{kind}: {self.title}. "
         if ys and self.x.title:
-            text += f"{'; '.join(ys)} over {self.x.title}. "
+            text += f"Vertical: {'; '.join(ys)}. Horizontal: {self.x.title}. "
         text += "".join(self._facts())
         return text.strip()
 

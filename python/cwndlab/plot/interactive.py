@@ -120,9 +120,14 @@ def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[fl
             layout[f"xaxis{key[1:]}"] = _axis(figure.x, ends) | {"anchor": _reference("y", index)}
             if is_last:
                 layout[f"xaxis{key[1:]}"]["title"] = {"text": figure.x.title}
+            if figure.shares_x and columns > 1:
+                # A range of axes that match others makes plotly give up ranging the other direction by itself.
+                layout[f"xaxis{key[1:]}"].pop("range", None)
             if figure.shares_x and column:
                 layout[f"xaxis{key[1:]}"]["matches"] = "x"
         y = _axis(panel.y, (round(domain[0], 5), round(min(1.0, domain[1]), 5)))
+        if panel.bands and panel.y.categories is not None:
+            y = _lane_axis(panel.y.categories, y["domain"])
         y["anchor"] = _reference("x", _x_axis(figure, index))
         if figure.shares_y != "none":
             first = 0 if figure.shares_y == "all" else row * columns
@@ -130,7 +135,9 @@ def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[fl
                 y["matches"] = _reference("y", first)
             y["showticklabels"] = column == 0
         if _shows_y_title(figure, row, column):
-            y["title"] = {"text": panel.y.title}
+            # Panels of several quantities are low: quantity and unit are on lines of their own.
+            text = panel.y.title.replace(", ", "<br>", 1) if figure.rows > 2 else panel.y.title
+            y["title"] = {"text": text}
         layout[f"yaxis{_reference('y', index)[1:]}"] = y
         if panel.title:
             layout["annotations"].append(_title(panel.title, sum(ends) / 2, domain[1]))
@@ -153,6 +160,20 @@ def _axis(axis: Axis, domain: tuple[float, float]) -> dict[str, Any]:
     if axis.ends is not None:
         made["range"] = list(axis.ends)
     return made
+
+
+def _lane_axis(names: Sequence[str], domain: Sequence[float]) -> dict[str, Any]:
+    """An axis with a name at each whole number."""
+    return {
+        "domain": list(domain),
+        "automargin": True,
+        "range": [-0.6, len(names) - 0.4],
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        "zeroline": False,
+        "showgrid": False,
+    }
 
 
 def _title(text: str, x: float, y: float) -> dict[str, Any]:

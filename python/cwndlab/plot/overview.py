@@ -24,9 +24,9 @@ _ENDS = ("slow-start-exit", "recovery", "ecn", "timeout")
 def phases(records: Records) -> dict[int, dict[str, list[tuple[float, float]]]]:
     """Slow start, recovery and RTO recovery of the first flows, as spans in seconds, by flow and phase.
 
-    Recovery ends with the row ``recovered`` of ``events``. The first slow start ends with ``slow-start-exit``, else with
-    the first loss, ECN echo or timeout; slow start after a timeout at the sample from which the window is not below the
-    threshold.
+    Recovery ends with the row ``recovered`` of ``events``. The first slow start ends with ``slow-start-exit``, else
+    with the first loss, ECN echo or timeout; slow start after a timeout ends at the first sample whose window is not
+    below the threshold.
     """
     made = {}
     last = end_s([records])

@@ -27,8 +27,7 @@ def over_time(name: str, title: str, panels: Sequence[Panel], end_s: float, *, l
     return Figure(
         name=name,
         title=title,
-        # A range of axes that match others makes plotly give up ranging the other direction by itself.
-        x=Axis("time, s", from_zero=True, ends=(0, end_s) if len(panels) == 1 else None),
+        x=Axis("time, s", from_zero=True, ends=(0, end_s)),
         panels=panels,
         columns=columns,
         shares_x=True,

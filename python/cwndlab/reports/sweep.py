@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.engine import version
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import parse
-from cwndlab.plot.curves import MOST_LINES, SIGNS, curves
-from cwndlab.plot.curves import draw as draw_curves
-from cwndlab.plot.heat import draw as draw_heat
+from cwndlab.plot.curves import MOST_LINES, curves
 from cwndlab.plot.heat import heat
+from cwndlab.plot.interactive import LINE_SIGNS
 from cwndlab.plot.style import Style
-from cwndlab.reports.page import figure, page
+from cwndlab.reports.page import Page
 from cwndlab.reports.runs import MOST_RUNS, Group, described, packed, single
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import mean_and_half, number
@@ -124,13 +121,13 @@ class SweepResult:
         for cell, runs in self.cells.items():
             words = [_word(self.values[name][at]) for name, at in zip(self.fields, cell, strict=True)]
             estimates = [(self.estimate(cell, name), COLUMNS[name].factor) for name in shown]
-            told = [
+            means = [
                 "–"
                 if one is None
                 else mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
                 for one, factor in estimates
             ]
-            rows.append([*words, str(len(runs)), *told])
+            rows.append([*words, str(len(runs)), *means])
         return header, rows
 
 
@@ -153,43 +150,45 @@ def _checked(found: SweepResult) -> None:
 def sweep_page(found: SweepResult, *, series: int = 0) -> str:
     """The page of a sweep, with the time series of the first ``series`` runs of every cell, which are run again."""
     _checked(found)
-    metric = _first_metric(found)
+    page, metric = Page(), _first_metric(found)
     across, up = _axes(found)
-    note = [f"<p><strong>{html.escape(found.note)}</strong></p>"] if found.note else []
-    parts = [_intro(found), *note, "<h2>Over two fields</h2>", _choice(found)]
     cells, targets = _grid(found, metric)
-    one = heat(
-        across, up, [[None if one is None else one.mean for one in row] for row in cells], COLUMNS[metric], targets
-    )
+    values = [[None if one is None else one.mean for one in row] for row in cells]
     named = {_line(found, word): row for word, row in zip(up[1], cells, strict=True)}
-    lined = curves(across, named, COLUMNS[metric], targets)
-    says = f"heat map of the chosen metric over {across[0]} and {up[0] or 'nothing else'}; the table has its values"
     behind = [("cell by cell in the table", "#sweep-table")]
-    parts.append(f'<div id="sweep-heat">{figure(one, "sweep-heat-figure", says, behind)}</div>')
-    parts.append('<table id="sweep-table"></table>')
-    parts.append("<h2>Means and 95 % intervals</h2>")
-    says = f"the chosen metric over {across[0]}, a line per {up[0] or 'metric'}"
-    parts.append(f'<div id="sweep-curves">{figure(lined, "sweep-curves-figure", says, behind)}</div>')
-    groups = [Group(found.title_of(cell), runs) for cell, runs in found.cells.items()]
-    count = len(found.frame)
-    few = count <= MOST_RUNS
-    fields: dict[str, list[object]] = (
-        {found.labels[name]: [_word(value) for value in found.frame[name]] for name in found.fields}
-        if few
-        else {"runs": []}
+    return page.render(
+        "sweep.html",
+        title=found.title,
+        footer=f"{len(found.frame)} runs in {len(found.cells)} cells",
+        commands=["cwndlab report DIR"],
+        data=_packed(found, series),
+        intro=_intro(found),
+        note=found.note,
+        choices=_choices(found),
+        heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),
+        curves=page.figure(curves(across, named, COLUMNS[metric], targets), "sweep-curves", opens=behind),
     )
-    if few and "seed" in found.frame.columns:
-        fields["seed"] = found.frame["seed"].to_list()
-    metrics = {name: found.frame[name].to_list() for name in found.metrics} if few else {}
-    told = [(run, partial(found.again, run)) for runs in found.cells.values() for run in runs[:series] if found.again]
-    data = packed(fields, metrics, groups if few else [], told if few else [], flows=2)
-    data["signs"] = list(SIGNS)
+
+
+def _packed(found: SweepResult, series: int) -> dict[str, Any]:
+    """The runs, where they are not too many, and the estimates of all cells."""
+    groups = [Group(found.title_of(cell), runs) for cell, runs in found.cells.items()]
+    is_small = len(found.frame) <= MOST_RUNS
+    fields: dict[str, list[object]] = {"runs": []}
+    if is_small:
+        fields = {found.labels[name]: [_word(value) for value in found.frame[name]] for name in found.fields}
+        if "seed" in found.frame.columns:
+            fields["seed"] = found.frame["seed"].to_list()
+    metrics = {name: found.frame[name].to_list() for name in found.metrics} if is_small else {}
+    again = [(run, partial(found.again, run)) for runs in found.cells.values() for run in runs[:series] if found.again]
+    data = packed(fields, metrics, groups if is_small else [], again if is_small else [], flows=2)
+    data["signs"] = list(LINE_SIGNS)
     data["sweep"] = {
         "fields": [{"name": found.labels[name], "values": found.words(name)} for name in found.fields],
         "cells": [list(cell) for cell in found.cells],
         "metrics": [described(name) | {"data": single(_estimates(found, name))} for name in found.metrics],
     }
-    return page(found.title, parts, footer=f"cwndlab {version()} · {count} runs in {len(groups)} cells", data=data)
+    return data
 
 
 def _estimates(found: SweepResult, metric: str) -> list[float | None]:
@@ -233,33 +232,36 @@ def _intro(found: SweepResult) -> str:
         else f" Of more than {number(MOST_RUNS)} runs only the cells' means are on this page."
     )
     return (
-        f"<p>{len(found.frame)} runs, {len(found.cells)} combinations of {html.escape(fields)}, with {runs} runs each. "
-        f"Intervals are 95 % of Student's t over the runs of a cell.{more}</p>"
+        f"{len(found.frame)} runs, {len(found.cells)} combinations of {fields}, with {runs} runs each. "
+        f"Intervals are 95 % of Student's t over the runs of a cell.{more}"
     )
 
 
-def _choice(found: SweepResult) -> str:
-    """What is drawn: metric, the two fields, and the values of all others."""
+class Choice(NamedTuple):
+    """A list from which one value is selected: what is drawn."""
 
-    def select(name: str, words: Sequence[str], chosen: int) -> str:
-        options = "".join(
-            f'<option value="{at}"{" selected" if at == chosen else ""}>{html.escape(word)}</option>'
-            for at, word in enumerate(words)
-        )
-        return f'<select id="{name}">{options}</select>'
+    id: str
+    label: str
+    values: Sequence[str]
+    selected: int
+    hidden: bool = False
 
-    headings = [COLUMNS[name].heading for name in found.metrics]
+
+def _choices(found: SweepResult) -> list[Choice]:
+    """The metric, the two fields, and the values of all others."""
     up = min(1, len(found.fields) - 1)
-    parts = [
-        f"<label>metric {select('sweep-metric', headings, found.metrics.index(_first_metric(found)))}</label>",
-        f"<label>across {select('sweep-across', list(found.labels.values()), 0)}</label>",
-        f"<label>up {select('sweep-up', list(found.labels.values()), up)}</label>",
+    labels = list(found.labels.values())
+    headings = [COLUMNS[name].heading for name in found.metrics]
+    fixed = [
+        Choice(f"sweep-at-{at}", found.labels[name], found.words(name), 0, hidden=at in (0, up))
+        for at, name in enumerate(found.fields)
     ]
-    for at, name in enumerate(found.fields):
-        hidden = " hidden" if at in (0, up) else ""
-        chosen = select(f"sweep-at-{at}", found.words(name), 0)
-        parts.append(f"<label{hidden}>{html.escape(found.labels[name])} {chosen}</label>")
-    return f'<form id="sweep-choice" class="choice" aria-label="What is drawn">{"".join(parts)}</form>'
+    return [
+        Choice("sweep-metric", "metric", headings, found.metrics.index(_first_metric(found))),
+        Choice("sweep-across", "across", labels, 0),
+        Choice("sweep-up", "up", labels, up),
+        *fixed,
+    ]
 
 
 def sweep_figures(found: SweepResult, folder: Path, formats: Sequence[str], style: Style) -> list[Path]:
@@ -271,10 +273,11 @@ def sweep_figures(found: SweepResult, folder: Path, formats: Sequence[str], styl
         cells, _ = _grid(found, metric)
         means = [[one.mean if one is not None else None for one in row] for row in cells]
         lines = {_line(found, word): row for word, row in list(zip(up[1], cells, strict=True))[:MOST_LINES]}
+        drawn = {f"curves-{metric}": curves(across, lines, COLUMNS[metric])}
+        if len(up[1]) > 1:
+            drawn = {f"heat-{metric}": heat(across, up, means, COLUMNS[metric])} | drawn
         for ending in formats:
-            if len(up[1]) > 1:
-                made.append(folder / f"heat-{metric}.{ending}")
-                draw_heat(across, up, means, str(made[-1]), COLUMNS[metric], style)
-            made.append(folder / f"curves-{metric}.{ending}")
-            draw_curves(across, lines, str(made[-1]), COLUMNS[metric], style)
+            for name, figure in drawn.items():
+                made.append(folder / f"{name}.{ending}")
+                figure.save(made[-1], style)
     return made
