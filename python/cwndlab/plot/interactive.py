@@ -202,7 +202,7 @@ def _placed(figure: Description, layout: dict[str, Any], index: int) -> None:
                 layout["shapes"].append(shape)
     for series in panel.series:
         for place, value in zip(series.x, series.y, strict=True):
-            if series.kind == "bars" and value is None and len(panel.series) == 1:
+            if series.kind == "bars" and value is None and len(figure.series) == 1:
                 note = {"text": "none", "x": place, "y": 0, "xref": x, "yref": y, "showarrow": False, "yshift": 9}
                 layout["annotations"].append(note | {"font": {"size": 11}})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,7 +11,7 @@ import polars as pl
 from cwndlab.plot.description import Axis, Band, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.panels import end_s, titled
-from cwndlab.plot.series import MOST_FLOWS, marks, panel_of, present
+from cwndlab.plot.series import MOST_FLOWS, SERIES, marks, panel_of, present
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -85,8 +86,11 @@ def overview(runs: Mapping[str, Records] | Records) -> Figure:
         for name, records in runs.items():
             title = name if row == 0 and len(runs) > 1 else ""
             panel = panel_of(records, kind, runs=len(runs), title=title)
+            if not SERIES[kind].of_flows and len(panel.series) == 1:
+                # The axis names the one bottleneck, whose colour is that of the first flow.
+                panel = replace(panel, series=[replace(panel.series[0], legend=False)])
             if kind == "cwnd":
-                panel = Panel(panel.y, panel.series, panel.title, marks(records), _behind(records), height=1.4)
+                panel = replace(panel, events=marks(records), bands=_behind(records), height=1.4)
             panels.append(panel)
     lanes = [_lanes(records) for records in runs.values()]
     if any(lane.bands for lane in lanes):

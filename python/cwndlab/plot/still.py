@@ -185,7 +185,7 @@ def _bars(axis: Any, figure: Description, groups: Sequence[Series], style: Style
         for point, (middle, value) in enumerate(zip(middles, series.y, strict=True)):
             at = series.position if isinstance(series.position, int) else series.position[point]
             if value is None:
-                if len(groups) == 1:
+                if len(figure.series) == 1:
                     axis.annotate("none", (middle, 0), ha="center", va="bottom", fontsize=8)
                 continue
             face = {"facecolor": "none", "edgecolor": colour(at)} if series.published else style.face(at)
