@@ -211,7 +211,7 @@ def test_two_runs_of_a_comparison_stand_side_by_side(browser: Browser, folder: P
     axes = browser.say("[...new Set(document.getElementById('details-series').data.map(one => one.xaxis))]")
     assert axes == ["x", "x2"]
     # A zoom of one column is one of both.
-    browser.say("Plotly.relayout('details-series', {'xaxis.range': [1, 2]})")
+    browser.say("Plotly.relayout('details-series', {'xaxis.range': [1, 2]}).then(() => true)")
     browser.wait("document.getElementById('details-series').layout.xaxis2.range[1] === 2")
     assert browser.complaints == []
 

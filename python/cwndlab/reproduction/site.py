@@ -239,12 +239,21 @@ class _Drill:
         return self._open(chosen, claim.quantity)
 
     def of_words(self, *words: object) -> str:
-        """The runs whose labels have all those of ``words`` that are values of a label."""
-        named = [str(word) for word in words if any(str(word) in values for values in self._values.values())]
+        """What a mark opens: the runs whose labels have all those of ``words``, or of their parts, that are values of a
+        label."""
+        named = [part for word in words for part in self._known(str(word))]
         chosen = [
             at for at, row in enumerate(self._rows) if set(named) <= {str(value) for value in row.labels.values()}
         ]
-        return self._open(chosen, ", ".join(named) or "this figure")
+        return self._open(chosen, ", ".join(dict.fromkeys(named)) or "this figure")
+
+    def _known(self, word: str) -> list[str]:
+        """A word that is the value of a label, else those of its parts that are."""
+        return [part for part in ([word] if self.is_label(word) else re.split(r"[:,] ", word)) if self.is_label(part)]
+
+    def title(self, address: str) -> str:
+        """The title of the runs at an address."""
+        return list(self._groups.values())[int(address.rpartition("=")[2])]
 
     def is_label(self, word: object) -> bool:
         """Whether a word is the value of some label."""
@@ -272,22 +281,20 @@ class _Drill:
 def _chart(page: Page, chart: Chart, drill: _Drill) -> Placed:
     """A chart of which points, or whole curves, open their runs."""
     opens: dict[tuple[str, str], Opens] = {}
-    links: dict[str, str] = {}
+    links: list[str] = []
     for curve in chart.curves:
         if curve.published:
             continue
         opens[curve.panel, curve.label] = _opened(curve, drill)
-        address = drill.of_words(curve.label, curve.panel)
-        if address:
-            links.setdefault(address, ", ".join(filter(None, (curve.panel, curve.label))))
-    named = [(text, address) for address, text in links.items()]
+        links.append(drill.of_words(curve.panel, curve.label))
+    named = [(drill.title(address), address) for address in dict.fromkeys(links) if address]
     return page.figure(chart.figure(opens), chart.name, heading=chart.title, opens=named, note=chart.note)
 
 
 def _opened(curve: Curve, drill: _Drill) -> Opens:
     if not any(drill.is_label(x) for x in curve.x):
-        return drill.of_words(curve.label, curve.panel)
-    return [drill.of_words(curve.label, curve.panel, x) for x in curve.x]
+        return drill.of_words(curve.panel, curve.label)
+    return [drill.of_words(curve.panel, curve.label, x) for x in curve.x]
 
 
 def _neighbours(id: str) -> list[tuple[str, str]]:

@@ -20,6 +20,17 @@
     return size === 0 ? '0' : size >= 1000 ? value.toFixed(0) : size < 0.0005 ? value.toExponential(1) : value.toPrecision(3);
   };
 
+  // As `mean_and_half` of cwndlab.statistics.digits: the half with two digits where it begins with 1, 2 or 3, else one.
+  const meanAndHalf = (mean, half) => {
+    if (half === null || Number.isNaN(half)) return number(mean);
+    if (half === 0) return `${number(mean)} ± 0`;
+    const [mantissa, exponent] = half.toExponential(2).split('e').map(Number);
+    const size = Number(Math.max(Math.abs(mean), half).toExponential(2).split('e')[1]);
+    const places = Math.min((mantissa < 3.55 ? 1 : 0) - exponent, 3 - size - (size < 0 ? 1 : 0));
+    const fixed = value => (places < 0 ? String(Math.round(value * 10 ** places) / 10 ** places) : value.toFixed(places));
+    return `${fixed(mean)} ± ${fixed(half)}`;
+  };
+
   // Colours.
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const themes = ['system', 'light', 'dark'];
@@ -152,6 +163,8 @@
   const runs = data.runs || {count: 0, fields: [], metrics: []};
   const columns = runs.metrics.map(metric => ({...metric, values: floats(metric.data)}));
   const field = (index, one) => runs.fields[one].words[runs.fields[one].at[index]];
+  const varied = indices => runs.fields.map((_, at) => at).filter(at => new Set(indices.map(index => field(index, at))).size > 1);
+  const shortOf = (index, fields) => fields.map(at => `${runs.fields[at].name} ${field(index, at)}`).join(', ');
   const titleOf = index => runs.fields.map((one, at) => `${one.name} ${field(index, at)}`).join(', ');
   const groups = data.groups || [];
   const present = indices => columns.filter(column => indices.some(index => !Number.isNaN(column.values[index])));
@@ -176,7 +189,9 @@
     title.textContent = `${group.runs.length === 1 ? 'The run' : `The ${group.runs.length} runs`} behind ${group.title}`;
     const shown = present(group.runs);
     const head = make('tr', {}, make('th', {class: 'text'}, 'run'), ...shown.map(column => make('th', {}, column.title + (column.unit ? `\n${column.unit}` : ''))));
-    const rows = group.runs.map(index => make('tr', {}, make('td', {class: 'text'}, link(`#run=${index}`, titleOf(index))), ...shown.map(column => make('td', {}, number(column.values[index] * column.factor)))));
+    // Fields that all runs have in common are in the title of each run, not in every row.
+    const fields = runs.fields.length > 3 ? varied(group.runs) : runs.fields.map((_, at) => at);
+    const rows = group.runs.map(index => make('tr', {}, make('td', {class: 'text'}, link(`#run=${index}`, shortOf(index, fields) || titleOf(index))), ...shown.map(column => make('td', {}, number(column.values[index] * column.factor)))));
     body.append(tableOf(head, rows));
     last = at;
   };
@@ -297,7 +312,8 @@
     const heat = by('sweep-heat');
     Plotly.update(heat, {x: [xs.values], y: [names], z: [table.map(row => row.map(one => one[0]))], customdata: [table.map(row => row.map(one => `#runs=${one[1]}`))],
       text: [table.map(row => row.map(one => one[0] === null || !few ? '' : number(one[0])))], texttemplate: '%{text}', 'colorbar.title.text': metric.unit || metric.title, hovertemplate: `${xs.name} %{x}, ${ys.name} %{y}: %{z:.4g}<extra></extra>`},
-    {'xaxis.title.text': xs.name, 'yaxis.title.text': across === up ? '' : ys.name, height: Math.max(300, 30 * rows.length + 140)});
+    // New values of x or y make plotly guess the types of the axes again.
+    {'xaxis.type': 'category', 'yaxis.type': 'category', 'xaxis.categoryarray': xs.values, 'yaxis.categoryarray': names, 'xaxis.title.text': xs.name, 'yaxis.title.text': across === up ? '' : ys.name, height: Math.max(300, 30 * rows.length + 140)});
     const curves = by('sweep-curves');
     const lines = rows.slice(0, data.colours.length).map((y, position) => {
       const points = xs.values.map((_, x) => (across === up ? [x, x] : [x, y]));
@@ -310,8 +326,8 @@
     });
     Plotly.react(curves, lines, {...curves.layout, showlegend: across !== up, xaxis: {...curves.layout.xaxis, title: {text: xs.name}}, yaxis: {...curves.layout.yaxis, title: {text: metric.title + (metric.unit ? `, ${metric.unit}` : '')}}});
     const head = make('tr', {}, make('th', {class: 'text'}, `${across === up ? '' : ys.name}\n${xs.name} →`), ...xs.values.map(value => make('th', {}, value)));
-    const half = at => { const [mean, low, high] = [0, 1, 2].map(n => estimates[4 * at + n] * metric.factor); return Number.isNaN(low) || Number.isNaN(mean) ? '' : ` ± ${number((high - low) / 2)}`; };
-    const written = (mean, at) => (at < 0 ? '–' : link(`#runs=${at}`, `${number(mean)}${half(at)}`));
+    const halfOf = at => (estimates[4 * at + 2] - estimates[4 * at + 1]) / 2 * metric.factor;
+    const written = (mean, at) => (at < 0 ? '–' : link(`#runs=${at}`, mean === null ? '–' : meanAndHalf(mean, halfOf(at))));
     const lined = table.map((row, y) => make('tr', {}, make('td', {class: 'text'}, names[y]), ...row.map(([mean, at]) => make('td', {}, written(mean, at)))));
     const shown = by('sweep-table');
     const counts = [...new Set(table.flat().filter(one => one[1] >= 0).map(one => estimates[4 * one[1] + 3]).filter(one => !Number.isNaN(one)))].sort((a, b) => a - b);
