@@ -46,12 +46,12 @@ def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str
 
     ``runs`` are as for `series`; ``targets`` are the addresses that clicks on the runs' lines open.
     """
-    found = {name: steps(records, of) for name, records in titled(runs).items()}
-    if not any(one.values for one in found.values()):
+    distributions = {name: steps(records, of) for name, records in titled(runs).items()}
+    if not any(one.values for one in distributions.values()):
         return None
     lines = [
         Series(name, one.values, one.shares, kind="steps", position=position, opens=(targets or {}).get(name, ""))
-        for position, (name, one) in enumerate(found.items())
+        for position, (name, one) in enumerate(distributions.items())
     ]
     return Figure(
         name=f"cdf-{of}",

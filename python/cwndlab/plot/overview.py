@@ -115,7 +115,10 @@ def _behind(records: Records) -> list[Band]:
     if len(records.flows) > 1:
         return []
     return [
-        Band(name, spans, PHASES[name]) for found in phases(records).values() for name, spans in found.items() if spans
+        Band(name, spans, PHASES[name])
+        for of_flow in phases(records).values()
+        for name, spans in of_flow.items()
+        if spans
     ]
 
 
@@ -124,9 +127,9 @@ def _lanes(records: Records) -> Panel:
     names = records.flows.head(MOST_FLOWS)["name"].to_list()
     by_flow = phases(records)
     bands = [
-        Band(name, found[name], PHASES[name], place)
-        for place, found in enumerate(by_flow.values())
+        Band(name, of_flow[name], PHASES[name], place)
+        for place, of_flow in enumerate(by_flow.values())
         for name in PHASES
-        if found.get(name)
+        if of_flow.get(name)
     ]
     return Panel(Axis("phase", categories=names), bands=bands, height=max(0.35, 0.16 * len(names)))

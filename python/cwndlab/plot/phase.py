@@ -20,13 +20,13 @@ _GRAY = COLOURS.index("#808080")
 
 def path_of(records: Records) -> tuple[list[float], list[float], list[float]]:
     """Seconds, the first flow's window and the second one's, in segments, while both exist."""
-    found = lines(records, "cwnd", points=_MOST_POINTS)
-    if len(found) < 2:
+    windows = lines(records, "cwnd", points=_MOST_POINTS)
+    if len(windows) < 2:
         return [], [], []
-    second = dict(zip(found[1].time_s, found[1].values, strict=True))
+    second = dict(zip(windows[1].time_s, windows[1].values, strict=True))
     both = [
         (time, first, other)
-        for time, first in zip(found[0].time_s, found[0].values, strict=True)
+        for time, first in zip(windows[0].time_s, windows[0].values, strict=True)
         if first is not None and (other := second.get(time)) is not None
     ]
     times, firsts, others = zip(*both, strict=True) if both else ((), (), ())

@@ -83,12 +83,12 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
         busy = records.links.filter(pl.col("mean_queue_packets") >= _LEAST_QUEUE)["name"].to_list()
         names = table["link"].unique(maintain_order=True).to_list()
         labels = {name: name for name in names[:1] + [name for name in names[1:several] if name in busy]}
-    found = []
+    made = []
     for position, (one, label) in enumerate(labels.items()):
         mine = table.filter(pl.col(key) == one)
         values = (mine[what.column] * what.factor).round_sig_figs(5)
-        found.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
-    return found
+        made.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
+    return made
 
 
 def known(kind: str) -> TimeSeries:

@@ -24,13 +24,13 @@ def lines(records: Records) -> list[Line]:
     flows = records.flows.head(MOST_FLOWS)
     table = flows_over_time(records, window_s=end_s([records]) / _WINDOWS, start_s=0.0)
     times = sorted(set(table["time_s"].to_list()))
-    found = []
+    made = []
     for position, (flow, name) in enumerate(flows.select("flow", "name").rows()):
         mine = table.filter(table["flow"] == flow)
         shares = dict(zip(mine["time_s"].to_list(), mine["share"].to_list(), strict=True))
         values = [round(100 * (shares.get(time) or 0.0), 2) for time in times]
-        found.append(Line(name, [round(time, 4) for time in times], list(values), position))
-    return found
+        made.append(Line(name, [round(time, 4) for time in times], list(values), position))
+    return made
 
 
 def share(runs: Mapping[str, Records] | Records) -> Figure:

@@ -31,97 +31,104 @@ class Verdict(NamedTuple):
     text: str
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    if not found.rows:
+    if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    page, shown, behind = Page(), found.judged(), _behind(found)
-    targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(found.rows)}
+    page, shown, behind = Page(), comparison.judged(), _behind(comparison)
+    targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(comparison.rows)}
     means, spreads = [], []
     for metric in shown:
-        estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-        drawn = bars(found.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
+        estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.algorithms]
+        drawn = bars(comparison.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
         means.append(page.figure(drawn, f"bars-{metric}", opens=behind))
-        if len(found.seeds) > 1:
-            drawn = boxes(found.by_seed(metric), COLUMNS[metric], targets)
+        if len(comparison.seeds) > 1:
+            drawn = boxes(comparison.by_seed(metric), COLUMNS[metric], targets)
             spreads.append(page.figure(drawn, f"boxes-{metric}", opens=behind))
-    header, rows = found.differences(shown)
-    seeds = f"seeds {found.seeds[0]}–{found.seeds[-1]}"
-    differences = table(f"Paired differences to {found.algorithms[0]}; n counts the pairs", header, rows)
+    header, rows = comparison.differences(shown)
+    seeds = f"seeds {comparison.seeds[0]}–{comparison.seeds[-1]}"
+    differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
     return page.render(
         "comparison.html",
-        title=found.scenario.title or "Comparison of congestion controls",
-        footer=f"scenario {found.scenario.hash} · {seeds} · {len(found.rows)} runs",
-        commands=_commands(found),
-        data=_packed(found),
-        intro=_intro(found),
-        base=found.algorithms[0],
-        verdicts=_verdicts(found),
-        means=_means(found, shown, [target for _, target in behind]),
+        title=comparison.scenario.title or "Comparison of congestion controls",
+        footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
+        commands=_commands(comparison),
+        data=_packed(comparison),
+        intro=_intro(comparison),
+        base=comparison.algorithms[0],
+        verdicts=_verdicts(comparison),
+        means=_means(comparison, shown, [target for _, target in behind]),
         bars=means,
         boxes=spreads,
         differences=differences if rows else None,
-        method=f"{found.method()} {_METHOD}",
-        over_time=over_time(page, found.examples, f"Over time, seed {found.seeds[0]}", _examples(found), linked=False)
-        if found.examples
+        method=f"{comparison.method()} {_METHOD}",
+        over_time=over_time(
+            page, comparison.examples, f"Over time, seed {comparison.seeds[0]}", _examples(comparison), linked=False
+        )
+        if comparison.examples
         else None,
-        scenarios=[("Scenario", found.scenario.to_toml())],
-        notes=found.notes,
+        scenarios=[("Scenario", comparison.scenario.to_toml())],
+        notes=comparison.notes,
     )
 
 
-def _behind(found: Comparison) -> Links:
+def _behind(comparison: Comparison) -> Links:
     """What the marks of an algorithm open: its runs."""
-    return [(name, f"#runs={at}") for at, name in enumerate(found.algorithms)]
+    return [(name, f"#runs={at}") for at, name in enumerate(comparison.algorithms)]
 
 
-def _examples(found: Comparison) -> dict[str, str]:
+def _examples(comparison: Comparison) -> dict[str, str]:
     """What the lines of an algorithm open: their run."""
-    first = {row["algorithm"]: at for at, row in reversed(list(enumerate(found.rows))) if row["seed"] == found.seeds[0]}
-    return {name: f"#run={first[name]}" for name in found.examples if name in first}
+    first = {
+        row["algorithm"]: at
+        for at, row in reversed(list(enumerate(comparison.rows)))
+        if row["seed"] == comparison.seeds[0]
+    }
+    return {name: f"#run={first[name]}" for name in comparison.examples if name in first}
 
 
-def _means(found: Comparison, shown: Sequence[str], opens: Sequence[str]) -> Table:
+def _means(comparison: Comparison, shown: Sequence[str], opens: Sequence[str]) -> Table:
     """The table of the comparison with the number of runs of each algorithm."""
-    header, rows = found.table(shown)
-    runs = [sum(row["algorithm"] == name for row in found.rows) for name in found.algorithms]
+    header, rows = comparison.table(shown)
+    runs = [sum(row["algorithm"] == name for row in comparison.rows) for name in comparison.algorithms]
     counted = [[name, str(n), *cells] for (name, *cells), n in zip(rows, runs, strict=True)]
     caption = "Mean ± half of the 95 % interval (Student's t) over n runs"
     return table(caption, [header[0], "n", *header[1:]], counted, opens=opens)
 
 
-def _packed(found: Comparison) -> dict[str, Any]:
-    fields = {name: [row[name] for row in found.rows] for name in ("algorithm", "seed")}
-    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(found.rows)}
+def _packed(comparison: Comparison) -> dict[str, Any]:
+    fields = {name: [row[name] for row in comparison.rows] for name in ("algorithm", "seed")}
+    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(comparison.rows)}
     groups = [
-        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name]) for name in found.algorithms
+        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name])
+        for name in comparison.algorithms
     ]
-    series = [(places[key], read) for key, read in found.kept().items() if key in places]
-    flows = max((len(records.flows) for records in found.examples.values()), default=1)
-    metrics = {name: [row.get(name) for row in found.rows] for name in found.judged()}
+    series = [(places[key], read) for key, read in comparison.kept().items() if key in places]
+    flows = max((len(records.flows) for records in comparison.examples.values()), default=1)
+    metrics = {name: [row.get(name) for row in comparison.rows] for name in comparison.judged()}
     return packed(fields, metrics, groups, series, flows=flows)
 
 
-def _intro(found: Comparison) -> str:
-    used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
-    used += "" if found.against is None else f", the other flows over TCP under {found.against}"
-    count, total = len(found.rows), len(found.algorithms) * len(found.seeds)
+def _intro(comparison: Comparison) -> str:
+    used = "in every flow" if comparison.flows is None else f"in {', '.join(comparison.flows)}"
+    used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
+    count, total = len(comparison.rows), len(comparison.algorithms) * len(comparison.seeds)
     missing = "" if count == total else f" {count} of {total} runs finished."
     return (
-        f"{len(found.algorithms)} algorithms, each {used}, {len(found.seeds)} runs each with the same seeds.{missing} "
-        "a ± b is a mean with half of its 95 % interval (Student's t)."
+        f"{len(comparison.algorithms)} algorithms, each {used}, {len(comparison.seeds)} runs each with the same seeds."
+        f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
     )
 
 
-def _verdicts(found: Comparison) -> list[Verdict]:
+def _verdicts(comparison: Comparison) -> list[Verdict]:
     """A sentence for each algorithm but the first: what the intervals of its paired differences show."""
-    judged = found.comparisons()
+    judged = comparison.comparisons()
     made = []
-    for name in found.algorithms[1:]:
+    for name in comparison.algorithms[1:]:
         shown: list[str] = []
         equal: list[str] = []
         open_: list[str] = []
-        for metric in found.judged():
+        for metric in comparison.judged():
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
@@ -141,16 +148,16 @@ def _verdicts(found: Comparison) -> list[Verdict]:
     return made
 
 
-def _commands(found: Comparison) -> list[str]:
+def _commands(comparison: Comparison) -> list[str]:
     """The command that makes the comparison again from the scenario on its page."""
-    count = len(found.seeds)
-    words = ["cwndlab", "compare", "scenario.toml", "--algorithms", ",".join(found.algorithms)]
-    words += ["--flows", ",".join(found.flows)] if found.flows is not None else []
-    words += ["--against", found.against] if found.against is not None else []
-    words += ["--seed", str(found.seeds[0])]
-    if found.until is None:
+    count = len(comparison.seeds)
+    words = ["cwndlab", "compare", "scenario.toml", "--algorithms", ",".join(comparison.algorithms)]
+    words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
+    words += ["--against", comparison.against] if comparison.against is not None else []
+    words += ["--seed", str(comparison.seeds[0])]
+    if comparison.until is None:
         words += ["--repetitions", str(count)]
     else:
-        words += ["--until", found.until, "--at-most", str(count)]
-    words += ["--metrics", ",".join(found.metrics)] if found.metrics else []
+        words += ["--until", comparison.until, "--at-most", str(count)]
+    words += ["--metrics", ",".join(comparison.metrics)] if comparison.metrics else []
     return [shlex.join([*words, "--report", "page.html"])]

@@ -15,7 +15,7 @@ MOST_ABREAST = 3
 
 
 class OverTime(NamedTuple):
-    """Figures of runs over time, and what is said above them."""
+    """Figures of runs over time, and the note above them."""
 
     heading: str
     note: str

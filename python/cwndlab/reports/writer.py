@@ -51,43 +51,43 @@ def load(folder: Path | str) -> Comparison | Measurement | Records | SweepResult
     return SweepResult(rows, title or folder.resolve().name, again, missing)
 
 
-def report(found: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:
+def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:
     """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one.
 
     Parameters
     ----------
-    found:
+    result:
         The result or its folder; two or three runs are shown side by side.
     path:
         The HTML file.
     series:
         Of a sweep, which keeps no records: the first ``series`` runs of every cell are run again for their time series.
     """
-    if isinstance(found, Sequence) and not isinstance(found, str):
-        save(runs_page([_run(one) for one in found]), path)
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        save(runs_page([_run(one) for one in result]), path)
         return
-    if isinstance(found, Path | str):
-        found = load(found)
-    if isinstance(found, Comparison):
-        save(comparison_page(found), path)
-    elif isinstance(found, Records):
-        save(run_page(found), path)
-    elif isinstance(found, Measurement):
-        save(measurement_page(found), path)
+    if isinstance(result, Path | str):
+        result = load(result)
+    if isinstance(result, Comparison):
+        save(comparison_page(result), path)
+    elif isinstance(result, Records):
+        save(run_page(result), path)
+    elif isinstance(result, Measurement):
+        save(measurement_page(result), path)
     else:
-        save(sweep_page(found, series=series), path)
+        save(sweep_page(result, series=series), path)
 
 
-def _run(found: Records | Path | str) -> Records:
+def _run(result: Records | Path | str) -> Records:
     """A run, or that of a folder; raises where the folder holds another result."""
-    one = found if isinstance(found, Records) else load(found)
+    one = result if isinstance(result, Records) else load(result)
     if isinstance(one, Records):
         return one
-    raise RecordsError(Fault(str(found), "holds no single run", "name folders that `cwndlab run --out` wrote"))
+    raise RecordsError(Fault(str(result), "holds no single run", "name folders that `cwndlab run --out` wrote"))
 
 
 def figures(
-    found: Reported | Sequence[Records | Path | str],
+    result: Reported | Sequence[Records | Path | str],
     folder: Path | str,
     *,
     format: str = "png",
@@ -97,7 +97,7 @@ def figures(
 
     Parameters
     ----------
-    found:
+    result:
         The result or its folder; two or three runs are drawn side by side.
     format:
         ``png``, ``svg`` or ``pdf``, or several joined by commas.
@@ -105,15 +105,15 @@ def figures(
         ``screen`` or ``print`` (`cwndlab.plot.style`).
     """
     formats, look = chosen(format, style)
-    if isinstance(found, Path | str):
-        found = load(found)
+    if isinstance(result, Path | str):
+        result = load(result)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if isinstance(found, SweepResult):
-            return sweep_figures(found, folder, formats, look)
+        if isinstance(result, SweepResult):
+            return sweep_figures(result, folder, formats, look)
         drawn = _figures(
-            found if isinstance(found, Comparison | Measurement | Records) else [_run(one) for one in found]
+            result if isinstance(result, Comparison | Measurement | Records) else [_run(one) for one in result]
         )
         made = []
         for ending in formats:
@@ -127,16 +127,16 @@ def figures(
         ) from None
 
 
-def _runs(found: Comparison | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
-    if isinstance(found, Records):
-        return {"run": found}
-    return found.examples if isinstance(found, Comparison | Measurement) else side_by_side(found)
+def _runs(result: Comparison | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
+    if isinstance(result, Records):
+        return {"run": result}
+    return result.examples if isinstance(result, Comparison | Measurement) else side_by_side(result)
 
 
-def _figures(found: Comparison | Measurement | Records | Sequence[Records]) -> dict[str, Figure]:
+def _figures(result: Comparison | Measurement | Records | Sequence[Records]) -> dict[str, Figure]:
     """The figures of the page, by the names of their files."""
-    is_linked = not isinstance(found, Comparison | Measurement)
-    runs = {name: records for name, records in _runs(found).items() if len(records.samples)}
+    is_linked = not isinstance(result, Comparison | Measurement)
+    runs = {name: records for name, records in _runs(result).items() if len(records.samples)}
     made: dict[str, Figure] = {}
     if runs:
         made |= {kind: series(runs, kind) for kind in present(runs.values())}
@@ -146,11 +146,11 @@ def _figures(found: Comparison | Measurement | Records | Sequence[Records]) -> d
     for of in CDFS if runs else ():
         one = cdf(runs, of)
         made |= {f"cdf-{of}": one} if one is not None else {}
-    if not isinstance(found, Comparison | Measurement):
+    if not isinstance(result, Comparison | Measurement):
         return made
-    for metric in found.judged():
+    for metric in result.judged():
         column = COLUMNS[metric]
-        made[metric] = bars(found.algorithms, [found.estimate(name, metric) for name in found.algorithms], column)
-        if len(found.seeds) > 1:
-            made[f"boxes-{metric}"] = boxes(found.by_seed(metric), column)
+        made[metric] = bars(result.algorithms, [result.estimate(name, metric) for name in result.algorithms], column)
+        if len(result.seeds) > 1:
+            made[f"boxes-{metric}"] = boxes(result.by_seed(metric), column)
     return made

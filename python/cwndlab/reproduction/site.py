@@ -99,7 +99,7 @@ def _write_bundle(folder: Path) -> None:
 
 
 def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
-    """CPU time of the runs when they were made, where this call found them all kept."""
+    """CPU time of the runs when they were made, where all of them are kept."""
     try:
         before = parsed((place / "outcome.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -160,10 +160,10 @@ def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[tuple[str, Table]]:
         ("evidence", "text"),
     ]
     repetitions = {one["id"]: one["repetitions"] for one in kept}
-    found, made = rows(kept), []
+    headlines, made = rows(kept), []
     for name, paper in PAPERS.items():
         table = []
-        for row in (row for row in found if row.headline.paper == name):
+        for row in (row for row in headlines if row.headline.paper == name):
             some, left = leading(row)
             lines = [(evidence(one), "") for one in some] + ([(f"and {left} more", "")] if left else [])
             ids = list(dict.fromkeys(one.id for one in row.findings))

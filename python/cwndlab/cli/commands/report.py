@@ -58,13 +58,13 @@ def report(
     """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
 
     cwndlab.plot.style.chosen(figures or "png", style)
-    found = [cwndlab.reports.writer.load(folder) for folder in folders]
-    one: Any = found[0] if len(found) == 1 else found  # `report` rejects several that are not runs
-    page = report or folders[0] / ("report.html" if len(found) == 1 else "side-by-side.html")
+    results = [cwndlab.reports.writer.load(folder) for folder in folders]
+    one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
+    page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
     cwndlab.report(one, page, series=series)
     drawn = [] if figures is None else cwndlab.figures(one, folders[0] / "figures", format=figures, style=style)
-    for result in found:
+    for result in results:
         if isinstance(result, cwndlab.Records):
             show_run(result, format)
         elif isinstance(result, cwndlab.reports.sweep.SweepResult):

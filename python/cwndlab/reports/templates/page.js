@@ -254,13 +254,13 @@
   };
 
   const route = () => {
-    const asked = HASH.exec(location.hash);
-    const known = asked && (asked[3] ? Math.max(asked[4], asked[5]) < runs.count : Number(asked[2]) < (asked[1] === 'runs' ? groups.length : runs.count));
+    const place = HASH.exec(location.hash);
+    const known = place && (place[3] ? Math.max(place[4], place[5]) < runs.count : Number(place[2]) < (place[1] === 'runs' ? groups.length : runs.count));
     if (!known) { if (dialog.open) dialog.close(); return; }
     empty();
     if (!dialog.open) dialog.showModal();
-    if (asked[3]) showPair(Number(asked[4]), Number(asked[5]));
-    else (asked[1] === 'runs' ? showRuns : showRun)(Number(asked[2]));
+    if (place[3]) showPair(Number(place[4]), Number(place[5]));
+    else (place[1] === 'runs' ? showRuns : showRun)(Number(place[2]));
     dialog.scrollTop = 0;
     (body.querySelector('a') || ways.querySelector('a') || by('details-close')).focus({preventScroll: true});
   };
@@ -283,8 +283,8 @@
   const opening = div => {
     if (!div.closest('figure.opens')) return;
     div.on('plotly_click', event => {
-      const found = event.points.map(target).find(Boolean);
-      if (found) location.hash = found;
+      const address = event.points.map(target).find(Boolean);
+      if (address) location.hash = address;
     });
   };
   document.querySelectorAll('details').forEach(one => one.addEventListener('toggle', () => {
