@@ -77,7 +77,7 @@ def test_a_page_draws_every_figure_without_complaint(
     browser.open(folder / f"{name}.html", dark=dark, width=width)
     browser.say("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     figures = browser.say("document.querySelectorAll('figure').length")
-    assert figures >= {"comparison": 30, "run": 5, "sweep": 2, "pair": 5, "experiment": 1}[name]
+    assert figures >= {"comparison": 30, "run": 5, "sweep": 2, "pair": 5}[name]
     # Each has an axis that is drawn, with room, and does not reach beyond the page.
     drawn = "[...document.querySelectorAll('figure')].filter(one => one.querySelector('svg .xtick, svg .ytick')).length"
     browser.wait(f"{drawn} === {figures}")

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import time
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,18 @@ def test_two_runs_stand_side_by_side(found: Comparison, tmp_path: Path) -> None:
     found.write(tmp_path / "out")
     with pytest.raises(cwndlab.RecordsError, match="holds no single run"):
         report([tmp_path / "out", runs[0]], tmp_path / "c.html")
+
+
+def test_the_command_shows_two_runs(
+    found: Comparison, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    for name, records in found.examples.items():
+        records.write(tmp_path / name)
+    status, _, err = cli("report", *(tmp_path / name for name in found.examples))
+    assert status == 0
+    place = tmp_path / "reno" / "side-by-side.html"
+    assert err.endswith(f"report: {place}\n")
+    assert len(data(Page(place))["charts"]) >= 5
 
 
 def test_a_page_says_how_to_make_it_again_and_leads_to_its_sections(found: Comparison, tmp_path: Path) -> None:

@@ -62,9 +62,10 @@ def _layout(figure: Description) -> dict[str, Any]:
     gaps = _gaps(figure)
     inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
     top = _TOP if not figure.shows_title else 64 if _has_legend(figure) else 40
+    bottom = _BOTTOM if figure.x.title else 30
     layout: dict[str, Any] = {
-        "height": round(inner + top + _BOTTOM),
-        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM},
+        "height": round(inner + top + bottom),
+        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": bottom},
         "hovermode": "x unified" if figure.unified else "closest",
         "barmode": "group",
         "legend": {
@@ -83,11 +84,11 @@ def _layout(figure: Description) -> dict[str, Any]:
         layout["hoversubplots"] = "axis"
     if figure.shows_title:
         layout["title"] = {"text": figure.title, "font": {"size": 14}}
-    bottom = inner
+    lower = inner
     for row, height in enumerate(heights):
-        upper, bottom = bottom, bottom - height * figure.pixels
-        _row(figure, layout, row, (max(0.0, bottom / inner), upper / inner))
-        bottom -= gaps
+        upper, lower = lower, lower - height * figure.pixels
+        _row(figure, layout, row, (max(0.0, lower / inner), upper / inner))
+        lower -= gaps
     return layout
 
 
