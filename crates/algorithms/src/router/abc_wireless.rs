@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::EveryAck, Need::Agent("abc")],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(AbcWireless::new(path))),
 };

@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Agent("sirens")],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),
 };
