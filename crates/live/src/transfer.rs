@@ -38,9 +38,9 @@ impl Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Every byte was acknowledged.
-    Whole,
+    Complete,
     /// The client closed the connection.
-    Gone,
+    Disconnected,
     /// The circuit breaker ended it.
     Breaker,
     /// The rate of the client was below the minimum.
@@ -54,8 +54,8 @@ pub(crate) enum End {
 impl End {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Whole => "whole",
-            Self::Gone => "gone",
+            Self::Complete => "complete",
+            Self::Disconnected => "disconnected",
             Self::Breaker => "breaker",
             Self::Slow => "slow",
             Self::Long => "long",
@@ -154,9 +154,9 @@ impl Transfer {
         // acknowledged.
         let is_acknowledged = state.handed == self.request.length && snapshot.acked_bytes >= self.request.length;
         let verdict = if is_acknowledged && snapshot.idle {
-            Some((End::Whole, String::new()))
+            Some((End::Complete, String::new()))
         } else if snapshot.closed {
-            Some((End::Gone, "the connection was closed before all data were acknowledged".to_owned()))
+            Some((End::Disconnected, "the connection was closed before all data were acknowledged".to_owned()))
         } else if snapshot.time_ns > self.limits.duration.as_nanos() as u64 {
             let max = self.limits.duration.as_secs_f64();
             Some((End::Long, format!("the limit of a transfer is {max} s")))
@@ -198,7 +198,7 @@ impl Transfer {
         let mut state = lock(&self.state);
         let is_near = state.last.acked_bytes + MAX_UNACKED >= self.request.length;
         if state.ended.is_none() && state.handed == self.request.length && is_near {
-            self.close(&mut state, End::Whole, String::new());
+            self.close(&mut state, End::Complete, String::new());
         }
     }
 
@@ -256,7 +256,7 @@ impl Transfer {
 impl Drop for Transfer {
     fn drop(&mut self) {
         // The connection ended, and no other reason was recorded.
-        self.end(End::Gone, "");
+        self.end(End::Disconnected, "");
     }
 }
 
