@@ -85,7 +85,7 @@ def test_only_its_owner_can_read_the_account_of_a_transfer(server: Server) -> No
     assert (status, kind["content-type"]) == (200, "application/json")
     assert account["client"] == "anna"
     assert account["ended"] == "complete"
-    assert (account["asked_bytes"], account["handed_bytes"], account["size_bytes"]) == (300_000,) * 3
+    assert (account["requested_bytes"], account["written_bytes"], account["size_bytes"]) == (300_000,) * 3
     assert account["last"]["acked_bytes"] >= 300_000
     assert account["ended_unix_ns"] > account["started_unix_ns"]
     samples = account["samples"]

@@ -91,7 +91,7 @@ def test_a_slow_reader_is_disconnected_with_a_reason() -> None:
                 time.sleep(0.05)
         assert account["ended"] == "slow"
         assert "the minimum is 1000000 bit/s" in account["why"]
-        assert account["handed_bytes"] < 1_000_000_000
+        assert account["written_bytes"] < 1_000_000_000
         assert_served(server)
 
 

@@ -191,7 +191,7 @@ class Measurement:
             "p (Holm)",
             "effect",
             "n",
-            "says",
+            "verdict",
         ]
         cells = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
@@ -236,12 +236,12 @@ class Measurement:
             "treatment × group": "algorithm × part of the day",
             "rest": "rest",
         }
-        header = ["effect of", "squares (Mbit/s)²", "df", "F", "p", "says"]
+        header = ["effect of", "squares (Mbit/s)²", "df", "F", "p", "verdict"]
         cells = []
         for one in self.effects():
-            says = "" if one.p is None else "shown" if one.p < _ALPHA else "not shown"
+            verdict = "" if one.p is None else "shown" if one.p < _ALPHA else "not shown"
             if one.p is None and one.name in ("group", "treatment", "treatment × group"):
-                says = "not to be told: too few rounds" if one.freedom else "one part of the day only"
+                verdict = "undetermined: too few rounds" if one.freedom else "one part of the day only"
             cells.append(
                 [
                     names[one.name],
@@ -249,7 +249,7 @@ class Measurement:
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
                     _p(one.p),
-                    says,
+                    verdict,
                 ]
             )
         return header, cells
