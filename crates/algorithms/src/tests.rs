@@ -1,3 +1,5 @@
+//! Tests of the catalogue: names, text forms, error messages and files of the entries.
+
 use super::*;
 use cwndlab_conformance::{check_sized, BatterySize};
 use cwndlab_control::testing::{ack_at, established, loss, path, timeout};

@@ -415,15 +415,15 @@ mod tests {
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
-        let fates: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
-        assert_eq!(fates, [true, true, true, false, false]);
+        let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
+        assert_eq!(accepted, [true, true, true, false, false]);
         assert_eq!(link.most_waiting(Time(0)), 2);
         assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
     }
 
     /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
     #[test]
-    fn the_queue_integral_is_exact_at_any_moment() {
+    fn the_queue_integral_is_exact_at_any_time() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         for _ in 0..3 {
             let _ = link.offer(Time(0), FULL);
@@ -434,9 +434,9 @@ mod tests {
         assert_eq!(link.integrals(Time(9_000_000)), (3_000_000, 4_500_000_000));
     }
 
-    /// By hand: of two packets 10 ms apart on a line that nobody watches, one has left half a millisecond before the second has.
+    /// By hand: two packets 10 ms apart with 1 ms of serialisation; at 10.5 ms only the first has left.
     #[test]
-    fn a_line_that_nobody_watches_counts_what_left() {
+    fn an_untracked_line_counts_departed_packets() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         link.queue = None;
         let _ = link.offer(Time(0), FULL);

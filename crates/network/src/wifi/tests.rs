@@ -1,4 +1,4 @@
-//! The medium against what is known of it: cycles by hand, Bianchi's chain, the cell of ns-3, and what every run obeys.
+//! Tests of the medium: cycles by hand, Bianchi's Markov chain, ns-3's cell, and invariants of random runs.
 
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ fn refined(n: i32, data: f64, ack: f64, slot: f64) -> (f64, f64) {
     let success = (data + 10.0 + ack + difs) / (1.0 - b) + slot;
     let collision = data + difs + slot;
     let mean = idle * slot + one * success + (1.0 - idle - one) * collision;
-    // Per attempt: a success carries 1/(1 − B) frames, of which all but the first met nobody.
+    // Per attempt: a success carries 1/(1 − B) frames, of which only the first can collide.
     let (attempts, failures) = (f64::from(n) * tau + one * b / (1.0 - b), f64::from(n) * tau - one);
     (one / (1.0 - b) * UDP_BITS / mean, failures / attempts)
 }
@@ -342,7 +342,7 @@ proptest! {
                 prop_assert!(held <= limit + serving);
             }
         }
-        // What is left after a second of quiet is nothing.
+        // After ten idle seconds all queues are empty.
         run(&mut medium, now + S * 10, &mut seen, &mut given_up, &mut air);
         prop_assert_eq!(medium.next(), NEVER);
         let delivered: u64 = seen.iter().map(|one| one.len() as u64).sum();

@@ -1,3 +1,5 @@
+//! Tests of reading and writing run folders, and of the hash of records.
+
 use super::*;
 use crate::hash::hash;
 use crate::rows::{CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
