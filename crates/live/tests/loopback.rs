@@ -52,7 +52,7 @@ fn a_transfer_completes_over_both_transports_under_the_named_algorithm() {
         assert_eq!(result.algorithm, algorithm);
         assert_eq!(result.sender.unwrap()["ended"], "complete");
     }
-    assert_eq!(server.counters().whole.load(Ordering::Relaxed), 3);
+    assert_eq!(server.counters().complete.load(Ordering::Relaxed), 3);
 }
 
 proptest! {
