@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -203,7 +204,7 @@ def answer(rate_bps: float = 8e6, size: int = MB, rtt_ns: int = 40_000_000, **ch
         "last_byte_ns": last,
         "received_bytes": size,
         "arrivals": [(time, size * step // 20) for step, time in enumerate(times)],
-        "ended": "whole",
+        "ended": "complete",
         "why": "",
         "sender": {
             "started_unix_ns": 10**18 + 5 * rtt_ns // 2 + 7_000_000,
@@ -613,6 +614,8 @@ def test_the_verb_report_opens_a_campaign(
     page = (folder / "report.html").read_text()
     assert "Throughput of every round" in page
     assert "Time of day" in page
+    # Six transfers of each algorithm, which its bar and its row open.
+    assert re.search(r'<a href="#runs=2">cubic</a></td>\s*<td[^>]*>cubic</td><td>6</td>', page)
     drawn = figures(Measurement(published.question, published.rows), folder / "figures")
     assert [one.name for one in drawn][:2] == ["goodput_bps.png", "boxes-goodput_bps.png"]
     status, out, _ = cli("report", folder, "--format", "json")

@@ -94,7 +94,7 @@ def _means(measurement: Measurement) -> Table:
     """The table of means with the number of complete transfers of each algorithm."""
     header, rows = measurement.means()
     complete = [
-        sum(row["algorithm"] == name and row["ended"] == "whole" for row in measurement.rows)
+        sum(row["algorithm"] == name and row["ended"] == "complete" for row in measurement.rows)
         for name in measurement.algorithms
     ]
     counted = [[*row[:2], str(n), *row[2:]] for row, n in zip(rows, complete, strict=True)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 # Columns of text.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "minus", "sender", "begins", "name", "route")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins", "name", "route")
 # Classes of what a verdict begins with.
 _VERDICTS = {
     "higher": "shown",
