@@ -69,7 +69,7 @@ def table(
         [
             cell(
                 text,
-                kind or _VERDICTS.get(text.partition(",")[0], ""),
+                f"{kind} {_VERDICTS.get(text.partition(',')[0], '')}".strip(),
                 opens[at] if opens and place == 0 and at < len(opens) else "",
             )
             for place, (kind, text) in enumerate(zip(kinds, row, strict=True))
