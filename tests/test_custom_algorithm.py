@@ -243,7 +243,7 @@ def test_records_say_which_class_made_them(scenario: Scenario, tmp_path: Path) -
     assert records.notes[0] == (
         f"'py-reno' is the class PyReno of test_custom_algorithm.py (SHA-256 {entry['sha256'][:12]}…)"
     )
-    records.write(tmp_path / "out")
+    records.save(tmp_path / "out")
     again = Records.read(tmp_path / "out")
     assert again.scenario == records.scenario
     cwndlab.report(again, tmp_path / "page.html")

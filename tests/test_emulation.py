@@ -68,7 +68,7 @@ def test_a_transfer_over_a_connection_of_its_own_begins_with_the_handshake() -> 
 def test_what_was_late_and_what_was_calibrated_is_recorded(tmp_path: Path) -> None:
     """The queue of the scenario holds 80 packets; its base RTT is 30 ms and its line 20 Mbit/s."""
     records = emulated(scenario("cubic", duration="1 s"))
-    records.write(tmp_path / "out")
+    records.save(tmp_path / "out")
     read = Records.read(tmp_path / "out")
     assert read.hash() == records.hash()
     assert read.lateness["late_ns"].is_sorted()

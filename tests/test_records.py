@@ -96,7 +96,7 @@ WRITTEN = [table["name"] for table in tables() if not table["optional"]]
 
 
 def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path / "out")
+    records.save(tmp_path / "out")
     files = [*(f"{name}.parquet" for name in WRITTEN), "SHA256SUMS"]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(files)
     again = Records.read(tmp_path / "out")
@@ -108,7 +108,7 @@ def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
 
 
 def test_other_readers_of_parquet_see_the_same(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     for name in WRITTEN:
         assert pl.read_parquet(tmp_path / f"{name}.parquet").equals(records.frame(name))
     metadata = pl.read_parquet_metadata(tmp_path / "flows.parquet")
@@ -122,7 +122,7 @@ def test_a_run_over_802_11_writes_its_stations(tmp_path: Path) -> None:
     flows = [cwndlab.Flow("cubic", rtt="20 ms"), cwndlab.Flow("cubic", rtt="20 ms", direction="upload")]
     scenario = Scenario(duration="2 s", wlan=Wlan(standard="802.11g"), flows=flows, sample_interval="100 ms")
     records = cwndlab.run(scenario, seed=1)
-    records.write(tmp_path)
+    records.save(tmp_path)
     stations = Records.read(tmp_path).stations
     assert stations.equals(records.stations)
     assert sorted(stations["station"].unique()) == ["ap", "sta0", "sta1"]
@@ -132,10 +132,10 @@ def test_a_run_over_802_11_writes_its_stations(tmp_path: Path) -> None:
 
 
 def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, tmp_path: Path) -> None:
-    records.write(tmp_path)
-    records.write(tmp_path)
+    records.save(tmp_path)
+    records.save(tmp_path)
     with pytest.raises(RecordsError) as told:
-        cwndlab.run(scenario, seed=8).write(tmp_path)
+        cwndlab.run(scenario, seed=8).save(tmp_path)
     assert str(told.value) == (
         f"{tmp_path}: holds another run (scenario {records.scenario_hash[:12]}, seed 7, version {cwndlab.version()})\n"
         "  hint: name a folder that is empty or does not exist"
@@ -145,7 +145,7 @@ def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, t
 
 @pytest.mark.parametrize("kept", [0, 3, 0.5, -1])
 def test_a_truncated_file_is_named(records: Records, tmp_path: Path, kept: float) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     file = tmp_path / "events.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[: int(kept * len(whole)) if kept == 0.5 else int(kept)])
@@ -161,7 +161,7 @@ def test_a_flipped_bit_in_any_file_is_refused(
     records: Records, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Parquet notices only some: of 600 flipped bits 25 used to change values silently."""
-    records.write(tmp_path)
+    records.save(tmp_path)
     for file in sorted(tmp_path.iterdir()):
         whole = file.read_bytes()
         for count, at in enumerate(range(0, len(whole), max(1, len(whole) // 60))):
@@ -174,7 +174,7 @@ def test_a_flipped_bit_in_any_file_is_refused(
 
 
 def test_sha256sum_checks_a_run(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     for line in (tmp_path / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ")
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
@@ -190,7 +190,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_a_foreign_parquet_file_is_told(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     (tmp_path / "SHA256SUMS").unlink()
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "flows.parquet")
     with pytest.raises(RecordsError) as told:
@@ -221,7 +221,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(records: Records, small_disk: P
     (small_disk / "mine").write_text("kept")
     out = small_disk / "out"
     with pytest.raises(RecordsError) as told:
-        records.write(out)
+        records.save(out)
     (fault,) = told.value.faults
     assert Path(fault.where).parent == out
     assert fault.what == "no space is left on the device"

@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 from cwndlab import engine
-from cwndlab.custom import Classes, CustomAlgorithm, validate_classes
+from cwndlab.custom import Classes, CustomAlgorithm, registered, registered_in, validate_classes
 from cwndlab.errors import NoRandomElementWarning, RunError
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
@@ -105,7 +105,8 @@ def run_each(
     does so while nothing runs. Yields (mark, result of ``measure``), or the error of a run that failed. Records are
     dropped at once: memory does not grow with the number of runs.
     """
-    constructors = {name: algorithm.make for name, algorithm in validate_classes(algorithms).items()} or None
+    available = {**registered(), **validate_classes(algorithms)}
+    constructors = {name: algorithm.make for name, algorithm in available.items()} or None
 
     def simulate(job: tuple[_Job, str, int], cancel: engine.Cancel) -> _Result | RunError:
         try:
@@ -124,6 +125,7 @@ def engine_document(
     """The scenario as JSON, and the factories of the objects of its classes."""
     if isinstance(scenario, Mapping):
         document = dict(scenario)
+        given = {**validate_classes(registered_in(document)), **given}
     else:
         given = {**validate_classes(scenario.classes), **given}
         if not given:

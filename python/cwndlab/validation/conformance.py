@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import engine
 from cwndlab.catalogue import canonical
-from cwndlab.custom import by_name, described, load, merged, validate_class, validate_classes
+from cwndlab.custom import base_name, by_name, described, load, merged, registered, validate_class, validate_classes
 from cwndlab.engine import conformance_texts
 from cwndlab.errors import Fault, ScenarioError
 
@@ -119,13 +119,13 @@ def _run_battery(
 
     ``algorithms`` are classes of one's own by name.
     """
-    given = validate_classes(algorithms)
+    given = {**registered(), **validate_classes(algorithms)}
     document = described(given)
     constructors = {name: algorithm.make for name, algorithm in given.items()}
     alone = Lock()
 
     def examine(text: str, cancel: engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
-        is_custom = text.partition("(")[0].partition("/")[0] in given
+        is_custom = base_name(text) in given
         # Two classes at once would wait for each other, and what an ACK costs would be the price of both.
         with alone if is_custom else nullcontext():
             return engine.conformance(

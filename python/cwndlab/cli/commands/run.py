@@ -75,7 +75,7 @@ def run(
         records = cwndlab.emulation.emulate(question, seed=seed, accept_late=accept_late, datapath=whose)
         say(records.notes[-1])
     if out is not None:
-        records.write(out)
+        records.save(out)
     if engine == "both":
         simulated = cwndlab.run(question, seed=seed)
         rows = cwndlab.emulation.beside(simulated, records)
