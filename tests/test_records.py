@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,9 @@ import generated
 import polars as pl
 import pytest
 import records_doc
-from cwndlab import Records, RecordsError, Scenario
+from cwndlab import Records, RecordsError, RunError, Scenario, ScenarioError
 from cwndlab.engine import tables
-from cwndlab.records import TABLES
+from cwndlab.records import FIGURES, TABLES
 from cwndlab.scenario.media import Wlan
 
 PAGE = Path(__file__).parents[1] / "docs" / "records.md"
@@ -89,6 +90,71 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
     assert (row["seed"], row["engine"], row["version"]) == (7, "simulate", cwndlab.version())
     assert (row["duration_ns"], row["measure_from_ns"], row["sample_interval_ns"]) == (2_000_000_000, 0, 100_000_000)
     assert repr(records) == f"<Records of scenario {records.scenario_hash[:12]}, seed 7>"
+
+
+def test_a_run_draws_its_figures(records: Records) -> None:
+    """Every figure has a line for each of the two flows, the queue's and the losses' one for the bottleneck."""
+    for kind in FIGURES:
+        if kind == "cdf-completion":
+            continue
+        figure = records.plot(kind)  # type: ignore[arg-type]
+        assert type(figure).__name__ == "Figure"
+        assert len(figure.data) >= (1 if kind in ("queue", "loss", "phase") or kind.startswith("cdf") else 2), kind
+    assert records.plot().to_json() == cwndlab.plot.series(records, "cwnd").to_json()
+    assert set(cwndlab.plot.SERIES) | {f"cdf-{of}" for of in cwndlab.plot.CDFS} < set(FIGURES)
+
+
+def test_a_figure_without_data_or_of_another_name_is_refused(records: Records) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        records.plot("window")  # type: ignore[arg-type]
+    assert str(raised.value) == f"kind: no figure is called 'window'\n  hint: there are {', '.join(FIGURES)}"
+    with pytest.raises(ScenarioError) as raised:
+        records.plot("cdf-completion")
+    assert str(raised.value) == (
+        "kind: the run has no data for 'cdf-completion'\n  hint: it needs samples or transfers"
+    )
+
+
+def test_the_flow_table_of_a_notebook_has_the_numbers_of_the_frames(records: Records) -> None:
+    """One row per flow; goodput and RTTs by the metrics and the totals, in the units of the headings."""
+    html = records._repr_html_()
+    assert html.startswith("<table>")
+    assert html.count("<tr>") == 1 + 2
+    goodput = cwndlab.metrics.goodput(records)["goodput_bps"]
+    for row, rate in zip(records.rows("flows"), goodput, strict=True):
+        losses = row["queue_drops"] + row["wire_losses"]
+        numbers = [f"{rate / 1e6:.4g}", f"{row['mean_rtt_ns'] / 1e6:.4g}", f"{row['min_rtt_ns'] / 1e6:.4g}", losses]
+        cells = [row["name"], row["algorithm"], *numbers, row["retransmitted_packets"], row["timeouts"]]
+        assert "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>" in html
+    assert f"seed 7, 2 s (simulate, {cwndlab.version()})" in html
+
+
+def test_the_flow_table_of_a_notebook_is_short_and_escaped(scenario: Scenario) -> None:
+    many = scenario.with_({"title": "<i>", "flow[0].count": 30, "flow[0].name": "a&b"})
+    html = cwndlab.run(many.with_(duration="100 ms"), seed=1)._repr_html_()
+    assert "<caption>&lt;i&gt;, seed 1" in html
+    assert "<td>a&amp;b-1</td>" in html
+    assert html.count("<tr>") == 1 + 20 + 1
+    assert "11 more flows" in html
+
+
+def test_a_table_becomes_a_pandas_frame(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    for name in TABLES:
+        frame = records.to_pandas(name)
+        assert list(frame.columns) == records.frame(name).columns
+        assert len(frame) == records.height(name)
+    assert records.to_pandas("flows")["delivered_bytes"].tolist() == records.flows["delivered_bytes"].to_list()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(RunError) as raised:
+        records.to_pandas("flows")
+    assert str(raised.value) == ("to_pandas: the module pandas is not installed\n  hint: pip install 'cwndlab[pandas]'")
+
+
+def test_a_run_writes_its_page(records: Records, tmp_path: Path) -> None:
+    records.report(tmp_path / "own.html")
+    cwndlab.report(records, tmp_path / "other.html")
+    assert (tmp_path / "own.html").read_bytes() == (tmp_path / "other.html").read_bytes()
 
 
 #: What a run without a medium of 802.11 writes.

@@ -170,7 +170,7 @@ PYTHON_LATE = {
 }
 
 #: Functions that methods of a value call to present it, imported at the call: they take the value itself, so that they
-#: stand above it, and the value computes nothing from what they return. These uses count as no arrow and close no circle.
+#: stand above it, and the value computes nothing from their result. These uses are no arrows and close no circle.
 PYTHON_VIEWS = {
     "cwndlab.records": {
         "cwndlab.metrics.goodput",

@@ -205,7 +205,7 @@ def entries_of(text: str) -> tuple[Algorithm, ...]:
     """The entries that a text names: those with this name or alias, or the parts of a composed algorithm.
 
     >>> [entry.name for entry in entries_of("cubic+hystart/sack")]
-    ['hystart', 'cubic', 'sack']
+    ['cubic', 'hystart', 'sack']
     """
     text = text.strip()
     known = algorithms()

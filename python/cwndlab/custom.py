@@ -253,7 +253,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
     >>> flows = [cwndlab.Flow("fixed-window(segments=4)", rtt="40 ms")]
     >>> cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1).flows["name"].to_list()
     ['flow0']
-    >>> cwndlab.unregister("fixed-window")
+    >>> cwndlab.custom.unregister("fixed-window")
     """
     if name is None:
         name = name_of(algorithm) if isinstance(algorithm, type) else "algorithm"
@@ -262,7 +262,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
     other = _REGISTERED.setdefault(name, valid)
     if other is not valid:
         what = f"'{name}' is registered already ({_where(other.kind)})"
-        hint = f"give another name, or remove it by cwndlab.unregister('{name}')"
+        hint = f"give another name, or remove it by cwndlab.custom.unregister('{name}')"
         raise ScenarioError(Fault(_where(valid.kind), what, hint))
     return algorithm
 
@@ -336,7 +336,7 @@ def described(algorithms: Mapping[str, CustomAlgorithm], scenario: str | None = 
     or one of the descriptions alone; ``None`` where there is neither."""
     if not algorithms:
         return scenario
-    document = json.loads(scenario) if scenario is not None else {"schema_version": 1}
+    document: dict[str, Any] = json.loads(scenario) if scenario is not None else {"schema_version": 1}
     entries = {name: algorithm.entry for name, algorithm in algorithms.items()}
     return json.dumps({**document, "algorithms": {**entries, **document.get("algorithms", {})}})
 

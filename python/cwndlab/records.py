@@ -135,8 +135,8 @@ class Records:
         Parameters
         ----------
         kind
-            Per flow over time ``"cwnd"`` (segments), ``"goodput"`` (Mbit/s) and ``"rtt"`` (ms); per bottleneck over time
-            ``"queue"`` (packets) and ``"loss"`` (drops per second); ``"share"``, the flows' shares of the goodput;
+            Per flow over time ``"cwnd"`` (segments), ``"goodput"`` (Mbit/s) and ``"rtt"`` (ms); per bottleneck over
+            time ``"queue"`` (packets) and ``"loss"`` (drops per second); ``"share"``, the flows' shares of the goodput;
             ``"phase"``, the window of the second flow over that of the first one; the distribution functions
             ``"cdf-rtt"``, ``"cdf-queue"`` and ``"cdf-completion"``.
 

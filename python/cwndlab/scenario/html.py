@@ -11,8 +11,9 @@ __all__ = ["html_table"]
 def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, footer: str = "") -> str:
     """A table; all texts are escaped.
 
-    >>> html_table("a & b", ["flow"], [["x<1"]])
-    '<table><caption>a &amp; b</caption><thead><tr><th>flow</th></tr></thead><tbody><tr><td>x&lt;1</td></tr></tbody></table>'
+    >>> table = html_table("a & b", ["flow"], [["x<1"]])
+    >>> table[:40], table.endswith("<tr><td>x&lt;1</td></tr></tbody></table>")
+    ('<table><caption>a &amp; b</caption><thea', True)
     """
 
     def row(cells: Iterable[str], tag: str) -> str:
