@@ -9,7 +9,7 @@ import sys
 import cwndlab
 import pytest
 from cwndlab.validation import replay as conform
-from cwndlab.validation.replay import Run, courses, on_a_path
+from cwndlab.validation.replay import Run, Verdict, cases, on_a_path
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -20,14 +20,14 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     found = conform.conform("reno")
-    assert {(one.course, one.place) for one in found} == {
-        (course, place) for course in courses() for place in ("simulator", "kernel", "quic")
+    assert {(one.case, one.backend) for one in found} == {
+        (case, backend) for case in cases() for backend in ("simulator", "kernel", "quic")
     }
     assert all(one.conforms for one in found)
-    assert {one.verdict for one in found if one.course == "clean" or one.place != "quic"} == {"same"}
+    assert {one.verdict for one in found if one.case == "clean" or one.backend != "quic"} == {Verdict.SAME}
     # What QUIC cannot know is named with the first window that differs (RFC 9002, 7.3; docs/conform.md).
-    (loss,) = [one for one in found if (one.course, one.place) == ("loss", "quic")]
-    assert loss.verdict == "by nature"
+    (loss,) = [one for one in found if (one.case, one.backend) == ("loss", "quic")]
+    assert loss.verdict is Verdict.EXPECTED
     assert (
         loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
     )
@@ -35,15 +35,15 @@ def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     assert "the window is 76 segments in the record and 77 segments in the backend" in loss.first
 
 
-def test_the_command_prints_a_row_per_course_and_place() -> None:
+def test_the_command_prints_a_row_per_case_and_backend() -> None:
     answer = command("conform", "cubic", "--replay")
     assert answer.returncode == 0, answer.stderr
     lines = answer.stdout.splitlines()
-    assert lines[0].split() == ["algorithm", "course", "place", "windows", "differ", "by", "segments", "verdict"]
+    assert lines[0].split() == ["algorithm", "case", "backend", "windows", "differ", "by", "segments", "verdict"]
     assert lines[1].split()[1:3] == ["clean", "simulator"]
     assert "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds" in lines
     plain = json.loads(command("conform", "cubic", "--replay", "--format", "json").stdout)
-    assert [row["place"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
+    assert [row["backend"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
     assert plain["runs"] == []
 
 

@@ -1,8 +1,8 @@
-"""The same scenario between real TCP stacks: the simulator's links on the wall clock between two network namespaces.
+"""Scenarios between real TCP stacks: the simulator's links on the wall clock between two network namespaces.
 
-Needs Linux, and root or user namespaces; and ``/dev/net/tun``. Flows whose growth is ``reno``, ``cubic`` or
-``cubic-linux``, or ``bbr1`` are sent by the kernel's own ``reno``, ``cubic`` and ``bbr``; the kernel's slow start and
-recovery come with them. `EmulatedPath` puts any program at the ends instead.
+Needs Linux, root or user namespaces, and ``/dev/net/tun``. The kernel's own ``reno``, ``cubic`` and ``bbr`` send flows
+whose congestion avoidance is ``reno``, ``cubic``, ``cubic-linux`` or ``bbr1``, with the kernel's slow start and
+recovery. `EmulatedPath` puts any program at the ends instead.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
 from cwndlab.engine import EmulatedPathHandle, become_root
-from cwndlab.errors import Fault, RunError
+from cwndlab.errors import Fault, RunError, Usage
 from cwndlab.kernel import serving
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 from cwndlab.simulate import engine_document
 
-__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "beside", "emulate"]
+__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "deviations", "emulate", "substitutions"]
 
 #: Where a program runs: ``sender`` is the side from which the flows' data comes.
 Side: TypeAlias = Literal["sender", "receiver"]
@@ -38,11 +38,11 @@ Datapath: TypeAlias = Literal["kernel", "cwndlab"]
 LATE_S = 1e-3
 #: How long a server may take until it listens, and a program to end when it is asked to.
 _PATIENCE_S = 5.0
-_GLANCE_S = 0.01
-#: Flows of which the environment of programs tells the addresses.
-_TOLD = 1000
+_POLL_S = 0.01
+#: Flows whose addresses are in the environment of programs: the first ones.
+_FLOWS_IN_ENVIRONMENT = 1000
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def emulate(
@@ -106,10 +106,10 @@ def refuse_late(timing: dict[str, Any]) -> None:
     """Raises ``RunError`` where ``timing`` says that the run is unreliable."""
     if timing["unreliable"] is None:
         return
-    hint = "a quieter machine, a lower rate, or --accept-late"
+    remedies = "use a quieter machine or a lower rate, or "
     if not timing["real_time"]:
-        hint = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {hint}"
-    raise RunError(Fault("emulate", timing["unreliable"], hint))
+        remedies = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {remedies}"
+    raise RunError(Fault("emulate", timing["unreliable"], Usage("accept_late", True, remedies)))
 
 
 class EmulatedPath:
@@ -170,13 +170,13 @@ class EmulatedPath:
 
     def _end_programs(self) -> None:
         for program in self._programs:
-            _tell(program, signal.SIGTERM)
+            _signal(program, signal.SIGTERM)
         until = time.monotonic() + _PATIENCE_S
         for program in self._programs:
             with suppress(subprocess.TimeoutExpired):
                 program.wait(max(0.0, until - time.monotonic()))
         for program in self._programs:
-            _tell(program, signal.SIGKILL)
+            _signal(program, signal.SIGKILL)
             program.wait()
 
     @staticmethod
@@ -198,20 +198,20 @@ class EmulatedPath:
         """What programs on a side find in their environment beside ours: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
         ``CWNDLAB_PEER`` (of flow 0), and ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
         far: Side = "receiver" if side == "sender" else "sender"
-        told = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
-        for flow in range(min(len(self.flows), _TOLD)):
-            told |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
-        return {f"CWNDLAB_{name}": value for name, value in told.items()}
+        values = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
+        for flow in range(min(len(self.flows), _FLOWS_IN_ENVIRONMENT)):
+            values |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
+        return {f"CWNDLAB_{name}": value for name, value in values.items()}
 
-    def call(self, side: Side, function: Callable[[], _Found]) -> _Found:
-        """Calls ``function`` in a thread on a side: sockets that it makes are of that side for ever."""
-        found: list[_Found] = []
+    def call(self, side: Side, function: Callable[[], _Result]) -> _Result:
+        """Calls ``function`` in a thread on a side: sockets that it makes stay on that side."""
+        results: list[_Result] = []
         failed: list[BaseException] = []
 
         def there() -> None:
             try:
                 self._engine.join(side)
-                found.append(function())
+                results.append(function())
             except BaseException as error:
                 failed.append(error)
 
@@ -220,7 +220,7 @@ class EmulatedPath:
         thread.join()
         if failed:
             raise failed[0]
-        return found[0]
+        return results[0]
 
     def popen(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
         """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` where it
@@ -246,66 +246,91 @@ class EmulatedPath:
                 text = command if isinstance(command, str) else " ".join(command)
                 what = f"'{text}' ended with status {program.returncode} before it listened"
                 raise RunError(Fault("emulate", what, "its own message should say why"))
-            time.sleep(_GLANCE_S)
+            time.sleep(_POLL_S)
         return program
 
     def ports(self, side: Side) -> set[tuple[str, int]]:
-        """What is listened to on a side: protocol and port."""
+        """The listening sockets on a side: protocol and port."""
 
-        def look() -> set[tuple[str, int]]:
-            found = set()
+        def listening_ports() -> set[tuple[str, int]]:
+            ports = set()
             for protocol, listening in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
                 table = Path(f"/proc/thread-self/net/{protocol}")
                 for line in table.read_text().splitlines()[1:] if table.exists() else ():
                     _, local, _, state, *_ = line.split()
                     if state == listening:
-                        found.add((protocol[:3], int(local.rpartition(":")[2], 16)))
-            return found
+                        ports.add((protocol[:3], int(local.rpartition(":")[2], 16)))
+            return ports
 
-        return self.call(side, look)
+        return self.call(side, listening_ports)
 
 
-def _tell(program: subprocess.Popen[Any], what: signal.Signals) -> None:
+def _signal(program: subprocess.Popen[Any], number: signal.Signals) -> None:
     """Sends a signal to a program, with its children where it has a session of its own."""
     if program.poll() is not None:
         return
     with suppress(ProcessLookupError):
         if os.getpgid(program.pid) == program.pid:
-            os.killpg(program.pid, what)
+            os.killpg(program.pid, number)
         else:
-            program.send_signal(what)
+            program.send_signal(number)
 
 
-#: What the kernel's own algorithms are in our words; recovery is RACK's.
-KERNELS_OWN = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
+#: The simulator's equivalents of the kernel's own algorithms; recovery is RACK's.
+KERNEL_ALGORITHMS = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
+
+
+class Substitution(NamedTuple):
+    """A flow that the kernel sent with its own algorithm in place of the simulated one."""
+
+    flow: str
+    simulated: str
+    """The simulated algorithm."""
+    kernel: str
+    """The kernel's own, as the simulator names it."""
 
 
 def _substitute(simulated: str, emulated: str) -> str | None:
-    """The kernel's own algorithm in our words, where it is not the one that was simulated."""
-    own = KERNELS_OWN.get(emulated.removeprefix("kernel:"))
+    """The kernel's own algorithm as the simulator names it, where it is not the one that was simulated."""
+    kernel = KERNEL_ALGORITHMS.get(emulated.removeprefix("kernel:"))
     name, _, recovery = simulated.partition("/")
-    return own if own is not None and (name != own or recovery not in ("", "rack")) else None
+    return kernel if kernel is not None and (name != kernel or recovery not in ("", "rack")) else None
 
 
-def substitutions(simulated: Records, emulated: Records) -> list[str]:
-    """Flows whose algorithm in the kernel is its own and not the one that was simulated, each with what to write."""
-    found = []
-    for ours, theirs in zip(simulated.rows("flows"), emulated.rows("flows"), strict=True):
-        own = _substitute(ours["algorithm"], theirs["algorithm"])
-        if own is not None:
-            found.append(
-                f"{ours['name']}: simulated is {ours['algorithm']}, the kernel sent with its own, which is {own}/rack: "
-                f"write that, or --datapath cwndlab, to compare the same"
-            )
-    return found
+def substitutions(simulated: Records, emulated: Records) -> list[Substitution]:
+    """The flows that the kernel sent with its own algorithm in place of the simulated one.
+
+    Parameters
+    ----------
+    simulated
+        Records of the simulator.
+    emulated
+        Records of the same scenario from `emulate`.
+    """
+    pairs = zip(simulated.rows("flows"), emulated.rows("flows"), strict=True)
+    return [
+        Substitution(ours["name"], ours["algorithm"], f"{kernel}/rack")
+        for ours, theirs in pairs
+        if (kernel := _substitute(ours["algorithm"], theirs["algorithm"])) is not None
+    ]
 
 
-def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
-    """A row per flow and quantity: what the simulator says, what the kernel did, and by how much they part.
+def deviations(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
+    """A row per flow and quantity: the simulator's value, the kernel's, and the deviation.
 
-    Columns: ``flow``, ``simulated_algorithm``, ``kernel_algorithm``, ``same_algorithm`` (false where the kernel sent
-    with its own in place of the one that was simulated), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the
-    kernel's value over the simulator's, less one).
+    Parameters
+    ----------
+    simulated
+        Records of the simulator.
+    emulated
+        Records of the same scenario from `emulate`.
+
+    Returns
+    -------
+    list of dict
+        ``flow``, ``simulated_algorithm``, ``kernel_algorithm``, ``same_algorithm`` (false where the kernel sent with
+        its own in place of the simulated one), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the kernel's
+        value over the simulator's, less one).
     """
     # Polars starts threads, after which a process without root cannot enter a user namespace.
     from cwndlab.metrics import goodput

@@ -41,7 +41,8 @@ class Parameter(str):
 
 
 class Usage(str):
-    """A hint that shows how a parameter is given; the command line shows its option with the same value.
+    """A hint that shows how a parameter is given, after another remedy where there is one; the command line shows its
+    option with the same value.
 
     >>> parameter_fault("algorithms", "is empty", example=["cubic", "reno"]).hint
     "write algorithms=['cubic', 'reno']"
@@ -49,15 +50,16 @@ class Usage(str):
 
     name: str
     value: Any
+    before: str
 
-    def __new__(cls, name: str, value: Any) -> Usage:
+    def __new__(cls, name: str, value: Any, before: str = "") -> Usage:
         """The hint ``write name=value``."""
-        self = super().__new__(cls, f"write {name}={value!r}")
-        self.name, self.value = name, value
+        self = super().__new__(cls, f"{before}write {name}={value!r}")
+        self.name, self.value, self.before = name, value, before
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Usage, (self.name, self.value)
+        return Usage, (self.name, self.value, self.before)
 
 
 class Fault(NamedTuple):

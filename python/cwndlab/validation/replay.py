@@ -1,15 +1,16 @@
-"""One algorithm, several places: the same events and their windows; the same path and where runs part."""
+"""One algorithm in several backends: the same events and their windows; the same path and where runs diverge."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from cwndlab.catalogue import parts
 from cwndlab.emulation import emulate
-from cwndlab.engine import canonical_algorithm, replay_cases
 from cwndlab.engine import replay as _replay
+from cwndlab.engine import replay_cases
 from cwndlab.errors import Error
 from cwndlab.kernel import attach, timing
 from cwndlab.metrics import goodput
@@ -21,75 +22,94 @@ from cwndlab.scenario.queues import DropTail
 from cwndlab.scenario.topology import Dumbbell
 from cwndlab.simulate import run
 
-COLUMNS = ("algorithm", "course", "place", "verdict", "windows", "differing", "most_segments", "first", "reason")
+COLUMNS = ("algorithm", "case", "backend", "verdict", "windows", "differing", "most_segments", "first", "reason")
 RUN_COLUMNS = (
     "algorithm",
-    "place",
+    "backend",
     "goodput_bps",
     "mean_rtt_ns",
     "retransmitted_packets",
     "congestion_events",
     "mean_cwnd_segments",
-    "parted_s",
+    "divergence_s",
     "absent",
 )
 
-#: Windows have parted where their means over this long differ by more than a share of the simulator's.
-OVER_S, PARTED = 0.5, 0.2
-#: Growths that Linux has of its own (`cwndlab.emulation`).
-OWN = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
-#: How long a run lasts: some tens of cycles of the path.
+#: Windows diverge where their means over this long differ by more than a share of the simulator's.
+OVER_S, DIVERGED = 0.5, 0.2
+#: Congestion avoidances that Linux has of its own (`cwndlab.emulation`).
+OF_LINUX = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
+#: Duration of a run, seconds: some tens of cycles of the path.
 DURATION_S = 10
+
+
+class Verdict(StrEnum):
+    """The verdict on a replay.
+
+    >>> [str(one) for one in Verdict]
+    ['same', 'expected', 'differs', 'absent']
+    """
+
+    SAME = "same"
+    """All windows are equal."""
+    EXPECTED = "expected"
+    """Windows differ after an event that the backend cannot know."""
+    DIFFERS = "differs"
+    """Windows, or the events that the algorithm receives, differ without a known reason."""
+    ABSENT = "absent"
+    """The algorithm does not run in the backend."""
+
+
+#: The engine's names of the verdicts that have another one here.
+_OF_ENGINE = {"by nature": "expected"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """What one place made of the events of one course."""
+    """The windows of one backend for the events of one case, compared with the record."""
 
     algorithm: str
-    course: str
-    place: str
+    case: str
+    backend: str
     """``simulator``, ``kernel`` (behind the decider of the kernel's datapath) or ``quic`` (behind the QUIC adapter)."""
-    verdict: str
-    """``same``; ``by nature``: windows part after something that the place cannot know; ``differs``: they part, or the
-    algorithm is told something else, without such a reason; ``absent``: it does not run there."""
+    verdict: Verdict
     windows: int
-    """Windows that were compared."""
+    """Number of compared windows."""
     differing: int
-    """How many of them differ, in whole segments."""
+    """Number of windows that differ, in whole segments."""
     most_segments: int
-    """By how many segments at most."""
+    """Largest difference of a window, segments."""
     first: str | None
-    """The first difference, in words; none where all are the same."""
+    """The first difference, as text; none where all are the same."""
     reason: str | None
-    """Why it must be so, or why the algorithm is absent."""
-    told: tuple[dict[str, Any], ...]
-    """What the algorithm was told differently: the first of each reason, as ``event, time_ns, what, reason``."""
+    """Why the difference is expected, or why the algorithm is absent."""
+    events: tuple[dict[str, Any], ...]
+    """Events that the algorithm received differently: the first of each reason, as ``event, time_ns, what, reason``."""
 
     @property
     def conforms(self) -> bool:
         """Nothing differs without a reason."""
-        return self.verdict != "differs"
+        return self.verdict is not Verdict.DIFFERS
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self) | {"told": list(self.told)}
+        return asdict(self) | {"verdict": str(self.verdict), "events": list(self.events)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What an algorithm did on the path in one place; ``absent`` says why it did not run there."""
+    """A run of an algorithm on the path in one backend; ``absent`` is the reason why it did not run there."""
 
     algorithm: str
-    place: str
+    backend: str
     """``simulator``; ``kernel, ours``: decided by our algorithm; ``kernel, its own``: the kernel's of the same name."""
     goodput_bps: float | None = None
     mean_rtt_ns: int | None = None
     retransmitted_packets: int | None = None
     congestion_events: int | None = None
     mean_cwnd_segments: float | None = None
-    parted_s: float | None = None
-    """When the window parted from the simulator's first: the mean over half a second by more than a fifth."""
+    divergence_s: float | None = None
+    """First half second whose mean window differs from the simulator's by more than a fifth."""
     absent: str | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -99,17 +119,41 @@ class Run:
 
 
 def conform(algorithm: str) -> tuple[ReplayResult, ...]:
-    """Records what the simulator's TCP tells ``algorithm`` on each of some short courses, and tells it again in every
-    place. Raises ``ScenarioError`` where no algorithm has this name.
+    """Records the events that an algorithm receives in the simulator's TCP in each of some short cases, and replays
+    them in every backend.
 
-    >>> {one.verdict for one in conform("reno") if one.course == "clean"}
-    {'same'}
+    Parameters
+    ----------
+    algorithm
+        An algorithm, as a flow names it.
+
+    Raises
+    ------
+    ScenarioError
+        Where no algorithm has this name.
+
+    Examples
+    --------
+    >>> {one.verdict.name for one in conform("reno") if one.case == "clean"}
+    {'SAME'}
     """
-    return tuple(ReplayResult(**{**row, "told": tuple(row["told"])}) for row in _replay(algorithm))
+    return tuple(_result(row) for row in _replay(algorithm))
 
 
-def courses() -> dict[str, str]:
-    """The courses, and what happens on each."""
+def _result(row: dict[str, Any]) -> ReplayResult:
+    """A row of the engine."""
+    names = {"course": "case", "place": "backend", "told": "events"}
+    values = {names.get(name, name): value for name, value in row.items()}
+    verdict = Verdict(_OF_ENGINE.get(values["verdict"], values["verdict"]))
+    return ReplayResult(**{**values, "verdict": verdict, "events": tuple(values["events"])})
+
+
+def cases() -> dict[str, str]:
+    """The cases, each with its description.
+
+    >>> "clean" in cases()
+    True
+    """
     return dict(replay_cases())
 
 
@@ -126,12 +170,14 @@ def path(algorithm: str) -> Scenario:
 
 def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
     """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP behind our datapath, and, where the kernel
-    has it, the kernel's own. The last two need root and take `DURATION_S` each on the wall clock; where something that
-    they need is missing the run says what.
+    has it, the kernel's own.
+
+    The last two need root and take `DURATION_S` each on the wall clock; a run that is not possible here has the reason
+    in ``absent``.
     """
     scenario = path(algorithm)
-    said = run(scenario, seed=seed)
-    window = _window(said)
+    simulated = run(scenario, seed=seed)
+    window = _window(simulated)
 
     def ours() -> Records:
         with attach([algorithm], report="ack", timeout_s=60) as datapath:
@@ -142,21 +188,22 @@ def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
     def theirs() -> Records:
         return emulate(scenario, seed=seed, accept_late=True)
 
-    runs = [_run(algorithm, "simulator", said, window, ())]
-    places: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
-    if re.split(r"[+/(]", canonical_algorithm(algorithm))[0] not in OWN:
-        places.pop()
+    runs = [_run(algorithm, "simulator", simulated, window, ())]
+    backends: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
+    if parts(algorithm).growth not in OF_LINUX:
+        backends.pop()
         missing = "Linux has no algorithm of this name"
-        runs.append(Run(algorithm=algorithm, place="kernel, its own", absent=missing))
-    for place, go in places:
+        runs.append(Run(algorithm=algorithm, backend="kernel, its own", absent=missing))
+    for backend, start in backends:
         notes: list[str] = []
         try:
-            records = go()
+            records = start()
         except Error as error:
-            runs.append(Run(algorithm=algorithm, place=place, absent=str(error).partition("\n")[0]))
+            reason = "; ".join(str(fault._replace(hint="")) for fault in error.faults)
+            runs.append(Run(algorithm=algorithm, backend=backend, absent=reason))
             continue
         notes.append(records.notes[-1])
-        runs.append(_run(algorithm, place, records, window, tuple(notes)))
+        runs.append(_run(algorithm, backend, records, window, tuple(notes)))
     return tuple(runs)
 
 
@@ -170,18 +217,21 @@ def _window(records: Records) -> dict[int, float]:
     return {step: sum(values) / len(values) for step, values in sums.items()}
 
 
-def _run(algorithm: str, place: str, records: Records, said: dict[int, float], notes: tuple[str, ...]) -> Run:
+def _run(algorithm: str, backend: str, records: Records, simulated: dict[int, float], notes: tuple[str, ...]) -> Run:
+    """The row of a run; ``simulated`` is the window in the simulator."""
     (flow,) = records.rows("flows")
     window = _window(records)
-    parted = [step * OVER_S for step, mean in said.items() if step in window and abs(window[step] / mean - 1) > PARTED]
+    diverged = [
+        step * OVER_S for step, mean in simulated.items() if step in window and abs(window[step] / mean - 1) > DIVERGED
+    ]
     return Run(
         algorithm=algorithm,
-        place=place,
+        backend=backend,
         goodput_bps=goodput(records)["goodput_bps"][0],
         mean_rtt_ns=flow["mean_rtt_ns"],
         retransmitted_packets=flow["retransmitted_packets"],
         congestion_events=flow["recoveries"] + flow["timeouts"] + flow["ecn_reductions"],
         mean_cwnd_segments=sum(window.values()) / max(1, len(window)),
-        parted_s=min(parted, default=None),
+        divergence_s=min(diverged, default=None),
         notes=notes,
     )

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def conform(
     names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Only tell it the same again: nothing runs on the wall clock.")
-    ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Replays only: nothing runs on the wall clock.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """Tell an algorithm the same in simulator, kernel and QUIC; run it on one path in simulator and kernel."""
@@ -34,9 +32,9 @@ def conform(
             write_csv([one.as_dict() for one in found], cwndlab.validation.replay.COLUMNS)
         case Format.table if runs:
             _show_runs(runs)
-    parted = sum(not one.conforms for one in found)
-    if parted:
-        say(f"{parted} of {len(found)} replays differ for no reason")
+    differing = sum(not one.conforms for one in found)
+    if differing:
+        say(f"{differing} of {len(found)} replays differ for no reason")
         raise typer.Exit(1)
 
 
@@ -44,21 +42,21 @@ def _show(found: list[ReplayResult]) -> None:
     rows = [
         {
             "algorithm": one.algorithm,
-            "course": one.course,
-            "place": one.place,
+            "case": one.case,
+            "backend": one.backend,
             "windows": one.windows,
             "differ": one.differing,
             "by segments": one.most_segments,
-            "verdict": one.verdict,
+            "verdict": str(one.verdict),
         }
         for one in found
     ]
     write_rows(rows, tuple(rows[0]), Format.table)
     remarks: dict[str, list[str]] = {}
     for one in found:
-        if one.verdict != "same":
+        if one.verdict is not cwndlab.validation.replay.Verdict.SAME:
             text = one.reason or "no reason is known: a fault of the adapter"
-            remarks.setdefault(text, []).append(f"{one.algorithm}, {one.course}, {one.place}: {one.first or 'absent'}")
+            remarks.setdefault(text, []).append(f"{one.algorithm}, {one.case}, {one.backend}: {one.first or 'absent'}")
     for reason, where in remarks.items():
         write(f"\n{reason}")
         for line in where:
@@ -78,7 +76,7 @@ def _show_runs(runs: list[Run]) -> None:
         rows.append(
             {
                 "algorithm": one.algorithm,
-                "place": one.place,
+                "backend": one.backend,
                 "goodput": f"{(one.goodput_bps or 0) / 1e6:.2f} Mbit/s"
                 + part(one.goodput_bps, said.goodput_bps, first),
                 "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms" + part(one.mean_rtt_ns, said.mean_rtt_ns, first),
@@ -86,16 +84,16 @@ def _show_runs(runs: list[Run]) -> None:
                 "congestion": one.congestion_events,
                 "mean window": f"{one.mean_cwnd_segments:.1f}"
                 + part(one.mean_cwnd_segments, said.mean_cwnd_segments, first),
-                "parted": "" if first else "never" if one.parted_s is None else f"{one.parted_s:g} s",
+                "diverged": "" if first else "never" if one.divergence_s is None else f"{one.divergence_s:g} s",
             }
         )
     write("")
     write_rows(rows, tuple(rows[0]), Format.table)
     for one in runs:
         if one.absent is not None:
-            write(f"{one.algorithm}, {one.place}: not here, because {one.absent}")
+            write(f"{one.algorithm}, {one.backend}: not here, because {one.absent}")
         for note in one.notes:
-            say(f"{one.algorithm}, {one.place}: {note}")
+            say(f"{one.algorithm}, {one.backend}: {note}")
 
 
 def add(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
 from cwndlab.validation.references import keys
 
 #: Distance of the samples, s: means of the smoothed RTT go over them.
@@ -54,8 +54,8 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
     if faults := [*keys.of_paths(str(file), about)]:
         raise ScenarioError(*faults)
     entries = about["path"]
-    wanted = _known("--paths", paths, [entry["name"] for entry in entries])
-    senders = _known("--algorithms", algorithms, list(about["senders"]))
+    wanted = _known("paths", paths, [entry["name"] for entry in entries])
+    senders = _known("algorithms", algorithms, list(about["senders"]))
     trials = [
         _trial(entry, algorithm, about)
         for entry in entries
@@ -67,11 +67,12 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
     return Paths(tuple(trials), about["repetitions"], about["tolerances"], reasons)
 
 
-def _known(option: str, asked: list[str] | None, names: list[str]) -> list[str]:
-    for name in asked or ():
+def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[str]:
+    for name in wanted or ():
         if name not in names:
-            raise ScenarioError(Fault(option, f"'{name}' is not among them", f"there are {', '.join(names)}"))
-    return names if asked is None else asked
+            hint = f"there are {', '.join(names)}"
+            raise ScenarioError(parameter_fault(parameter, f"'{name}' is not among them", hint=hint))
+    return names if wanted is None else wanted
 
 
 def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Trial:
