@@ -152,7 +152,7 @@ def _class_entry(algorithm: CustomAlgorithm) -> Algorithm:
 
 
 def other_names() -> list[dict[str, str]]:
-    """Rows of ``alias`` and what it ``means``: the names by which papers and stacks call things."""
+    """Rows of ``alias`` and the algorithm that it ``means``: the names that papers and stacks use."""
     return [{"alias": alias, "means": target} for alias, target in aliases()]
 
 
@@ -243,7 +243,7 @@ _NEEDS = {
     "pacing": "a sender that paces",
     "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
     "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
-    "every-ack": "to be told of every ACK; others may be asked once per round trip",
+    "every-ack": "a call for every ACK; others may be called once per round trip",
 }
 
 _GROWTHS = ("growth", "whole", "router")

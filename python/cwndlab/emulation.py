@@ -31,12 +31,12 @@ __all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "deviati
 
 #: Where a program runs: ``sender`` is the side from which the flows' data comes.
 Side: TypeAlias = Literal["sender", "receiver"]
-#: Whose congestion control: the kernel's own, or ours in the kernel.
+#: The congestion control: the kernel's own, or ours in the kernel.
 Datapath: TypeAlias = Literal["kernel", "cwndlab"]
 
-#: A run of whose packets 1 % were delivered later than this is not to be relied on.
+#: A run is unreliable where 1 % of its packets were delivered later than this, seconds.
 LATE_S = 1e-3
-#: How long a server may take until it listens, and a program to end when it is asked to.
+#: Time for a server to listen, and for a program to end after SIGTERM, seconds.
 _PATIENCE_S = 5.0
 _POLL_S = 0.01
 #: Flows whose addresses are in the environment of programs: the first ones.
@@ -53,13 +53,28 @@ def emulate(
     accept_late: bool = False,
     datapath: Datapath = "kernel",
 ) -> Records:
-    """Runs ``scenario`` for as long as it says, with ``seed`` for its losses and starts; returns what was recorded.
+    """Runs a scenario between real TCP stacks, on the wall clock, and returns its records.
 
-    ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours: registered for the run and decided for by
-    this process, unless somebody has registered one of them (``cwndlab kernel run``, `cwndlab.kernel.attach`). The last
-    note of the records says how late deliveries were. Raises ``RunError`` where the machine may not emulate, and where
-    1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the records says
-    ``unreliable``.
+    The last note of the records has the lateness of the deliveries.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    seed
+        Seed of losses and random starts.
+    late_s
+        Largest lateness of 99 % of the deliveries, in seconds.
+    accept_late
+        Return the records of a run whose deliveries were later; a note of theirs is then ``unreliable``.
+    datapath
+        ``"kernel"``: the kernel's own algorithms. ``"cwndlab"``: ours, registered with the kernel for the run, unless
+        another process has registered them (``cwndlab kernel run``, `cwndlab.kernel.attach`).
+
+    Raises
+    ------
+    RunError
+        Where the machine does not allow an emulation, and where deliveries were late.
     """
     records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:
@@ -89,8 +104,8 @@ def emulate_many(
 ) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
     """`emulate_with_timing` for every (scenario, seed), ``workers`` at a time.
 
-    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
-    they meet at the processor alone.
+    Yields (index of the job, (records, timing)) in the order in which runs end. Each run has separate namespaces; runs
+    share the processor only.
     """
 
     def work(job: tuple[ScenarioLike, int], cancel: engine.Cancel) -> tuple[engine.RecordsHandle, dict[str, Any]]:
@@ -103,7 +118,7 @@ def emulate_many(
 
 
 def refuse_late(timing: dict[str, Any]) -> None:
-    """Raises ``RunError`` where ``timing`` says that the run is unreliable."""
+    """Raises ``RunError`` where the deliveries of a run were late."""
     if timing["unreliable"] is None:
         return
     remedies = "use a quieter machine or a lower rate, or "
@@ -113,17 +128,35 @@ def refuse_late(timing: dict[str, Any]) -> None:
 
 
 class EmulatedPath:
-    """The two sides of a scenario's network, with the path at work between them and programs at its ends.
+    """A context manager: a scenario's network between two namespaces, for any programs at its ends.
 
-    The flows of the scenario are routes here: their workloads do not run. The senders' end of flow *n* has the address
-    10.101.0.(n + 1), its receivers' end 10.102.0.(n + 1); a packet travels the route of the flow that the receivers'
-    side's address names or, where this is flow 0, that the senders' side's names. With ``algorithm`` all TCP of both
-    sides is under this congestion control of the kernel, whatever programs choose.
+    The flows of the scenario are routes; their workloads do not run. The sender of flow *n* has the address
+    10.101.0.(n + 1), its receiver 10.102.0.(n + 1). The address on the receivers' side selects the route of a packet;
+    where it is that of flow 0, the address on the senders' side does.
 
-    Everything that runs there ends with the block, and with this process, also when it is killed. ``records`` and
-    ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Where 1 % of
-    the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note say so. Raises
-    ``RunError`` where the machine may not emulate.
+    All programs end with the block, and with this process, also when it is killed. After the block ``records`` and
+    ``timing`` are available; the counters of a flow are those of the path, with all payload that arrived. Where 1 % of
+    the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note have the reason.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    seed
+        Seed of the path's losses.
+    algorithm
+        A congestion control of the kernel for all TCP connections of both sides, whichever one programs select.
+    late_s
+        Largest lateness of 99 % of the deliveries, in seconds.
+
+    Raises
+    ------
+    RunError
+        Where the machine does not allow an emulation.
+
+    Examples
+    --------
+    Throughput of ``iperf3`` over the path::
 
         with EmulatedPath(scenario, seed=1) as path:
             path.serve("receiver", ["iperf3", "-s"])
@@ -158,7 +191,7 @@ class EmulatedPath:
                 raise
 
     def close(self) -> None:
-        """Ends the programs, the path and the two sides, as the end of the block does; ``records`` are there then."""
+        """Ends the programs, the path and the two sides, as the end of the block does; then ``records`` exist."""
         if self._closed:
             return
         self._closed = True
@@ -191,12 +224,12 @@ class EmulatedPath:
 
     @property
     def is_broken(self) -> bool:
-        """The path has failed; the end of the block raises why."""
+        """Whether the path has failed; the end of the block raises the error."""
         return self._engine.is_broken()
 
     def environment(self, side: Side) -> dict[str, str]:
-        """What programs on a side find in their environment beside ours: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
-        ``CWNDLAB_PEER`` (of flow 0), and ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
+        """Variables in the environment of programs on a side: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
+        ``CWNDLAB_PEER`` (of flow 0), ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
         far: Side = "receiver" if side == "sender" else "sender"
         values = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
         for flow in range(min(len(self.flows), _FLOWS_IN_ENVIRONMENT)):
@@ -236,8 +269,8 @@ class EmulatedPath:
         return program
 
     def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
-        """Starts a program as `popen` does, in a session of its own, and waits until it listens (TCP or UDP), for five
-        seconds at most: then it is taken to need no port. Raises ``RunError`` where it ends before."""
+        """Starts a program as `popen` does, in a new session, and waits until it listens (TCP or UDP), at most five
+        seconds. Raises ``RunError`` where it ends before."""
         before = self.ports(side)
         program = self.popen(side, command, start_new_session=True, **options)
         until = time.monotonic() + _PATIENCE_S
@@ -266,7 +299,7 @@ class EmulatedPath:
 
 
 def _signal(program: subprocess.Popen[Any], number: signal.Signals) -> None:
-    """Sends a signal to a program, with its children where it has a session of its own."""
+    """Sends a signal to a program, with its children where it leads a session."""
     if program.poll() is not None:
         return
     with suppress(ProcessLookupError):

@@ -314,7 +314,7 @@ _HEADINGS = ("flow", "algorithm", "goodput, Mbit/s", "mean RTT, ms", "min. RTT, 
 
 
 def _totals(records: Records) -> list[tuple[Any, ...]]:
-    """Per flow what the headings name."""
+    """The values of `_HEADINGS` per flow."""
     from cwndlab.metrics import goodput
 
     rates = dict(goodput(records).select("flow", "goodput_bps").rows())

@@ -324,12 +324,12 @@ def campaign(
     ``file`` names other paths than the bundled ones. Returns the verdicts and notes: kernel, dates, lateness, and which
     runs were late all the same.
     """
-    asked = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
-    count = repetitions or asked.repetitions
+    selected = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
+    count = repetitions or selected.repetitions
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / "runs.csv"
-    wanted = [(trial, seed) for seed in range(1, count + 1) for trial in asked.trials]
-    have = {run.key() for run in kept(store, asked)}
+    wanted = [(trial, seed) for seed in range(1, count + 1) for trial in selected.trials]
+    have = {run.key() for run in kept(store, selected)}
     todo = [(trial, seed) for trial, seed in wanted if (trial.path, trial.algorithm, seed) not in have]
     done = len(wanted) - len(todo)
 
@@ -341,12 +341,12 @@ def campaign(
 
     for runs in _emulated(todo, jobs or 2 * available_cores(), one, say):
         _keep(store, runs)
-    real = [run for run in kept(store, asked) if run.repetition <= count]
+    real = [run for run in kept(store, selected) if run.repetition <= count]
     simulated: list[Run] = []
     for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
         simulated += measure(records, trial, seed, counts=counts_simulated(records))
-    return judge(asked, simulated, real), notes(real)
+    return judge(selected, simulated, real), notes(real)
 
 
 def notes(runs: Sequence[Run]) -> list[str]:
