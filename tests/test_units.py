@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cwndlab import ScenarioError
 from cwndlab.errors import Parameter
-from cwndlab.scenario.units import duration_s, size_bytes
+from cwndlab.scenario.units import duration_s, rate_bps, size_bytes
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,16 @@ def test_what_is_no_time_names_the_parameter(text: str, what: str) -> None:
 def test_what_is_no_amount_of_data_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError, match=r"^bytes: "):
         size_bytes(text, "bytes")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("20 Mbps", 20_000_000), ("1.5 Mbit/s", 1_500_000), ("2 MB/s", 16_000_000), ("1 Gbit/s", 10**9)]
+)
+def test_a_rate_is_read_in_bits_per_second(text: str, rate: int) -> None:
+    """By hand: a byte has 8 bits."""
+    assert rate_bps(text, "rate") == rate
+
+
+def test_what_is_no_rate_is_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"^rate: '48' has no unit"):
+        rate_bps("48", "rate")

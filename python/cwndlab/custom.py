@@ -124,7 +124,7 @@ _Class = TypeVar("_Class", bound=type[CongestionControl])
 Classes: TypeAlias = Mapping[str, type[CongestionControl]]
 
 _SIGNATURES = {"on_ack": "on_ack(self, ack)", "on_congestion": "on_congestion(self, event)", "cwnd": "cwnd(self)"}
-_PAGE = "docs/add-an-algorithm.md shows a whole class"
+_PAGE = "docs/add-an-algorithm.md shows a complete class"
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ def name_of(kind: type) -> str:
 
 
 def merged(sources: Iterable[Classes]) -> dict[str, type]:
-    """The classes of several sources; raises ``ScenarioError`` where two have one name."""
+    """The union of classes by name; raises ``ScenarioError`` where two have one name."""
     union: dict[str, type] = {}
     for classes in sources:
         for name, kind in classes.items():

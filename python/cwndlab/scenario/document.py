@@ -34,7 +34,7 @@ SCHEMA_VERSION = 1
 class Scenario(Table):
     """An experiment for an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
-    ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
+    ``algorithms`` are custom classes by the names that flows give them, ``{"mine": Mine}`` for
     ``Flow("mine(a=2)")``. The scenario then holds their descriptions, with which all but a run can be done without
     them.
 
@@ -243,7 +243,7 @@ def _in_words(flow: Flow) -> Flow:
 
 
 def _classes_in(value: object) -> dict[str, type]:
-    """The classes of one's own in a value that is not yet plain, by name."""
+    """The custom classes in a value that is not yet plain, by name."""
     return by_name(_kinds_in(value))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from cwndlab.engine import check
 from cwndlab.errors import Fault, Parameter, ScenarioError
 
-__all__ = ["duration_s", "size_bytes"]
+__all__ = ["duration_s", "rate_bps", "size_bytes"]
 
 
 def duration_s(text: str, parameter: str) -> float:
@@ -35,7 +35,7 @@ def duration_s(text: str, parameter: str) -> float:
     cwndlab.errors.ScenarioError: warm_up: '5' has no unit
       hint: write '50 ms' or '10 s'
     """
-    return int(_canonical({"control": {"delay": text}}, parameter)["control"]["delay_ns"]) / 1e9
+    return int(_flow({"control": {"delay": text}}, parameter)["control"]["delay_ns"]) / 1e9
 
 
 def size_bytes(text: str, parameter: str) -> int:
@@ -58,24 +58,54 @@ def size_bytes(text: str, parameter: str) -> int:
     >>> size_bytes("200MB", "bytes"), size_bytes("1.5 KiB", "bytes")
     (200000000, 1536)
     """
-    return int(_canonical({"workload": {"kind": "bulk", "bytes": text}}, parameter)["workload"]["bytes_bytes"])
+    return int(_flow({"workload": {"kind": "bulk", "bytes": text}}, parameter)["workload"]["bytes_bytes"])
 
 
-def _canonical(fields: dict[str, Any], parameter: str) -> dict[str, Any]:
-    """The canonical form of a flow with these fields: the engine has one reader of units, that of scenarios."""
+def rate_bps(text: str, parameter: str) -> int:
+    """A rate, in bit/s.
+
+    Parameters
+    ----------
+    text
+        A number with its unit: ``bit/s``, ``Mbit/s``, ``Mbps``, ``MB/s``, …
+    parameter
+        The parameter that was given so, for the fault.
+
+    Raises
+    ------
+    ScenarioError
+        Where ``text`` is no rate.
+
+    Examples
+    --------
+    >>> rate_bps("1.5 Mbit/s", "rate"), rate_bps("2 MB/s", "rate")
+    (1500000, 16000000)
+    """
+    link = {"rate": text, "delay": "1 ms"}
+    return int(_canonical(link, {}, parameter)["dumbbell"]["bottleneck"]["rate_bps"])
+
+
+def _flow(fields: dict[str, Any], parameter: str) -> dict[str, Any]:
+    """The canonical form of a flow with these fields."""
+    flow: dict[str, Any] = _canonical({"rate": "1 Mbit/s", "delay": "1 ms"}, fields, parameter)["flow"][0]
+    return flow
+
+
+def _canonical(link: dict[str, Any], flow: dict[str, Any], parameter: str) -> dict[str, Any]:
+    """The canonical form of a scenario with these fields: the engine has one reader of units, that of scenarios."""
     document = {
         "schema_version": 1,
         "duration": "1 s",
-        "dumbbell": {"bottleneck": {"rate": "1 Mbit/s", "delay": "1 ms"}},
-        "flow": [{"algorithm": "reno", "rtt": "10 ms", **fields}],
+        "dumbbell": {"bottleneck": link},
+        "flow": [{"algorithm": "reno", "rtt": "10 ms", **flow}],
     }
     try:
         _, canonical, _, _ = check(json.dumps(document), "json")
     except ScenarioError as error:
         fault = error.faults[0]
         raise ScenarioError(Fault(Parameter(parameter), fault.what, fault.hint)) from None
-    flow: dict[str, Any] = json.loads(canonical)["flow"][0]
-    return flow
+    read: dict[str, Any] = json.loads(canonical)
+    return read
 
 
 def __dir__() -> list[str]:

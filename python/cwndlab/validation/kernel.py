@@ -119,7 +119,7 @@ def measure(
 ) -> list[Run]:
     """What each flow of a run gave, from the moment when all flows are there to the end.
 
-    ``counts`` are those of the whole run, as exact as its engine knows them. ``timing`` is an emulation's.
+    ``counts`` are those of the complete run, as exact as the engine counts them. ``timing`` is an emulation's.
     """
     import polars as pl
 
@@ -173,7 +173,7 @@ def fingerprint(trial: Trial) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of a whole run, all flows together."""
+    """Counters of a run, all flows together."""
 
     #: Entries into recovery and timeouts.
     events: int
@@ -376,8 +376,8 @@ def shares(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     for verdict in verdicts:
         counts.setdefault(verdict.algorithm, []).append(verdict.holds)
     return [
-        {"algorithm": name, "judged": len(held), "hold": sum(held), "share": sum(held) / len(held)}
-        for name, held in counts.items()
+        {"algorithm": name, "judged": len(results), "hold": sum(results), "share": sum(results) / len(results)}
+        for name, results in counts.items()
     ]
 
 
@@ -407,6 +407,6 @@ def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
         cells = [f"{number * scale:{'+' if index == 3 else ''}.{digits}f}" for index, number in enumerate(numbers)]
         cells[4] = f"±{cells[4]}"
         label = f"{name}{f'[{one.part}]' if one.part else ''}{f', {unit}' if unit else ''}"
-        held = "holds" if one.holds else "**no**"
-        lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {held} |")
+        verdict = "holds" if one.holds else "**no**"
+        lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {verdict} |")
     return "\n".join(lines) + "\n"

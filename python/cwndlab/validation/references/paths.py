@@ -1,4 +1,4 @@
-"""Paths on which simulator and kernel are held against each other: ``known-answers/kernel/paths.toml``, read."""
+"""Paths of the validation against the kernel: reads ``known-answers/kernel/paths.toml``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.scenario.units import duration_s, rate_bps
 from cwndlab.validation.references import keys
 
 #: Distance of the samples, s: means of the smoothed RTT go over them.
@@ -79,25 +80,24 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
     flows, senders, rtts = [], [], []
     transfers = tuple(entry.get("transfers", ()))
     for index, text in enumerate(entry["flows"]):
-        found = _FLOW.fullmatch(text)
-        if found is None:
+        match = _FLOW.fullmatch(text)
+        if match is None:
             what = f"'{text}' is no flow"
             raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, "write '* over 30 ms after 5 s'"))
-        sender = about["beside"][algorithm] if found[1] == "beside" else algorithm
+        sender = about["beside"][algorithm] if match[1] == "beside" else algorithm
         senders.append(sender)
-        rtts.append(found[2] or entry["rtt"])
+        rtts.append(match[2] or entry["rtt"])
         flow = {
             "algorithm": about["senders"][sender],
             "rtt": rtts[-1],
-            "start": found[3] or "0 s",
+            "start": match[3] or "0 s",
             "profile": "linux",
             "stack": about["stack"],
         }
         if transfers:
             flow["workload"] = {"kind": "transfers", "bytes": transfers[index], "new_connection": True}
         flows.append(flow)
-    value, _, unit = entry["rtt"].partition(" ")
-    delay = f"{float(value) / 2:g} {unit}"
+    delay = f"{duration_s(entry['rtt'], 'rtt') * 1e3 / 2:g} ms"
     queue = {"capacity": entry["buffer"]}
     document: dict[str, Any] = {
         "schema_version": 1,
@@ -114,5 +114,5 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         document["dumbbell"]["bottleneck"]["loss"] = {"kind": "bernoulli", "p": entry["loss"]}
     if len(flows) > 1:
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
-    rate = float(entry["rate"].partition(" ")[0]) * 1e6
+    rate = rate_bps(entry["rate"], "rate")
     return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers)
