@@ -397,6 +397,25 @@ def test_a_registered_class_leaves_other_scenarios_as_they_are(scenario: Scenari
         cwndlab.run(theirs, seed=1)
 
 
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    "change",
+    [{"flow": 5}, {"flow": ["reno"]}, {"flow": [{"algorithm": 5}]}, {"algorithms": 5}, {"algorithms": {"py-reno": 5}}],
+)
+def test_faults_of_a_document_are_the_same_with_registered_classes(scenario: Scenario, change: dict[str, Any]) -> None:
+    document = scenario.to_document() | change
+    faults = []
+    for name in (None, "py-reno"):
+        if name is not None:
+            cwndlab.register(PyReno, name)
+        for use in (lambda: cwndlab.run(document, seed=1), lambda: Scenario.from_json(json.dumps(document))):
+            with pytest.raises(ScenarioError) as raised:
+                use()
+            faults.append(raised.value.faults)
+    assert faults[0] == faults[2]
+    assert faults[1] == faults[3]
+
+
 class Typed:
     """Follows the protocol: mypy checks the annotated uses below (``make check``)."""
 
@@ -612,7 +631,7 @@ def test_what_is_wrong_with_a_class_is_told_at_once(scenario: Scenario) -> None:
     with pytest.raises(ScenarioError) as told:
         mine(scenario, Half)
     where = f"{os.path.relpath(__file__)}, class {Half.__qualname__}"
-    page = "docs/add-an-algorithm.md shows a whole class"
+    page = "docs/add-an-algorithm.md shows a complete class"
     assert str(told.value) == (
         f"{where}: has no method 'on_congestion'\n  hint: write `def on_congestion(self, event):`; {page}\n"
         f"{where}: has no method 'cwnd'\n  hint: write `def cwnd(self):`; {page}\n"
@@ -640,7 +659,7 @@ def test_names_and_objects_that_cannot_be_are_told(scenario: Scenario) -> None:
             "mine",
             Nothing,
             f"{os.path.relpath(__file__)}, class {Nothing.__qualname__}: its constructor does not take "
-            "the path\n  hint: write `def __init__(self, path):`; docs/add-an-algorithm.md shows a whole class",
+            "the path\n  hint: write `def __init__(self, path):`; docs/add-an-algorithm.md shows a complete class",
         ),
     ]
     for name, kind, text in given:
@@ -680,7 +699,7 @@ def test_a_file_that_holds_no_algorithm_is_told(cli: Cli, tmp_path: Path, path: 
         "mine.py: is no UTF-8 text (byte 0)\n  hint: name a file of Python with a class in it\n"
     )
     assert told("x = 1\n") == (
-        "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a whole class\n"
+        "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a complete class\n"
     )
     assert told("class Mine:\n  def on_ack(self, ack): pass\n  def __init__(self, path): pass\n").startswith(
         f"{os.path.relpath(tmp_path / 'mine.py')}, class Mine: has no method 'on_congestion'\n".replace(

@@ -56,6 +56,6 @@ def test_the_same_fault_from_both_sides(cli: Cli) -> None:
 
 def test_an_unknown_figure_names_its_parameter(scenario: cwndlab.Scenario) -> None:
     with pytest.raises(ScenarioError) as raised:
-        cwndlab.run(scenario, seed=1).plot("speed")  # type: ignore[arg-type]
+        cwndlab.run(scenario, seed=1).plot("speed")
     assert raised.value.faults[0].where == "kind"
     assert faults.text(raised.value.faults).startswith("--kind: no figure is called 'speed'")

@@ -16,7 +16,7 @@ import pytest
 import records_doc
 from cwndlab import Records, RecordsError, RunError, Scenario, ScenarioError
 from cwndlab.engine import tables
-from cwndlab.records import FIGURES, TABLES
+from cwndlab.records import TABLES
 from cwndlab.scenario.media import Wlan
 
 PAGE = Path(__file__).parents[1] / "docs" / "records.md"
@@ -92,22 +92,27 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
     assert repr(records) == f"<Records of scenario {records.scenario_hash[:12]}, seed 7>"
 
 
+#: The figures of a run with two flows and without transfers.
+FIGURES = ("cwnd", "goodput", "rtt", "queue", "loss", "share", "phase", "cdf-rtt", "cdf-queue")
+
+
 def test_a_run_draws_its_figures(records: Records) -> None:
-    """Every figure has a line for each of the two flows, the queue's and the losses' one for the bottleneck."""
-    for kind in FIGURES:
-        if kind == "cdf-completion":
-            continue
-        figure = records.plot(kind)  # type: ignore[arg-type]
-        assert type(figure).__name__ == "Figure"
-        assert len(figure.data) >= (1 if kind in ("queue", "loss", "phase") or kind.startswith("cdf") else 2), kind
-    assert records.plot().to_json() == cwndlab.plot.series(records, "cwnd").to_json()
-    assert set(cwndlab.plot.SERIES) | {f"cdf-{of}" for of in cwndlab.plot.CDFS} < set(FIGURES)
+    """The same figures as the functions of `cwndlab.plot`."""
+    plot = cwndlab.plot
+    for kind in plot.SERIES:
+        assert records.plot(kind) == plot.series(records, kind)
+    assert records.plot() == records.plot("cwnd")
+    assert records.plot("share") == plot.share(records)
+    assert records.plot("cdf-rtt") == plot.cdf(records, "rtt")
+    assert all(records.plot(kind) is not None for kind in FIGURES)
 
 
 def test_a_figure_without_data_or_of_another_name_is_refused(records: Records) -> None:
     with pytest.raises(ScenarioError) as raised:
-        records.plot("window")  # type: ignore[arg-type]
-    assert str(raised.value) == f"kind: no figure is called 'window'\n  hint: there are {', '.join(FIGURES)}"
+        records.plot("window")
+    (fault,) = raised.value.faults
+    assert (fault.where, fault.what) == ("kind", "no figure is called 'window'")
+    assert set(FIGURES) < set(fault.hint.removeprefix("there are ").split(", "))
     with pytest.raises(ScenarioError) as raised:
         records.plot("cdf-completion")
     assert str(raised.value) == (

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cwndlab import live as live
     from cwndlab import metrics as metrics
     from cwndlab import plot as plot
+    from cwndlab import quantities as quantities
     from cwndlab import records as records
     from cwndlab import reports as reports
     from cwndlab import reproduction as reproduction
@@ -117,7 +118,17 @@ _PUBLIC = (
     "study",
 )
 #: Modules for the package itself.
-_INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")
+_INTERNAL = (
+    "catalogue",
+    "engine",
+    "files",
+    "quantities",
+    "records",
+    "reports",
+    "reproduction",
+    "simulate",
+    "validation",
+)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(

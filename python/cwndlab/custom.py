@@ -288,16 +288,23 @@ def registered() -> dict[str, CustomAlgorithm]:
 
 
 def registered_in(document: Mapping[str, Any]) -> dict[str, type[CongestionControl]]:
-    """The registered classes that the flows of a scenario (plain values) name and that it does not describe otherwise.
+    """The registered classes that the flows of a scenario (plain values) name, but those that it describes otherwise."""
+    flows = document.get("flow")
+    texts = [flow.get("algorithm") for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
+    names = {base_name(text) for text in texts if isinstance(text, str)}
+    return {name: one.kind for name, one in undescribed(document).items() if name in names}
 
-    A description with the checksum of the registered class is that class.
-    """
-    described = document.get("algorithms") or {}
-    names = {base_name(str(flow.get("algorithm", ""))) for flow in document.get("flow") or ()}
+
+def undescribed(document: Mapping[str, Any]) -> dict[str, CustomAlgorithm]:
+    """The registered classes whose names a scenario (plain values) does not give to another class: a description with
+    the checksum of the registered class is that class."""
+    described = document.get("algorithms")
+    descriptions = described if isinstance(described, Mapping) else {}
     return {
-        name: algorithm.kind
-        for name, algorithm in _REGISTERED.items()
-        if name in names and described.get(name, algorithm.entry).get("sha256") == algorithm.entry["sha256"]
+        name: one
+        for name, one in registered().items()
+        if name not in descriptions
+        or (isinstance(descriptions[name], Mapping) and descriptions[name].get("sha256") == one.entry["sha256"])
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import RecordsHandle, read_records
 from cwndlab.errors import RunError, ScenarioError, parameter_fault
@@ -33,12 +33,6 @@ TABLES = (
     "lateness",
     "calibration",
 )
-
-#: The figures of a run: time series of flows and bottlenecks, shares, windows of two flows, distribution functions.
-Figure: TypeAlias = Literal[
-    "cwnd", "goodput", "rtt", "queue", "loss", "share", "phase", "cdf-rtt", "cdf-queue", "cdf-completion"
-]
-FIGURES: tuple[str, ...] = get_args(Figure)
 
 #: Rows of the table of flows that a notebook shows.
 _MOST_ROWS = 20
@@ -129,8 +123,8 @@ class Records:
             raise RunError(("to_pandas", "the module pandas is not installed", hint)) from None
         return pd.DataFrame({column.name: column.to_numpy() for column in self.frame(table)})
 
-    def plot(self, kind: Figure = "cwnd") -> Any:
-        """An interactive figure of the run.
+    def plot(self, kind: str = "cwnd") -> Any:
+        """A figure of the run, as the functions of `cwndlab.plot` return it.
 
         Parameters
         ----------
@@ -139,11 +133,6 @@ class Records:
             time ``"queue"`` (packets) and ``"loss"`` (drops per second); ``"share"``, the flows' shares of the goodput;
             ``"phase"``, the window of the second flow over that of the first one; the distribution functions
             ``"cdf-rtt"``, ``"cdf-queue"`` and ``"cdf-completion"``.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-            A figure of `cwndlab.plot`.
 
         Raises
         ------
@@ -156,23 +145,29 @@ class Records:
         >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
         >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
         >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1)
-        >>> records.plot("rtt").data[0].name
-        'flow0 (40 ms)'
+        >>> records.plot("rtt") == cwndlab.plot.series(records, "rtt")
+        True
+        >>> records.plot("phase")
+        Traceback (most recent call last):
+        cwndlab.errors.ScenarioError: kind: the run has no data for 'phase'
+          hint: it needs two flows
         """
         from cwndlab.plot import CDFS, SERIES, cdf, phase, series, share
 
-        if kind not in FIGURES:
-            fault = parameter_fault("kind", f"no figure is called '{kind}'", hint=f"there are {', '.join(FIGURES)}")
+        distributions = {f"cdf-{of}": of for of in CDFS}
+        kinds = [*SERIES, "share", "phase", *distributions]
+        if kind not in kinds:
+            fault = parameter_fault("kind", f"no figure is called '{kind}'", hint=f"there are {', '.join(kinds)}")
             raise ScenarioError(fault)
         figure = None
         if kind in SERIES:
             figure = series(self, kind)
+        elif kind in distributions:
+            figure = cdf(self, distributions[kind])
         elif kind == "share":
             figure = share(self)
-        elif kind == "phase":
-            figure = phase(self, "run") if len(self.flows) > 1 else None
-        else:
-            figure = next(cdf(self, of) for of in CDFS if kind == f"cdf-{of}")
+        elif len(self.flows) > 1:
+            figure = phase(self, "run")
         if figure is None:
             hint = "it needs two flows" if kind == "phase" else "it needs samples or transfers"
             raise ScenarioError(parameter_fault("kind", f"the run has no data for '{kind}'", hint=hint))

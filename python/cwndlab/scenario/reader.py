@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from cwndlab import engine
-from cwndlab.custom import Classes, CustomAlgorithm, registered, registered_in, validate_classes
+from cwndlab.custom import Classes, CustomAlgorithm, registered, registered_in, undescribed, validate_classes
 
 
 class Checked(NamedTuple):
@@ -56,17 +56,11 @@ def check(
 
 
 def _undescribed(text: str, format: Literal["toml", "json"]) -> dict[str, CustomAlgorithm]:
-    """The registered classes but those whose names a scenario gives to another class."""
-    algorithms = registered()
-    if not algorithms:
+    """The registered classes whose names a scenario does not give to another class."""
+    if not registered():
         return {}
     try:
-        document: Mapping[str, Any] = json.loads(text) if format == "json" else tomllib.loads(text)
-        described = dict(document.get("algorithms", {}))
-    except (ValueError, TypeError, AttributeError):
-        described = {}  # the engine reports the fault
-    return {
-        name: algorithm
-        for name, algorithm in algorithms.items()
-        if name not in described or described[name].get("sha256") == algorithm.entry["sha256"]
-    }
+        document = json.loads(text) if format == "json" else tomllib.loads(text)
+    except ValueError:
+        document = None  # the engine reports the fault
+    return undescribed(document if isinstance(document, dict) else {})

@@ -1,14 +1,17 @@
-"""Quantities outside of a scenario, such as the argument of an option: read by the engine, as a scenario's are."""
+"""Quantities outside of scenarios, such as values of options: the engine reads them, as those of scenarios."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from cwndlab.engine import check
 from cwndlab.errors import Fault, Parameter, ScenarioError
 
 __all__ = ["duration_s", "rate_bps", "size_bytes"]
+
+_DAYS = re.compile(r"\s*([0-9.]+)\s*d\s*")
 
 
 def duration_s(text: str, parameter: str) -> float:
@@ -17,7 +20,7 @@ def duration_s(text: str, parameter: str) -> float:
     Parameters
     ----------
     text
-        A number with its unit: ``ns``, ``us``, ``ms``, ``s``, ``min`` or ``h``.
+        A number with its unit: ``ns``, ``us``, ``ms``, ``s``, ``min``, ``h`` or ``d``.
     parameter
         The parameter that was given so, for the fault.
 
@@ -35,7 +38,9 @@ def duration_s(text: str, parameter: str) -> float:
     cwndlab.errors.ScenarioError: warm_up: '5' has no unit
       hint: write '50 ms' or '10 s'
     """
-    return int(_flow({"control": {"delay": text}}, parameter)["control"]["delay_ns"]) / 1e9
+    days = _DAYS.fullmatch(text)  # no scenario is so long that the engine would read days
+    hours = f"{days[1]} h" if days else text
+    return int(_flow({"control": {"delay": hours}}, parameter)["control"]["delay_ns"]) / 1e9 * (24 if days else 1)
 
 
 def size_bytes(text: str, parameter: str) -> int:

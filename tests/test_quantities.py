@@ -5,12 +5,22 @@ from __future__ import annotations
 import pytest
 from cwndlab import ScenarioError
 from cwndlab.errors import Parameter
-from cwndlab.scenario.units import duration_s, rate_bps, size_bytes
+from cwndlab.quantities import duration_s, rate_bps, size_bytes
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("0 s", 0), ("20ms", 0.02), (" 5  s ", 5), ("1.5 min", 90), ("2 h", 7200), ("100 us", 1e-4), ("1 ns", 1e-9)],
+    [
+        ("0 s", 0),
+        ("20ms", 0.02),
+        (" 5  s ", 5),
+        ("2 d", 172_800),
+        ("0.5d", 43_200),
+        ("1.5 min", 90),
+        ("2 h", 7200),
+        ("100 us", 1e-4),
+        ("1 ns", 1e-9),
+    ],
 )
 def test_a_time_is_read_in_seconds(text: str, seconds: float) -> None:
     """By hand."""
@@ -27,7 +37,7 @@ def test_an_amount_of_data_is_read_in_bytes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("5", "'5' has no unit"), ("7 d", "'7 d' has an unknown unit 'd'"), ("-1 s", "'-1 s' is negative"), ("rtt", "")],
+    [("5", "'5' has no unit"), ("7 w", "'7 w' has an unknown unit 'w'"), ("-1 s", "'-1 s' is negative"), ("rtt", "")],
 )
 def test_what_is_no_time_names_the_parameter(text: str, what: str) -> None:
     with pytest.raises(ScenarioError) as raised:
