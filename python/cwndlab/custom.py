@@ -288,7 +288,7 @@ def registered() -> dict[str, CustomAlgorithm]:
 
 
 def registered_in(document: Mapping[str, Any]) -> dict[str, type[CongestionControl]]:
-    """The registered classes that the flows of a scenario (plain values) name, but those that it describes otherwise."""
+    """The registered classes that the flows of a scenario (plain values) name and that it does not give to others."""
     flows = document.get("flow")
     texts = [flow.get("algorithm") for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
     names = {base_name(text) for text in texts if isinstance(text, str)}
