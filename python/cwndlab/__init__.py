@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cwndlab import live as live
     from cwndlab import metrics as metrics
     from cwndlab import plot as plot
-    from cwndlab import quantities as quantities
     from cwndlab import records as records
     from cwndlab import reports as reports
     from cwndlab import reproduction as reproduction
@@ -118,17 +117,7 @@ _PUBLIC = (
     "study",
 )
 #: Modules for the package itself.
-_INTERNAL = (
-    "catalogue",
-    "engine",
-    "files",
-    "quantities",
-    "records",
-    "reports",
-    "reproduction",
-    "simulate",
-    "validation",
-)
+_INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(

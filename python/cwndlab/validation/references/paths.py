@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
-from cwndlab.quantities import duration_s, rate_bps
+from cwndlab.scenario.units import duration_s, rate_bps
 from cwndlab.validation.references import keys
 
 #: Distance of the samples, s: means of the smoothed RTT go over them.

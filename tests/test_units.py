@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cwndlab import ScenarioError
 from cwndlab.errors import Parameter
-from cwndlab.quantities import duration_s, rate_bps, size_bytes
+from cwndlab.scenario.units import duration_s, rate_bps, size_bytes
 
 
 @pytest.mark.parametrize(
