@@ -69,8 +69,8 @@ class Algorithm:
     model_based: bool
     needs: tuple[str, ...]
     """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
-    refuses: tuple[tuple[str, str], ...]
-    """Partners that it cannot be joined to, each with the reason."""
+    incompatible: tuple[tuple[str, str], ...]
+    """Algorithms with which it cannot be combined, each with the reason."""
     quic: tuple[str, ...]
     """Limitations over QUIC (`docs/quic.md`), or the reason why it does not run there."""
     aliases: tuple[str, ...]
@@ -114,7 +114,7 @@ def _entry(entry: dict[str, Any]) -> Algorithm:
     parameters = tuple(
         Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
     )
-    lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "refuses", "quic")}
+    lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "incompatible", "quic")}
     names = tuple(alias for alias, target in aliases() if target == entry["name"])
     return Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names})
 
@@ -145,7 +145,7 @@ def _class_entry(algorithm: CustomAlgorithm) -> Algorithm:
         companion="",
         model_based=False,
         needs=(),
-        refuses=(),
+        incompatible=(),
         quic=("classes in Python do not run over QUIC",),
         aliases=(),
     )
@@ -275,12 +275,12 @@ def _page(entry: Algorithm) -> str:
     if entry.confidence == "low":
         lines += ["", block("Low confidence: our reconstruction from a short description; see the choices.")]
     needs = [_NEEDS.get(need, f"routers with the agent '{need.removeprefix('agent ')}'") for need in entry.needs]
-    refused = [f"'{name}': {reason}" for name, reason in entry.refuses]
+    incompatible = [f"'{name}': {reason}" for name, reason in entry.incompatible]
     lists = (
         ("needs", needs),
-        ("does not go with", refused),
-        ("where the source is ambiguous", entry.choices),
-        ("beware", entry.pitfalls),
+        ("incompatible with", incompatible),
+        ("choices where the source is ambiguous", entry.choices),
+        ("pitfalls", entry.pitfalls),
         ("over QUIC", entry.quic),
     )
     for title, items in lists:

@@ -1,4 +1,4 @@
-"""One algorithm in several backends: the same events and their windows; the same path and where runs diverge."""
+"""Conformance of one algorithm in several backends: the same events and their windows, and runs on the same path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cwndlab.scenario.queues import DropTail
 from cwndlab.scenario.topology import Dumbbell
 from cwndlab.simulate import run
 
-COLUMNS = ("algorithm", "case", "backend", "verdict", "windows", "differing", "most_segments", "first", "reason")
+COLUMNS = ("algorithm", "case", "backend", "verdict", "windows", "differing", "max_segments", "first", "reason")
 RUN_COLUMNS = (
     "algorithm",
     "backend",
@@ -31,64 +31,61 @@ RUN_COLUMNS = (
     "retransmitted_packets",
     "congestion_events",
     "mean_cwnd_segments",
-    "divergence_s",
+    "divergence_time_s",
     "absent",
 )
 
-#: Windows diverge where their means over this long differ by more than a share of the simulator's.
-OVER_S, DIVERGED = 0.5, 0.2
-#: Congestion avoidances that Linux has of its own (`cwndlab.emulation`).
-OF_LINUX = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
-#: Duration of a run, seconds: some tens of cycles of the path.
+#: Windows have diverged if their means over this interval differ by more than this share of the simulator's.
+INTERVAL_S, DIVERGENCE = 0.5, 0.2
+#: Congestion-avoidance algorithms that Linux implements itself (`cwndlab.emulation`).
+NATIVE = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
+#: Duration of a run: some tens of cycles on the path.
 DURATION_S = 10
 
 
 class Verdict(StrEnum):
-    """The verdict on a replay.
+    """The verdict on a case in a backend.
 
     >>> [str(one) for one in Verdict]
-    ['same', 'expected', 'differs', 'absent']
+    ['same', 'expected difference', 'differs', 'absent']
     """
 
     SAME = "same"
     """All windows are equal."""
-    EXPECTED = "expected"
-    """Windows differ after an event that the backend cannot know."""
+    EXPECTED_DIFFERENCE = "expected difference"
+    """Windows differ after a known difference."""
     DIFFERS = "differs"
-    """Windows, or the events that the algorithm receives, differ without a known reason."""
+    """Windows or events differ without a known difference."""
     ABSENT = "absent"
-    """The algorithm does not run in the backend."""
-
-
-#: The engine's names of the verdicts that have another one here.
-_OF_ENGINE = {"by nature": "expected"}
+    """The algorithm is not available in the backend."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """The windows of one backend for the events of one case, compared with the record."""
+    """The result of one case in one backend."""
 
     algorithm: str
     case: str
     backend: str
-    """``simulator``, ``kernel`` (behind the decider of the kernel's datapath) or ``quic`` (behind the QUIC adapter)."""
+    """``simulator``, ``kernel`` (the decider of the kernel datapath) or ``quic`` (the QUIC adapter)."""
     verdict: Verdict
     windows: int
     """Number of compared windows."""
     differing: int
-    """Number of windows that differ, in whole segments."""
-    most_segments: int
-    """Largest difference of a window, segments."""
+    """Number of windows that differ, in full segments."""
+    max_segments: int
+    """Maximum difference of a window, segments."""
     first: str | None
-    """The first difference, as text; none where all are the same."""
+    """Description of the first difference; None if there is none."""
     reason: str | None
-    """Why the difference is expected, or why the algorithm is absent."""
+    """Reason of the known difference, or of the absence of the algorithm."""
     events: tuple[dict[str, Any], ...]
-    """Events that the algorithm received differently: the first of each reason, as ``event, time_ns, what, reason``."""
+    """Differences of the events that the algorithm received: the first of each reason, as ``event, time_ns, difference,
+    reason``."""
 
     @property
     def conforms(self) -> bool:
-        """Nothing differs without a reason."""
+        """Whether every difference has a known reason."""
         return self.verdict is not Verdict.DIFFERS
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,18 +95,19 @@ class ReplayResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run of an algorithm on the path in one backend; ``absent`` is the reason why it did not run there."""
+    """The metrics of an algorithm on the path in one backend; ``absent`` is the reason if it did not run there."""
 
     algorithm: str
     backend: str
-    """``simulator``; ``kernel, ours``: decided by our algorithm; ``kernel, its own``: the kernel's of the same name."""
+    """``simulator``; ``kernel, cwndlab``: the kernel's TCP with the algorithm of the library; ``kernel, native``: with
+    the kernel's algorithm of the same name."""
     goodput_bps: float | None = None
     mean_rtt_ns: int | None = None
     retransmitted_packets: int | None = None
     congestion_events: int | None = None
     mean_cwnd_segments: float | None = None
-    divergence_s: float | None = None
-    """First half second whose mean window differs from the simulator's by more than a fifth."""
+    divergence_time_s: float | None = None
+    """Start of the first half second in which the mean window differs from the simulator's by more than 20 %."""
     absent: str | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -119,8 +117,7 @@ class Run:
 
 
 def conform(algorithm: str) -> tuple[ReplayResult, ...]:
-    """Records the events that an algorithm receives in the simulator's TCP in each of some short cases, and replays
-    them in every backend.
+    """Records the events of an algorithm in the simulator in some short cases, and replays them in every backend.
 
     Parameters
     ----------
@@ -130,35 +127,26 @@ def conform(algorithm: str) -> tuple[ReplayResult, ...]:
     Raises
     ------
     ScenarioError
-        Where no algorithm has this name.
+        If no algorithm has this name.
 
     Examples
     --------
     >>> {one.verdict.name for one in conform("reno") if one.case == "clean"}
     {'SAME'}
     """
-    return tuple(_result(row) for row in _replay(algorithm))
-
-
-def _result(row: dict[str, Any]) -> ReplayResult:
-    """A row of the engine."""
-    names = {"course": "case", "place": "backend", "told": "events"}
-    values = {names.get(name, name): value for name, value in row.items()}
-    verdict = Verdict(_OF_ENGINE.get(values["verdict"], values["verdict"]))
-    return ReplayResult(**{**values, "verdict": verdict, "events": tuple(values["events"])})
+    rows = _replay(algorithm)
+    return tuple(
+        ReplayResult(**{**row, "verdict": Verdict(row["verdict"]), "events": tuple(row["events"])}) for row in rows
+    )
 
 
 def cases() -> dict[str, str]:
-    """The cases, each with its description.
-
-    >>> "clean" in cases()
-    True
-    """
+    """The cases, with their descriptions."""
     return dict(replay_cases())
 
 
 def path(algorithm: str) -> Scenario:
-    """The path on which `on_a_path` runs: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
+    """The scenario of `run_on_path`: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
     bottleneck = Link(rate="20 Mbps", delay="10 ms", queue=DropTail("1 bdp"))
     return Scenario(
         duration=f"{DURATION_S} s",
@@ -168,36 +156,36 @@ def path(algorithm: str) -> Scenario:
     )
 
 
-def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
-    """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP behind our datapath, and, where the kernel
-    has it, the kernel's own.
+def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
+    """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP with the algorithm of the library, and, if
+    the kernel has an equivalent, with the kernel's algorithm.
 
-    The last two need root and take `DURATION_S` each on the wall clock; a run that is not possible here has the reason
-    in ``absent``.
+    Runs in the kernel require root and take `DURATION_S` each on the wall clock. If a prerequisite is missing,
+    ``absent`` of the run names it.
     """
     scenario = path(algorithm)
     simulated = run(scenario, seed=seed)
     window = _window(simulated)
 
-    def ours() -> Records:
+    def with_library() -> Records:
         with attach([algorithm], report="ack", timeout_s=60) as datapath:
             records = emulate(scenario, seed=seed, accept_late=True, datapath="cwndlab")
         notes.append(timing(datapath.totals, real_time=datapath.real_time))
         return records
 
-    def theirs() -> Records:
+    def native() -> Records:
         return emulate(scenario, seed=seed, accept_late=True)
 
     runs = [_run(algorithm, "simulator", simulated, window, ())]
-    backends: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
-    if parts(algorithm).growth not in OF_LINUX:
+    backends: list[tuple[str, Callable[[], Records]]] = [("kernel, cwndlab", with_library), ("kernel, native", native)]
+    if parts(algorithm).growth not in NATIVE:
         backends.pop()
         missing = "Linux has no algorithm of this name"
-        runs.append(Run(algorithm=algorithm, backend="kernel, its own", absent=missing))
-    for backend, start in backends:
+        runs.append(Run(algorithm=algorithm, backend="kernel, native", absent=missing))
+    for backend, execute in backends:
         notes: list[str] = []
         try:
-            records = start()
+            records = execute()
         except Error as error:
             reason = "; ".join(str(fault._replace(hint="")) for fault in error.faults)
             runs.append(Run(algorithm=algorithm, backend=backend, absent=reason))
@@ -213,16 +201,17 @@ def _window(records: Records) -> dict[int, float]:
     sums: dict[int, list[float]] = {}
     for row in records.rows("samples"):
         if row["cwnd_bytes"] is not None:
-            sums.setdefault(int(row["time_ns"] / 1e9 / OVER_S), []).append(row["cwnd_bytes"] / mss)
+            sums.setdefault(int(row["time_ns"] / 1e9 / INTERVAL_S), []).append(row["cwnd_bytes"] / mss)
     return {step: sum(values) / len(values) for step, values in sums.items()}
 
 
 def _run(algorithm: str, backend: str, records: Records, simulated: dict[int, float], notes: tuple[str, ...]) -> Run:
-    """The row of a run; ``simulated`` is the window in the simulator."""
     (flow,) = records.rows("flows")
     window = _window(records)
     diverged = [
-        step * OVER_S for step, mean in simulated.items() if step in window and abs(window[step] / mean - 1) > DIVERGED
+        step * INTERVAL_S
+        for step, mean in simulated.items()
+        if step in window and abs(window[step] / mean - 1) > DIVERGENCE
     ]
     return Run(
         algorithm=algorithm,
@@ -232,6 +221,6 @@ def _run(algorithm: str, backend: str, records: Records, simulated: dict[int, fl
         retransmitted_packets=flow["retransmitted_packets"],
         congestion_events=flow["recoveries"] + flow["timeouts"] + flow["ecn_reductions"],
         mean_cwnd_segments=sum(window.values()) / max(1, len(window)),
-        divergence_s=min(diverged, default=None),
+        divergence_time_s=min(diverged, default=None),
         notes=notes,
     )
