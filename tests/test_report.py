@@ -136,7 +136,7 @@ def test_better_is_written_in_one_place_only() -> None:
 
 
 def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
-    found.examples["reno"].write(tmp_path / "run")
+    found.examples["reno"].save(tmp_path / "run")
     report(tmp_path / "run", tmp_path / "run.html")
     page = Page(tmp_path / "run.html")
     assert all(place.startswith("#") for place in page.fetched)
@@ -155,7 +155,7 @@ def test_a_run_without_samples_has_its_tables(tmp_path: Path) -> None:
 def test_two_runs_stand_side_by_side(found: Comparison, tmp_path: Path) -> None:
     """From records or folders; a page of four, or of a folder that holds no single run, is refused."""
     for name, records in found.examples.items():
-        records.write(tmp_path / name)
+        records.save(tmp_path / name)
     runs = [tmp_path / name for name in found.examples]
     report(runs, tmp_path / "a.html")
     report(list(found.examples.values()), tmp_path / "b.html")
@@ -177,7 +177,7 @@ def test_the_command_shows_two_runs(
     found: Comparison, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]
 ) -> None:
     for name, records in found.examples.items():
-        records.write(tmp_path / name)
+        records.save(tmp_path / name)
     status, _, err = cli("report", *(tmp_path / name for name in found.examples))
     assert status == 0
     place = tmp_path / "reno" / "side-by-side.html"
