@@ -253,7 +253,7 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tm
             report(found, place)
     with pytest.raises(cwndlab.RecordsError, match="cannot be written: "):
         figures(found, tmp_path / "file")
-    with pytest.raises(cwndlab.RecordsError, match="--figures: 'gif' is no format of figures"):
+    with pytest.raises(cwndlab.RecordsError, match="format: 'gif' is no format of figures"):
         figures(found, tmp_path, format="gif")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.html"]
 

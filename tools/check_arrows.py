@@ -175,6 +175,7 @@ PYTHON_VIEWS = {
     "cwndlab.records": {
         "cwndlab.metrics.goodput",
         "cwndlab.plot.cdf",
+        "cwndlab.plot.overview",
         "cwndlab.plot.phase",
         "cwndlab.plot.series",
         "cwndlab.plot.share",

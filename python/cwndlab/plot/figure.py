@@ -42,7 +42,7 @@ class Figure(Description):
 
     def save(self, path: Path | str, style: Style | str = "screen") -> None:
         """Writes the figure as PNG, SVG or PDF by the ending of ``path``; ``style`` is ``screen`` or ``print``."""
-        look = style if isinstance(style, Style) else chosen(Path(path).suffix[1:], style)[1]
+        look = style if isinstance(style, Style) else chosen(Path(path).suffix[1:], style, parameter="path")[1]
         draw(self, str(path), look)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:

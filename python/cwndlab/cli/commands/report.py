@@ -57,7 +57,7 @@ def report(
 ) -> None:
     """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
 
-    cwndlab.plot.style.chosen(figures or "png", style)
+    cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
     results = [cwndlab.reports.writer.load(folder) for folder in folders]
     one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
