@@ -52,9 +52,7 @@ $(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/p
 build: $(VENV)/.built $(VENV)/.kernel
 
 demo: build
-	@mkdir -p build
-	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
-	@echo "pictures: build/demo.html"
+	$(BIN)/cwndlab demo --out build/demo
 
 # A limit for a slow machine under load: cargo names a test that runs for more than a minute, and this ends one that hangs.
 RUST_LIMIT := $(shell command -v timeout >/dev/null && echo timeout --kill-after=30 3600)

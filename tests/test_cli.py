@@ -24,7 +24,7 @@ from cwndlab.validation.peers import Row
 from programs import END_S, finish, start, wait_until_ready
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench")
+VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench", "demo")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -110,6 +110,22 @@ def test_explain_suggests_the_nearest_name(cli: Cli) -> None:
         "",
         "no algorithm is called 'hystrat'\n  hint: did you mean 'hystart'? `cwndlab list` shows them all\n",
     )
+
+
+def test_demo_compares_six_algorithms_and_draws_a_report(cli: Cli, tmp_path: Path) -> None:
+    status, out, err = cli("demo", "--quick", "--out", tmp_path / "first")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[2:8]] == [
+        "cubic+hystart",
+        "cubic+ccm-ss",
+        "reno",
+        "highspeed",
+        "bic",
+        "ctcp",
+    ]
+    assert err.endswith(f"comparison: {tmp_path / 'first'}\nreport: {tmp_path / 'first.html'}\n")
+    assert len(json.loads((tmp_path / "first" / "comparison.json").read_text())["seeds"]) == 2
+    assert (tmp_path / "first.html").stat().st_size > 100_000
 
 
 def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) -> None:

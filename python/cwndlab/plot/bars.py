@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cwndlab.extras import extra
 from cwndlab.metrics.summary import Column
 from cwndlab.plot.palette import colour
 from cwndlab.plot.style import SCREEN, Style
@@ -56,7 +57,8 @@ def draw(
 
 
 def _draw(labels: Sequence[str], estimates: Sequence[Estimate], path: str, column: Column, style: Style) -> None:
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=style.size(max(4, 1.1 * len(labels) + 1.5), 3.4), layout="constrained")
     axis = figure.subplots()

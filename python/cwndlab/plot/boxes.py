@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cwndlab.extras import extra
 from cwndlab.metrics.summary import Column
 from cwndlab.plot.palette import colour
 from cwndlab.plot.style import SCREEN, Style
@@ -46,7 +47,8 @@ def boxes(values: Mapping[str, Mapping[int, float]], column: Column, targets: Ma
 
 def draw(values: Mapping[str, Sequence[float]], path: str, column: Column, style: Style = SCREEN) -> None:
     """The same by matplotlib."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     with style.applied():
         figure = Figure(figsize=style.size(max(4, 1.1 * len(values) + 1.5), 3.4), layout="constrained")

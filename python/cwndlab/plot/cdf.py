@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cwndlab.extras import extra
 from cwndlab.metrics import distribution
 from cwndlab.metrics.distribution import Of
 from cwndlab.plot.palette import colour
@@ -75,7 +76,8 @@ def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str
 
 def draw(runs: Mapping[str, Records], of: Of, path: str, style: Style = SCREEN) -> bool:
     """The same by matplotlib; answers whether there was anything to draw."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     found = {name: steps(records, of) for name, records in runs.items()}
     if not any(one.values for one in found.values()):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cwndlab.extras import extra
 from cwndlab.plot.palette import colour
 from cwndlab.statistics import Estimate
 
@@ -168,7 +169,8 @@ def _error(curve: Curve, tint: str) -> dict[str, Any] | None:
 
 def draw(chart: Chart, path: str) -> None:
     """The same as a PNG, SVG or PDF by matplotlib; the ending of ``path`` says which."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     panels, labels = chart.panels, chart.labels
     rows, columns = _grid(len(panels))

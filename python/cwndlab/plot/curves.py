@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cwndlab.extras import extra
 from cwndlab.metrics.summary import Column
 from cwndlab.plot.palette import COLOURS, colour
 from cwndlab.plot.style import SCREEN, Style
@@ -65,7 +66,8 @@ def draw(
     style: Style = SCREEN,
 ) -> None:
     """The same by matplotlib."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     places = list(range(len(across[1])))
     with style.applied():

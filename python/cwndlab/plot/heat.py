@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cwndlab.extras import extra
 from cwndlab.metrics.summary import Column
 from cwndlab.plot.style import SCREEN, Style, grid_text
 from cwndlab.statistics.digits import number
@@ -57,7 +58,8 @@ def draw(
     style: Style = SCREEN,
 ) -> None:
     """The same by matplotlib."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     scaled = [[None if value is None else value * column.factor for value in row] for row in values]
     filled = [[float("nan") if value is None else value for value in row] for row in scaled]

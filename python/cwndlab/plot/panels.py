@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.extras import extra
 from cwndlab.plot.style import SCREEN, Style
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def place(position: int, count: int) -> dict[str, int]:
 
 def still(titles: Sequence[str], axis: str, *, end_s: float, style: Style = SCREEN) -> tuple[Any, list[Any]]:
     """The same by matplotlib: a figure and the axes of its panels."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     rows, columns = grid(len(titles))
     size = style.size(8 if columns == 1 else 11, max(2.8, 1.7 * rows + 0.9), wide=columns > 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.extras import extra
 from cwndlab.plot import panels
 from cwndlab.plot.palette import colour
 from cwndlab.plot.series import lines
@@ -80,7 +81,8 @@ def phase(records: Records, name: str, target: str = "") -> Any:
 
 def draw(runs: Mapping[str, Records], path: str, style: Style = SCREEN) -> None:
     """The same by matplotlib, a panel for each of the runs that have two flows."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     runs = {name: records for name, records in runs.items() if len(records.flows) > 1}
     columns = min(3, len(runs))
