@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
+# Dates in archives, so that equal sources make equal bytes. Always the same in `build` and `dist`: ring is compiled anew
+# where it differs.
+EPOCH = $(shell date -u -d "$$(sed -n 's/^date-released: "\(.*\)"/\1/p' CITATION.cff)" +%s)
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
@@ -33,7 +36,7 @@ $(VENV)/.ready: requirements/lock.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	SOURCE_DATE_EPOCH=$(EPOCH) PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@

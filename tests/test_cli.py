@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -454,6 +455,58 @@ def test_bench_without_its_program_is_told(cli: Cli, monkeypatch: pytest.MonkeyP
         "",
         "bench: the program 'cwndlab-bench' was not found\n  hint: build it with `make build`\n",
     )
+
+
+_TRANSFERS = """
+from cwndlab.cli.console import say
+from cwndlab.cli.progress import transfer_bar
+with transfer_bar() as received:
+    for name in ("cubic", "reno"):
+        received(name, 1_000_000, 4_000_000)
+        received(name, 4_000_000, 4_000_000)
+        say(f"{name} is done")
+"""
+
+
+def on_a_terminal(code: str, **environment: str) -> str:
+    """What a program writes to a terminal as its standard error."""
+    ours, theirs = pty.openpty()
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=theirs, env=known | {"TERM": "xterm", "COLUMNS": "60"} | environment
+    )
+    os.close(theirs)
+    written = b""
+    # Linux reports the end of the other side as an error (EIO).
+    with suppress(OSError):
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    os.close(ours)
+    assert process.wait(timeout=END_S) == 0
+    return written.decode()
+
+
+def test_a_bar_of_transfers_is_as_wide_as_the_terminal_and_is_erased() -> None:
+    """CSI 2K erases a line, SGR sets a colour (ECMA-48, 8.3.41 and 8.3.117)."""
+    written = on_a_terminal(_TRANSFERS, NO_COLOR="1")
+    assert "4.0/4.0 MB" in written
+    assert re.findall(r"\x1b\[[0-9;]*m", written) == []
+    lines = [re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]+", written)]
+    assert max(map(len, lines)) <= 60
+    assert [line for line in lines if line.endswith("is done")] == ["cubic is done", "reno is done"]
+    assert written.endswith("\x1b[2K")
+    assert re.search(r"\x1b\[[0-9;]+m", on_a_terminal(_TRANSFERS)) is not None
+
+
+def test_without_a_terminal_there_is_no_bar() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _TRANSFERS],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"FORCE_COLOR": "1"},
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "cubic is done\nreno is done\n")
 
 
 HEAVY = ("polars", "numpy", "scipy", "plotly", "matplotlib", "pyarrow")

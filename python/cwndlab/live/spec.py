@@ -11,21 +11,6 @@ from typing import Any
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.schedule import Schedule, zone_of
 
-_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def bytes_of(text: str, where: str) -> int:
-    """A size with its unit, as a scenario writes it.
-
-    >>> bytes_of("200MB", "--bytes"), bytes_of("1.5 KiB", "--bytes")
-    (200000000, 1536)
-    """
-    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kKMGT]i?B|B)\s*", text)
-    size = round(float(found[1]) * _SIZES[found[2]]) if found and found[2] in _SIZES else 0
-    if not 1 <= size <= 2**60:
-        raise ScenarioError(Fault(where, f"'{text}' is no size", f"write {where} 200MB"))
-    return size
-
 
 @dataclass(frozen=True)
 class CampaignSpec:

@@ -15,7 +15,7 @@ import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import FormatOption
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.quantities import duration_s
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -71,12 +71,12 @@ def add(app: typer.Typer) -> None:
         format: FormatOption = Format.table,
     ) -> None:
         """Register algorithms as cwndlab_NAME, decide for whoever chooses them, show the connections."""
-        span = None if for_ is None else _seconds(for_)
+        span_s = None if for_ is None else duration_s(for_, "--for")
         with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
-            _show(attached, ended, span)
+            _show(attached, ended, span_s)
         write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
         for one in attached.totals:
             for failure in one["failures"]:
@@ -90,16 +90,6 @@ def add(app: typer.Typer) -> None:
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)
-
-
-def _seconds(text: str) -> float:
-    units = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
-    unit = text.strip()[len(number) :].strip()
-    try:
-        return float(number) * units[unit]
-    except (ValueError, KeyError):
-        raise ScenarioError(Fault("--for", f"'{text}' is no time", "write '30 s' or '10 min'")) from None
 
 
 class _ended_by_signals:  # noqa: N801

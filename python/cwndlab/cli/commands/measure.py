@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +13,9 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
-from cwndlab.cli.progress import Stopped
+from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.quantities import size_bytes
 
 if TYPE_CHECKING:
     from cwndlab.live.campaign import State
@@ -111,11 +111,11 @@ def add(app: typer.Typer) -> None:
             algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
             rounds=rounds,
             schedule=schedule,
-            size_bytes=cwndlab.live.spec.bytes_of(size, "--bytes"),
+            size_bytes=size_bytes(size, "--bytes"),
             transport=transport,
             seed=seed,
             zone=zone,
-            limit_bytes_per_day=None if limit is None else cwndlab.live.spec.bytes_of(limit, "--limit-bytes-per-day"),
+            limit_bytes_per_day=None if limit is None else size_bytes(limit, "--limit-bytes-per-day"),
             timeout_s=timeout,
             inflation=inflation,
         )
@@ -134,7 +134,7 @@ def add(app: typer.Typer) -> None:
                 question.url, secret, trust, question.algorithms, question.transport, cwndlab.engine.fetch
             )
             say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
-            with _bar() as progress:
+            with transfer_bar() as received:
                 try:
                     state = cwndlab.live.campaign.campaign(
                         question,
@@ -143,7 +143,7 @@ def add(app: typer.Typer) -> None:
                         token=secret,
                         trust=trust,
                         meant=names,
-                        progress=progress,
+                        progress=cwndlab.live.campaign.Progress(say, received),
                     )
                 except KeyboardInterrupt:
                     left = len(cwndlab.live.campaign.state_of(place, question).todo())
@@ -213,40 +213,6 @@ def _confirm(state: State, yes: bool) -> None:
         raise ScenarioError(Fault("measure", "nobody is there to confirm that volume", "write --yes"))
     if not typer.confirm("fetch it?", err=True):
         raise Stopped("nothing was fetched")
-
-
-class _Bar:
-    """A line on the terminal while a transfer runs; lines that stay above it."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._shown = False
-
-    def moved(self, name: str, received: int, size: int) -> None:
-        if self._live:
-            self._shown = True
-            print(f"\r\x1b[K{name}: {received / 1e6:.1f} of {size / 1e6:.1f} MB", end="", file=sys.stderr)  # noqa: T201
-
-    def say(self, text: str) -> None:
-        self.clear()
-        say(text)
-
-    def clear(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
-            self._shown = False
-
-
-def _bar() -> Any:
-    @contextmanager
-    def shown() -> Any:
-        bar = _Bar()
-        try:
-            yield cwndlab.live.campaign.Progress(bar.say, bar.moved)
-        finally:
-            bar.clear()
-
-    return shown()
 
 
 def show(found: Measurement, format: Format) -> None:
