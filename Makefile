@@ -13,11 +13,12 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build demo test fuzz check fmt bench bench-instructions bench-peers docs clean
+.PHONY: help system build dist demo test fuzz check fmt bench bench-instructions bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
 	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
+	@echo 'make dist         wheel, source distribution and lists of components in dist/'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
@@ -54,6 +55,14 @@ $(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/p
 
 build: $(VENV)/.built $(VENV)/.kernel
 
+# Tags of the wheel follow from the libraries of this machine; .github/workflows/release.yml builds for older ones.
+dist: build
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin build --release --locked --quiet --out dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin sdist --quiet --out dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python tools/sbom.py dist
+	@ls -l dist
+
 demo: build
 	$(BIN)/cwndlab demo --out build/demo
 
@@ -87,6 +96,9 @@ check: build
 	$(BIN)/python tools/check_arrows.py
 	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/release.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/pip-licenses > /dev/null
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
 
 fmt: $(VENV)/.ready
@@ -114,4 +126,4 @@ docs: build
 	$(BIN)/python tools/refresh_docs.py $(ONLY)
 
 clean:
-	rm -rf build out target $(VENV)
+	rm -rf build dist out target $(VENV)
