@@ -24,7 +24,7 @@ from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import Folder, place_of, read_question
-from cwndlab.live.transfer_records import joined, looks, sender_begins_ns
+from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
 from cwndlab.quantities import duration_s, size_bytes
 from cwndlab.reports.writer import figures
 from cwndlab.statistics import blocks
@@ -244,7 +244,7 @@ def test_the_senders_clock_begins_half_a_round_trip_after_the_request() -> None:
     """40 ms of handshake: the request leaves at 80 ms and is there at 100 ms; the wall clocks are 7 ms apart."""
     told = answer()
     assert sender_begins_ns(told) == 100_000_000
-    assert [look["time_ns"] for look in looks(told)][:2] == [100_000_000, 350_000_000]
+    assert [look["time_ns"] for look in sender_samples(told)][:2] == [100_000_000, 350_000_000]
     records = records_of(told)
     assert "the sender's clock begins at 100.000 ms, by half of the handshake's round trip; within 20.000 ms" in (
         records.notes
@@ -431,7 +431,7 @@ def test_whatever_a_kill_leaves_of_the_journal_the_rest_is_done_once(
         journal = folder / "journal.jsonl"
         content = journal.read_bytes()
         journal.write_bytes(content[: chance.randrange(len(content) + 1)])
-        done = drive.state_of(folder, question).found.keys()
+        done = drive.state_of(folder, question).finished.keys()
         before = len(server.calls)
         state = run(question, folder, server, day)
         assert sorted(server.calls[before:]) == sorted(
@@ -470,7 +470,7 @@ def test_a_campaign_that_hurts_ends_itself(tmp_path: Path, day: Day) -> None:
     with pytest.raises(RunError) as ended:
         run(question, tmp_path / "c", server, day)
     assert str(ended.value) == (
-        "measure: 2 transfers in a row hurt the path and were ended: 33 % of the packets were retransmitted\n"
+        "measure: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
         "  hint: find out why before you go on; the same command goes on with what is left"
     )
     found = Measurement.read(tmp_path / "c")

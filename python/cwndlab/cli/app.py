@@ -55,8 +55,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         write(f"cwndlab {cwndlab.version()}")
         raise typer.Exit
 

@@ -31,7 +31,7 @@ def progress_bar(unit: str = "runs") -> Iterator[Callable[[int, int], None]]:
 
     Yields
     ------
-    A function of the number of finished runs and their total. It shows the bar when there are several.
+    A function of the number of finished runs and their total. It shows the bar when the total is above one.
 
     Raises
     ------

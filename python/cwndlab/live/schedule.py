@@ -43,7 +43,7 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
-        """Reads what `--schedule` says.
+        """Parses the value of `--schedule`.
 
         >>> Schedule.parse("every 4h").every_s, Schedule.parse("Evening, morning").parts
         (14400.0, ('morning', 'evening'))
@@ -108,19 +108,19 @@ def part_of(moment: datetime, zone: tzinfo) -> str:
 
 def zone_of(name: str = "") -> ZoneInfo:
     """A time zone by its name, this machine's without one."""
-    asked = name or os.environ.get("TZ", "").lstrip(":")
+    key = name or os.environ.get("TZ", "").lstrip(":")
     try:
-        if asked:
-            return ZoneInfo(asked)
+        if key:
+            return ZoneInfo(key)
     except (ValueError, OSError, KeyError):
         pass  # TZ may hold a rule of POSIX in place of a name
     if name:
         raise ScenarioError(Fault("--zone", f"no time zone is called '{name}'", "write one such as Europe/Vienna"))
     place = Path("/etc/localtime")
     try:
-        told = str(place.resolve()).partition("zoneinfo/")[2]
-        if told:
-            return ZoneInfo(told)
+        key = str(place.resolve()).partition("zoneinfo/")[2]
+        if key:
+            return ZoneInfo(key)
         with place.open("rb") as file:
             return ZoneInfo.from_file(file, key="local")
     except (OSError, ValueError, KeyError):

@@ -1,10 +1,10 @@
-"""What a campaign asks: from where, with which algorithms, how often, how much, when."""
+"""The description of a campaign: server, algorithms, rounds, sizes, schedule."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -66,18 +66,13 @@ class CampaignSpec:
         return asdict(self) | {"algorithms": list(self.algorithms)}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> CampaignSpec:
+    def from_dict(cls, document: Mapping[str, Any]) -> CampaignSpec:
         """What `as_dict` made; raises ``KeyError``, ``TypeError`` for anything else."""
-        known = {field.name: told[field.name] for field in fields(cls)}
-        return cls(**known | {"algorithms": tuple(told["algorithms"])})
+        known = {field.name: document[field.name] for field in fields(cls)}
+        return cls(**known | {"algorithms": tuple(document["algorithms"])})
 
     def differs(self, other: CampaignSpec) -> list[str]:
         """What tells two campaigns apart: not how many rounds are wanted, nor what guards them."""
         free = {"rounds", "limit_bytes_per_day", "timeout_s", "inflation"}
         mine, theirs = self.as_dict(), other.as_dict()
         return [name for name in mine if name not in free and mine[name] != theirs[name]]
-
-
-def volume(question: CampaignSpec, left: Sequence[object]) -> int:
-    """Bytes that the transfers ``left`` fetch."""
-    return len(left) * question.size_bytes

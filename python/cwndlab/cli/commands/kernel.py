@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cwndlab.kernel import Attached
 
-#: Between two looks at the connections.
-_GLANCE_S = 0.5
+#: Seconds between two refreshes.
+_REFRESH_S = 0.5
 #: Connections shown at most.
 _SHOWN = 30
 _STATES = ("open", "disorder", "cwr", "recovery", "loss")
@@ -86,7 +86,7 @@ def add(app: typer.Typer) -> None:
 
     @kernel.command("list", epilog="Example: cwndlab kernel list")
     def list_(format: FormatOption = Format.table) -> None:
-        """Show what this kernel's TCP can be asked for, and which of it is ours."""
+        """List the algorithms of the kernel and mark those of cwndlab."""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)
@@ -96,7 +96,7 @@ class _ended_by_signals:  # noqa: N801
     """While it is open, SIGINT and SIGTERM request an end instead of ending the process, unless they are ignored."""
 
     def __enter__(self) -> _ended_by_signals:
-        self.asked = False
+        self.requested = False
         taken = (one for one in signals.ENDING if not signals.is_ignored(one))
         self._before = [(one, signal.signal(one, self._ask)) for one in taken]
         return self
@@ -106,17 +106,17 @@ class _ended_by_signals:  # noqa: N801
             signal.signal(one, handler)
 
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
+        self.requested = True
 
 
 def _show(attached: Attached, ended: _ended_by_signals, span_s: float | None) -> None:
     until = None if span_s is None else time.monotonic() + span_s
 
     def is_over() -> bool:
-        return ended.asked or (until is not None and time.monotonic() >= until)
+        return ended.requested or (until is not None and time.monotonic() >= until)
 
     def rest() -> float:
-        return _GLANCE_S if until is None else max(0.0, min(_GLANCE_S, until - time.monotonic()))
+        return _REFRESH_S if until is None else max(0.0, min(_REFRESH_S, until - time.monotonic()))
 
     if not sys.stderr.isatty():
         while not is_over():
