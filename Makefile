@@ -59,7 +59,7 @@ build: $(VENV)/.built $(VENV)/.kernel
 dist: build
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin build --release --locked --quiet --out dist
-	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin sdist --quiet --out dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin sdist --out dist
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python tools/sbom.py dist
 	@ls -l dist
 

@@ -39,7 +39,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     versions = ["--constraint", str(ROOT / "requirements" / "lock.txt")]
-    install = [folder / "bin" / "python", "-m", "pip", "install", *options, *versions, wheel]
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", *options, *versions, str(wheel)]
     subprocess.run(install, check=True, env=environment(folder / "bin"))
     return folder / "bin"
 
