@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist demo test fuzz check fmt bench bench-instructions bench-peers docs clean
+.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -62,6 +62,9 @@ dist: build
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin sdist --out dist
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python tools/sbom.py dist
 	@ls -l dist
+
+epoch:
+	@echo $(EPOCH)
 
 demo: build
 	$(BIN)/cwndlab demo --out build/demo
