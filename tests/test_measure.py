@@ -25,8 +25,8 @@ from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import Folder, place_of, read_question
 from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
-from cwndlab.quantities import duration_s, size_bytes
 from cwndlab.reports.writer import figures
+from cwndlab.scenario.quantities import duration_s, size_bytes
 from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st

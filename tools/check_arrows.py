@@ -88,11 +88,9 @@ def violations(crates: Path) -> list[str]:
 #: What each module or subpackage of cwndlab may import, apart from itself.
 PYTHON: dict[str, set[str]] = {
     "errors": set(),
-    "lazy": set(),
+    "lazy": {"errors"},
     "engine": set(),
-    "extras": {"errors"},
     "files": {"errors"},
-    "quantities": {"errors"},
     "statistics": {"errors"},
     "catalogue": {"errors", "engine"},
     "custom": {"errors", "engine"},
@@ -103,10 +101,9 @@ PYTHON: dict[str, set[str]] = {
     "metrics": {"errors", "records", "statistics"},
     "emulation": {"errors", "engine", "scenario", "records", "simulate", "kernel", "metrics"},
     "export": {"errors", "files", "records"},
-    "plot": {"errors", "extras", "records", "metrics", "statistics"},
+    "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {
         "errors",
-        "extras",
         "lazy",
         "engine",
         "files",

@@ -16,7 +16,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.quantities import duration_s
+from cwndlab.scenario.quantities import duration_s
 
 #: Parts of the day and the local hours from and to which they last.
 PARTS = {"night": (0, 6), "morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.metrics.summary import Column
 from cwndlab.plot.palette import colour
 from cwndlab.plot.style import SCREEN, Style

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.metrics import distribution
 from cwndlab.metrics.distribution import Of
 from cwndlab.plot.palette import colour

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.plot.palette import colour
 from cwndlab.statistics import Estimate
 

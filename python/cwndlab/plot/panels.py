@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.plot.style import SCREEN, Style
 
 if TYPE_CHECKING:

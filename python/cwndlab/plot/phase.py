@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.plot import panels
 from cwndlab.plot.palette import colour
 from cwndlab.plot.series import lines

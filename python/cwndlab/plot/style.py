@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.plot.palette import colour
 
 #: Formats of still figures.

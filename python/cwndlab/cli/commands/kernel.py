@@ -15,7 +15,7 @@ import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import FormatOption
-from cwndlab.quantities import duration_s
+from cwndlab.scenario.quantities import duration_s
 
 if TYPE_CHECKING:
     from rich.table import Table

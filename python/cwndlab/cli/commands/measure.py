@@ -15,7 +15,7 @@ from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_j
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
 from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.quantities import size_bytes
+from cwndlab.scenario.quantities import size_bytes
 
 if TYPE_CHECKING:
     from cwndlab.live.campaign import State

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
-from cwndlab.extras import extra
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import metrics_version
 from cwndlab.scenario.declared import near
 from cwndlab.study.sweeps.execution import Answers, Executor

@@ -19,8 +19,8 @@ from typing import Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
-from cwndlab.extras import extra
 from cwndlab.files import parsed
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
 from cwndlab.study.sweeps.execution import Outcome, sweep
