@@ -218,7 +218,7 @@ def answer(rate_bps: float = 8e6, size: int = MB, rtt_ns: int = 40_000_000, **ch
         "last_byte_ns": last,
         "received_bytes": size,
         "arrivals": [(time, size * step // 20) for step, time in enumerate(times)],
-        "ended": "whole",
+        "ended": "complete",
         "why": "",
         "sender": {
             "started_unix_ns": 10**18 + 5 * rtt_ns // 2 + 7_000_000,
@@ -284,7 +284,7 @@ def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> 
     assert samples[500_000_000]["delivered_bytes"] == 7 * MB // 20
     assert samples[1_500_000_000]["delivered_bytes"] == MB
     assert cwndlab.metrics.goodput(records)["goodput_bps"][0] == pytest.approx(8 * MB / 1.08)
-    records.write(tmp_path / "kept")
+    records.save(tmp_path / "kept")
     assert cwndlab.Records.read(tmp_path / "kept").hash() == records.hash()
     assert records.scenario.hash == records.scenario_hash
 

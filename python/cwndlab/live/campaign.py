@@ -30,7 +30,7 @@ _ATTEMPTS, _PAUSE_S = 3, 5.0
 # Transfers in a row that breakers ended, after which a campaign ends itself.
 STRIKES = 2
 #: Ends of a transfer that are a result; after any other end it is repeated.
-FINAL = frozenset({"whole", "breaker"})
+FINAL = frozenset({"complete", "breaker"})
 
 
 @dataclass
@@ -166,7 +166,7 @@ def transfer_line(row: Row, spec: CampaignSpec, zone: Any) -> str:
     """A line on a transfer."""
     when = datetime.fromisoformat(row["at"]).astimezone(zone)
     head = f"round {row['round']} of {spec.rounds}, {when:%H:%M}, {row['algorithm']}: "
-    if row["ended"] != "whole":
+    if row["ended"] != "complete":
         return head + f"ended early ({row['ended']}: {row['why']}) after {row['received_bytes'] / 1e6:.1f} MB"
     return head + f"{row['goodput_bps'] / 1e6:.2f} Mbit/s"
 

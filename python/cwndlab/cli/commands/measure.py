@@ -237,4 +237,4 @@ def show(measurement: Measurement, format: Format) -> None:
         say(note)
 
 
-_WORDS = ("sender", "minus", "metric", "says")
+_WORDS = ("sender", "minus", "metric", "verdict")
