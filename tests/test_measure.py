@@ -26,7 +26,7 @@ from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import Folder, place_of, read_question
 from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
 from cwndlab.reports.writer import figures
-from cwndlab.scenario.quantities import duration_s, size_bytes
+from cwndlab.scenario.units import size_bytes
 from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,24 +166,10 @@ def test_faults_of_a_question_are_told_all_at_once() -> None:
         "--limit-bytes-per-day: 5 bytes a day are less than one transfer of 1000000\n"
         "  hint: allow more, or ask for less by --bytes"
     )
-    assert size_bytes("1.5 GB", "--bytes") == 1_500_000_000
+    assert size_bytes("1.5 GB", "bytes") == 1_500_000_000
     for text in ("200", "x", "0 MB", "-1 MB", "1 PB"):
-        with pytest.raises(ScenarioError, match="is no size"):
-            size_bytes(text, "--bytes")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("30 s", 30), ("2.5min", 150), ("4h", 14_400), ("1 d", 86_400), ("10 us", 1e-5)]
-)
-def test_durations_have_the_units_of_scenario_files(text: str, seconds: float) -> None:
-    assert duration_s(text, "--for") == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["", "30", "s", "-1 s", "1 week", "1e3 s", "nan s", "30 s s"])
-def test_a_text_that_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ScenarioError) as refused:
-        duration_s(text, "--for")
-    assert str(refused.value) == f"--for: '{text}' is no time\n  hint: write --for '30 s'"
+        with pytest.raises(ScenarioError, match="bytes: "):
+            size_bytes(text, "bytes")
 
 
 # One transfer.

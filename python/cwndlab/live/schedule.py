@@ -16,7 +16,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.scenario.quantities import duration_s
+from cwndlab.scenario.units import duration_s
 
 #: Parts of the day and the local hours from and to which they last.
 PARTS = {"night": (0, 6), "morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
@@ -53,7 +53,7 @@ class Schedule:
             return cls("now")
         if plain.startswith("every "):
             with suppress(ScenarioError):
-                interval_s = duration_s(plain.removeprefix("every "), "--schedule")
+                interval_s = duration_s(plain.removeprefix("every "), "schedule")
                 if interval_s > 0:
                     return cls(plain, every_s=interval_s)
         named = [part.strip() for part in plain.split(",")]

@@ -15,7 +15,7 @@ import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import FormatOption
-from cwndlab.scenario.quantities import duration_s
+from cwndlab.scenario.units import duration_s
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -71,7 +71,7 @@ def add(app: typer.Typer) -> None:
         format: FormatOption = Format.table,
     ) -> None:
         """Register algorithms as cwndlab_NAME, decide for whoever chooses them, show the connections."""
-        span_s = None if for_ is None else duration_s(for_, "--for")
+        span_s = None if for_ is None else duration_s(for_, "for")
         with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:

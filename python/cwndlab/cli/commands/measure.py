@@ -15,7 +15,7 @@ from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_j
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
 from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.scenario.quantities import size_bytes
+from cwndlab.scenario.units import size_bytes
 
 if TYPE_CHECKING:
     from cwndlab.live.campaign import State
@@ -111,11 +111,11 @@ def add(app: typer.Typer) -> None:
             algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
             rounds=rounds,
             schedule=schedule,
-            size_bytes=size_bytes(size, "--bytes"),
+            size_bytes=size_bytes(size, "bytes"),
             transport=transport,
             seed=seed,
             zone=zone,
-            limit_bytes_per_day=None if limit is None else size_bytes(limit, "--limit-bytes-per-day"),
+            limit_bytes_per_day=None if limit is None else size_bytes(limit, "limit_bytes_per_day"),
             timeout_s=timeout,
             inflation=inflation,
         )
