@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cwndlab.lazy import extra
 from cwndlab.plot.description import Band, Description, Events, Heat, Panel, Series
 from cwndlab.plot.palette import colour
 from cwndlab.plot.style import SCREEN, Style, grid_text
@@ -29,7 +30,8 @@ def draw(figure: Description, path: str, style: Style = SCREEN) -> None:
 
 def _grid(figure: Description, style: Style) -> tuple[Any, list[Any]]:
     """A figure with the axes of its panels, titled."""
-    from matplotlib.figure import Figure
+    with extra("print"):
+        from matplotlib.figure import Figure
 
     rows, columns = figure.rows, figure.columns
     made = Figure(figsize=style.size(*figure.inches, wide=columns > 1), layout="constrained")

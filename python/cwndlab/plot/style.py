@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from cwndlab.errors import RecordsError, parameter_fault
+from cwndlab.lazy import extra
 from cwndlab.plot.palette import colour
 
 #: Formats of still figures.
@@ -97,7 +98,8 @@ class Style(NamedTuple):
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Within it figures are made and saved in this style."""
-        import matplotlib as mpl
+        with extra("print"):
+            import matplotlib as mpl
 
         values: dict[Any, Any] = {**_STEADY, **(_PAPER if self.paper else {})}
         with mpl.rc_context(values):
