@@ -1,10 +1,10 @@
 //! Declarations of a run's tables: the rows that an engine fills, their columns and the documentation of each.
 //!
 //! Each field is a column of the same name, with the unit as suffix; times are nanoseconds of the run's clock, and `None`
-//! is null. To add a column, add a field here, set it where each engine fills the row, and increment `SCHEMA_VERSION`
-//! (`table.rs`). A row built with `..default()` leaves the column null. `#[hash(…)]` before the field selects a `HashRule`
-//! (`declaration.rs`): `if_values` keeps the hashes of runs in which the column is null. A column with values in every
-//! run changes every hash; run `tools/refresh_hashes.py` then.
+//! is null. To add a column (`docs/add-a-column.md` has all steps), add a field here, set it where each engine fills the
+//! row, and increment `SCHEMA_VERSION` (`table.rs`). A row built with `..default()` leaves the column null. `#[hash(…)]`
+//! before the field selects a `HashRule` (`declaration.rs`): `if_values` keeps the hashes of runs in which the column is
+//! null. A column with values in every run changes every hash; run `tools/refresh_hashes.py` then.
 
 use crate::declaration::Unsigned;
 
