@@ -285,7 +285,7 @@ def test_compare_takes_classes(scenario: Scenario, tmp_path: Path) -> None:
     assert found.algorithms == names
     assert len(found.rows) == 6
     assert found.values("reno", "goodput_bps") == found.values("py-reno", "goodput_bps")
-    again = cwndlab.Comparison.read(tmp_path / "out")
+    again = cwndlab.Result.read(tmp_path / "out")
     assert again.to_dict()["classes"].keys() == {"py-reno", "delay-aimd"}
     cwndlab.report(again, tmp_path / "page.html")
     found = compare(scenario, {"one": PyReno, "two": PyReno}, repetitions=2)

@@ -23,7 +23,7 @@ from cwndlab.live.breaker import Envelope, Guard
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
 from cwndlab.live.spec import CampaignSpec, bytes_of
-from cwndlab.live.store import Folder, place_of, read_question
+from cwndlab.live.store import Folder, place_of, read_spec
 from cwndlab.live.transfer_records import joined, looks, sender_begins_ns
 from cwndlab.reports.writer import figures
 from cwndlab.statistics import blocks
@@ -486,7 +486,7 @@ def test_a_folder_is_one_campaigns_and_one_process(tmp_path: Path, day: Day) -> 
         f"{tmp_path / 'c'}: holds another campaign (size_bytes, seed differ)\n  hint: name another folder by --out"
     )
     run(asked(rounds=3), tmp_path / "c", Server(), day)  # more rounds are the same campaign
-    assert read_question(tmp_path / "c").rounds == 3
+    assert read_spec(tmp_path / "c").rounds == 3
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(RecordsError, match="holds something else"):

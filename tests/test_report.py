@@ -11,8 +11,9 @@ import cwndlab
 import pytest
 from cwndlab.reports.writer import figures, load, report
 from cwndlab.simulate import run
+from cwndlab.study import tables
 from cwndlab.study.compare import compare
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
 from drawings import is_blank
 
 
@@ -24,7 +25,7 @@ def scenario(**changes: str) -> cwndlab.Scenario:
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def found() -> Result:
     return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
 
 
@@ -52,7 +53,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
+def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert page.fetched
@@ -82,18 +83,18 @@ def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Compa
     assert "prefers-color-scheme: dark" in page.source
 
 
-def test_every_number_of_the_tables_is_on_the_page(found: Comparison, tmp_path: Path) -> None:
+def test_every_number_of_the_tables_is_on_the_page(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
-    for _, cells in (found.table(), found.differences()):
-        assert all(cell in text for row in cells for cell in row)
+    for _, cells in (tables.means(found), tables.differences(found)):
+        assert all(str(cell) in text for row in cells for cell in row)
 
 
-def test_better_stands_beside_an_interval_that_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_better_stands_beside_an_interval_that_says_so(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
     told = re.findall(r"(?:higher|lower) by \S+(?: \S+)? \((\S+) to (\S+)\)(, better|, worse|)", text)
-    rows = found.differences()[1]
+    rows = [list(map(str, row)) for row in tables.differences(found)[1]]
     assert len(told) == sum(row[-1].startswith(("higher", "lower")) for row in rows)
     # Nobody else says the words: not a figure, not a note, not a heading.
     said = [row for row in rows if row[-1].endswith(("better", "worse"))]
@@ -124,7 +125,7 @@ def test_better_is_written_in_one_place_only() -> None:
     assert writers == {"statistics/verdicts.py"}
 
 
-def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
+def test_a_run_has_a_page_too(found: Result, tmp_path: Path) -> None:
     found.examples["reno"].write(tmp_path / "run")
     report(tmp_path / "run", tmp_path / "run.html")
     page = Page(tmp_path / "run.html")
@@ -147,31 +148,31 @@ def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
     assert "not decided: one repetition" in text
 
 
-def test_folders_are_read(found: Comparison, tmp_path: Path) -> None:
-    found.write(tmp_path / "out")
+def test_folders_are_read(found: Result, tmp_path: Path) -> None:
+    found.save(tmp_path / "out")
     again = load(tmp_path / "out")
-    assert isinstance(again, Comparison)
+    assert isinstance(again, Result)
     report(again, tmp_path / "a.html")
     report(found, tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert isinstance(load(tmp_path / "out" / "reno" / "seed-1"), cwndlab.Records)
 
 
-def test_what_cannot_be_read_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_read_says_so(found: Result, tmp_path: Path) -> None:
     with pytest.raises(cwndlab.RecordsError, match="none: is no folder\n  hint: a folder that `cwndlab run --out`"):
         report(tmp_path / "none", tmp_path / "page.html")
-    found.write(tmp_path / "out")
+    found.save(tmp_path / "out")
     cut = tmp_path / "out" / "reno" / "seed-1" / "samples.parquet"
     cut.write_bytes(cut.read_bytes()[:-100])
     for folder in (tmp_path / "out", cut.parent):
         with pytest.raises(cwndlab.RecordsError, match=r"samples\.parquet: "):
             report(folder, tmp_path / "page.html")
     with pytest.raises(cwndlab.RecordsError, match="holds no finished run"):
-        report(Comparison(found.scenario, ["reno"], [1]), tmp_path / "page.html")
+        report(Result(found.header, found.points, found.runs.clear()), tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 
 
-def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Result, tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "folder.html", tmp_path / "file" / "page.html"):
@@ -185,7 +186,7 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tm
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> None:
+def test_figures_are_files(found: Result, tmp_path: Path, ending: str) -> None:
     made = figures(found, tmp_path / "new", format=ending)
     assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "share", "goodput_bps", "jain"}
     assert {path.suffix for path in made} == {f".{ending}"}

@@ -223,8 +223,8 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
     assert [(row["scenarios"], row["parameters"]) for row in rows] == [
         ("training", "default, published"),
         ("training", "tuned"),
-        ("held back", "default, published"),
-        ("held back", "tuned"),
+        ("held out", "default, published"),
+        ("held out", "tuned"),
     ]
     for default, tuned in (rows[:2], rows[2:]):
         assert (default["against"], default["verdict"], default["score"]) == (None, None, pytest.approx(1.0))
@@ -245,5 +245,5 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
 def test_examples_are_sound(name: str) -> None:
     asked = tuning.load(ROOT / "examples" / f"{name}.toml")
     assert set(asked.published) == set(asked.parameters)
-    seen, held_back = ({cell.hash for cell in side.cells()} for side in (asked.train, asked.test))
+    seen, held_back = ({cell.hash for cell in side.points()} for side in (asked.train, asked.test))
     assert not seen & held_back

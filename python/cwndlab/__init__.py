@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from cwndlab.simulate import run, run_many
     from cwndlab.study.benchmark import bench
     from cwndlab.study.compare import compare
-    from cwndlab.study.comparison import Comparison
-    from cwndlab.study.sweeps import Sweep
+    from cwndlab.study.result import Result
+    from cwndlab.study.sweeps import Sweep, sweep
     from cwndlab.validation.conformance import check
     from cwndlab.validation.peers import validate
 
@@ -55,7 +55,6 @@ __all__ = [
     "Bernoulli",
     "Bulk",
     "Codel",
-    "Comparison",
     "Control",
     "DropTail",
     "DualPi2",
@@ -75,6 +74,7 @@ __all__ = [
     "Records",
     "RecordsError",
     "Red",
+    "Result",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -95,6 +95,7 @@ __all__ = [
     "run",
     "run_many",
     "statistics",
+    "sweep",
     "validate",
     "version",
 ]
@@ -146,8 +147,8 @@ if not TYPE_CHECKING:
             "simulate": ("run", "run_many"),
             "study.benchmark": ("bench",),
             "study.compare": ("compare",),
-            "study.comparison": ("Comparison",),
-            "study.sweeps": ("Sweep",),
+            "study.result": ("Result",),
+            "study.sweeps": ("Sweep", "sweep"),
             "validation.conformance": ("check",),
             "validation.peers": ("validate",),
         },

@@ -8,25 +8,27 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import version
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.margins import verdict_of
 from cwndlab.plot import bars, boxes
 from cwndlab.reports.page import figure, page
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import about, over_time
 from cwndlab.reports.tables import table
+from cwndlab.statistics import Decision
 from cwndlab.statistics.digits import interval
-from cwndlab.study.comparison import Comparison
+from cwndlab.study import tables
+from cwndlab.study.result import Result
 
 if TYPE_CHECKING:
     pass
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(found: Result) -> str:
     """The page of a comparison."""
     if not found.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
     shown, behind = found.judged(), _behind(found)
-    parts = [*_summary(found), "<h2>Means and intervals</h2>", table(*found.table(shown))]
+    parts = [*_summary(found), "<h2>Means and intervals</h2>", table(*tables.means(found, shown))]
     parts.append('<div class="bars">')
     for metric in shown:
         estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
@@ -41,7 +43,7 @@ def comparison_page(found: Comparison) -> str:
             says = f"{COLUMNS[metric].heading} of every run of each algorithm"
             parts.append(figure(drawn, f"boxes-{metric}", says, behind))
         parts.append("</div></details>")
-    header, rows = found.differences(shown)
+    header, rows = tables.differences(found, shown)
     if rows:
         parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
         parts.append(table(header, rows))
@@ -57,18 +59,18 @@ def comparison_page(found: Comparison) -> str:
     )
 
 
-def _behind(found: Comparison) -> list[tuple[str, str]]:
+def _behind(found: Result) -> list[tuple[str, str]]:
     """What the marks of an algorithm open: its runs."""
     return [(name, f"#runs={at}") for at, name in enumerate(found.algorithms)]
 
 
-def _examples(found: Comparison) -> dict[str, str]:
+def _examples(found: Result) -> dict[str, str]:
     """What the lines of an algorithm open: the run that they are of."""
     first = {row["algorithm"]: at for at, row in reversed(list(enumerate(found.rows))) if row["seed"] == found.seeds[0]}
     return {name: f"#run={first[name]}" for name in found.examples if name in first}
 
 
-def _packed(found: Comparison) -> dict[str, Any]:
+def _packed(found: Result) -> dict[str, Any]:
     fields = {name: [row[name] for row in found.rows] for name in ("algorithm", "seed")}
     places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(found.rows)}
     groups = [
@@ -80,7 +82,7 @@ def _packed(found: Comparison) -> dict[str, Any]:
     return packed(fields, metrics, groups, series, flows=flows)
 
 
-def _summary(found: Comparison) -> list[str]:
+def _summary(found: Result) -> list[str]:
     """What was compared, and in a sentence per algorithm what its intervals tell."""
     used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
     used += "" if found.against is None else f", the other flows over TCP under {found.against}"
@@ -100,15 +102,15 @@ def _summary(found: Comparison) -> list[str]:
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
-            says = word_for(metric, delta, adjusted)
-            side = says.partition(",")[0]
-            if side not in ("higher", "lower"):
-                (alike if says in ("no difference", "no relevant difference") else untold).append(column.title)
+            verdict = verdict_of(metric, delta, adjusted)
+            if not verdict.is_difference:
+                (alike if verdict.is_equivalence else untold).append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if side == "higher" else reversed(ends)
+            low, high = ends if verdict.decision is Decision.HIGHER else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            told.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
+            valuation = f", {verdict.valuation}" if verdict.valuation else ""
+            told.append(f"{column.title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
         text = "; ".join(told) or "no relevant difference is shown"
         rest = f" No relevant difference: {', '.join(alike)}." if alike else ""
         rest += f" Inconclusive: {', '.join(untold)}." if untold else ""
@@ -119,7 +121,7 @@ def _summary(found: Comparison) -> list[str]:
     return parts
 
 
-def _how(found: Comparison) -> str:
+def _how(found: Result) -> str:
     return (
         f'<p class="quiet">{html.escape(found.method())} Higher or lower needs an interval that excludes zero '
         "and an adjusted p below 0.05; without the correction one in twenty would say so by chance alone if nothing "

@@ -8,33 +8,30 @@ from typing import TYPE_CHECKING
 
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import FLOW_COLUMNS
+from cwndlab.statistics import Verdict
 from cwndlab.statistics.digits import number
 
 if TYPE_CHECKING:
     import polars as pl
 
 # Columns of words.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "minus", "sender", "begins")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "verdict", "minus", "sender", "begins")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of a page; columns of words, and what a verdict says, are marked."""
-    said = {
-        "higher": "told",
-        "lower": "told",
-        "no difference": "untold",
-        "no relevant difference": "untold",
-        "inconclusive": "untold",
-        "undecided after Holm": "untold",
-    }
+def table(header: Sequence[str], rows: Sequence[Sequence[str | Verdict]]) -> str:
+    """A table of a page; columns of texts and verdicts are marked."""
 
-    def row(tag: str, cells: Sequence[str]) -> str:
-        marks = [
-            "text" if name in _TEXTS else said.get(cell.partition(",")[0], "")
-            for name, cell in zip(header, cells, strict=True)
-        ]
+    def mark(name: str, cell: str | Verdict) -> str:
+        if isinstance(cell, Verdict):
+            return "told" if cell.is_difference else "untold"
+        return "text" if name in _TEXTS else ""
+
+    def row(tag: str, cells: Sequence[str | Verdict]) -> str:
+        marks = [mark(name, cell) for name, cell in zip(header, cells, strict=True)]
         texts = (
-            f'<{tag} class="{mark}">{html.escape(cell)}</{tag}>' if mark else f"<{tag}>{html.escape(cell)}</{tag}>"
+            f'<{tag} class="{mark}">{html.escape(str(cell))}</{tag}>'
+            if mark
+            else f"<{tag}>{html.escape(str(cell))}</{tag}>"
             for mark, cell in zip(marks, cells, strict=True)
         )
         return f"<tr>{''.join(texts)}</tr>"

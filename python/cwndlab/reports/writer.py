@@ -25,45 +25,46 @@ from cwndlab.reports.measurement import measurement_page
 from cwndlab.reports.run import run_page
 from cwndlab.reports.sweep import SweepResult, sweep_figures, sweep_page
 from cwndlab.simulate import run
-from cwndlab.study.comparison import Comparison
-from cwndlab.study.sweeps import results
+from cwndlab.study.result import Result
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from cwndlab.plot.style import Style
 
 
-def load(folder: Path | str) -> Comparison | Measurement | Records | SweepResult:
+def load(folder: Path | str) -> Result | Measurement | Records | SweepResult:
     """What a folder holds: a comparison, a run, a sweep, or a measurement."""
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordsError(
             Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
-    if (folder / "comparison.json").exists():
-        return Comparison.read(folder)
     if (folder / "measurement.json").exists():
         return Measurement.read(folder)
-    if not (folder / "manifest.json").exists():
+    if not any((folder / name).exists() for name in ("manifest.json", "comparison.json")):
         return Records.read(folder)
-    rows: pl.DataFrame = results.load(folder)
+    result = Result.read(folder)
+    return result if result.is_comparison else _sweep(result, folder.resolve().name)
+
+
+def _sweep(result: Result, name: str = "A sweep") -> SweepResult:
+    """The result as a page shows it: the run of a row can be repeated."""
 
     def again(row: int) -> Records:
-        return run(results.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
+        return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
-    title, missing = results.note(folder)
-    return SweepResult(rows, title or folder.resolve().name, again, missing)
+    return SweepResult(result.runs, result.title or name, again, result.unfinished)
 
 
 def report(
-    found: Comparison | Measurement | Records | SweepResult | Path | str, path: Path | str, *, series: int = 0
+    found: Result | Measurement | Records | SweepResult | Path | str, path: Path | str, *, series: int = 0
 ) -> None:
     """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one. Of a sweep, which
     keeps no records, the first ``series`` runs of every cell are run again for their time series."""
     if isinstance(found, Path | str):
         found = load(found)
-    if isinstance(found, Comparison):
+    if isinstance(found, Result) and not found.is_comparison:
+        found = _sweep(found)
+    if isinstance(found, Result):
         save(comparison_page(found), path)
     elif isinstance(found, Records):
         save(run_page(found), path)
@@ -74,7 +75,7 @@ def report(
 
 
 def figures(
-    found: Comparison | Measurement | Records | SweepResult | Path | str,
+    found: Result | Measurement | Records | SweepResult | Path | str,
     folder: Path | str,
     *,
     format: str = "png",
@@ -85,10 +86,12 @@ def figures(
     formats, look = chosen(format, style)
     if isinstance(found, Path | str):
         found = load(found)
+    if isinstance(found, Result) and not found.is_comparison:
+        found = _sweep(found)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not isinstance(found, Comparison | Measurement | Records):
+        if not isinstance(found, Result | Measurement | Records):
             return sweep_figures(found, folder, formats, look)
         return [path for one in formats for path in _figures(found, folder, one, look)]
     except OSError as error:
@@ -97,7 +100,7 @@ def figures(
         ) from None
 
 
-def _figures(found: Comparison | Measurement | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
+def _figures(found: Result | Measurement | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
     runs: Mapping[str, Records] = {"run": found} if isinstance(found, Records) else found.examples
     runs = {name: records for name, records in runs.items() if len(records.samples)}
 

@@ -163,8 +163,8 @@ def add(app: typer.Typer) -> None:
 def _state(place: Path, question: CampaignSpec) -> State:
     """What is done; a folder that holds something else is told before anything is asked."""
 
-    if (place / cwndlab.live.store.ASKED).exists():
-        other = question.differs(cwndlab.live.store.read_question(place))
+    if (place / cwndlab.live.store.SPEC).exists():
+        other = question.differs(cwndlab.live.store.read_spec(place))
         if other:
             what = f"holds another campaign ({', '.join(other)} differ)"
             raise ScenarioError(Fault(str(place), what, "name another folder by --out"))
