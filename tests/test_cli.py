@@ -334,7 +334,7 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")
     assert status == 130
-    assert err.splitlines()[-1] == f"stopped; 2 of 6 runs finished are kept in {out}"
+    assert err.splitlines()[-1] == f"stopped; 3 of 6 runs finished are kept in {out}"
     assert len(json.loads(printed)["rows"]) == 2
     assert json.loads((out / "comparison.json").read_text()) == json.loads(printed)
 
@@ -374,7 +374,7 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert status == 0
     assert {tuple(row) for row in json.loads(out)} == {("id", "title")}
     assert "ccm-ss/fig14" in {row["id"] for row in json.loads(out)}
-    hint = "\n  hint: `cwndlab reproduce --list` shows what can be named\n"
+    hint = "\n  hint: `cwndlab reproduce --list` lists the experiments\n"
     assert cli("reproduce") == (2, "", f"cwndlab reproduce: no paper is named{hint}")
     assert cli("reproduce", "ccm-ss", "--all") == (
         2,

@@ -223,8 +223,8 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
     assert [(row["scenarios"], row["parameters"]) for row in rows] == [
         ("training", "default, published"),
         ("training", "tuned"),
-        ("held out", "default, published"),
-        ("held out", "tuned"),
+        ("held back", "default, published"),
+        ("held back", "tuned"),
     ]
     for default, tuned in (rows[:2], rows[2:]):
         assert (default["against"], default["verdict"], default["score"]) == (None, None, pytest.approx(1.0))

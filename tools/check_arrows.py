@@ -114,6 +114,7 @@ PYTHON: dict[str, set[str]] = {
         "records",
         "simulate",
         "metrics",
+        "plot",
     },
     "live": {"errors", "lazy", "engine", "files", "scenario", "records", "statistics", "metrics", "study"},
     "validation": {
@@ -155,6 +156,7 @@ PYTHON: dict[str, set[str]] = {
         "simulate",
         "metrics",
         "plot",
+        "study",
         "live",
         "reports",
     },

@@ -177,7 +177,8 @@ class Store:
         except RecordsError:
             raise
         except OSError as error:
-            raise RecordsError(Fault(self.place, f"cannot be opened: {error.strerror or error}", "")) from None
+            what = f"cannot be written: {error.strerror or error}"
+            raise OutputError(Fault(self.place, what, "make room, or choose another folder")) from None
         try:
             if not self._load():
                 self._refuse_foreign()

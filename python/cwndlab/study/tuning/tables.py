@@ -31,7 +31,7 @@ def verdicts(result: TuningResult) -> list[dict[str, Any]]:
     spec = result.spec
     values = {"default": spec.default, "published": spec.tried[-1], "tuned": result.best}
     both = len(spec.tried) == 1 and spec.published
-    for side, title in (("train", "training"), ("test", "held out")):
+    for side, title in (("train", "training"), ("test", "held back")):
         for which in ("default", "published", "tuned"):
             score = result.scores.get((side, which))
             if score is None:
