@@ -177,6 +177,14 @@ def test_records_of_first_seeds_are_repeated_where_another_study_made_the_rows(t
     assert again.outcome.ran == 0
 
 
+def test_a_comparison_on_an_object_store_keeps_rows_and_no_records() -> None:
+    short = scenario().with_(duration="1 s")
+    first = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
+    again = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
+    assert (again.outcome.ran, again.rows) == (0, first.rows)
+    assert Result.read("memory://comparisons/one").rows == first.rows
+
+
 def test_a_folder_of_an_older_version_is_refused(tmp_path: Path) -> None:
     """Before all studies had one store, comparisons had no manifest, and sweeps had schema 1."""
     short = scenario().with_(duration="1 s")

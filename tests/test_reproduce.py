@@ -500,8 +500,11 @@ def test_a_process_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
         process.kill()
         process.wait()
     store = Store(tmp_path / "runs")
-    kept = set(store.keys()["key"])
-    assert all(payload["values"] for payload in store.payloads(kept).values())
+    rows = store.keys()
+    kept = set(rows["key"])
+    payloads = store.payloads(kept, engine.engine_version(), set(rows["measure"]))
+    assert payloads.keys() == kept
+    assert all(payload["values"] for payload in payloads.values())
     (one,) = find("cubic-study/fig7")
     left: list[int] = []
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
 from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.cases import Measure as CaseMeasure
@@ -170,7 +171,8 @@ def _measured(experiment: Experiment, size: Size, study: Study, store: Store) ->
         for point in study.points
         for repetition, seed in enumerate(study.seeds)
     }
-    kept = store.payloads(set(jobs.values()))
+    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+    kept = store.payloads(set(jobs.values()), engine_version(), measures)
     rows, curves = [], []
     for (number, repetition), key in jobs.items():
         labels = cases[number].labels

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, Literal
 
 from cwndlab.catalogue import canonical
-from cwndlab.custom import by_name, name_of
+from cwndlab.custom import Classes, by_name, name_of
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.of_flow import groups, parse, resolve
@@ -23,7 +23,7 @@ from cwndlab.scenario.reader import check
 from cwndlab.simulate import NO_RANDOM_ELEMENT, run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.executor import Plan, execute, threads
-from cwndlab.study.result import Result, records_folder
+from cwndlab.study.result import Result, flow_metrics, local, records_folder
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
 
@@ -78,14 +78,6 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
     if faults:
         raise ScenarioError(*faults)
     return list(dict.fromkeys(names))
-
-
-def _sides(compared: list[str] | None, against: str | None) -> list[str]:
-    """Which flows take the compared algorithms, where not all do."""
-    if compared is None:
-        return []
-    others = "keep their algorithms" if against is None else f"use {against}"
-    return [f"compared in {', '.join(compared)}; the other flows over TCP {others}"]
 
 
 def _check(
@@ -226,24 +218,21 @@ def compare(
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
     scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
     points = _points(scenario, names, compared, against)
+    seeds = list(range(seed, seed + (repetitions if rule is None else rule.at_least)))
     header = {
         "title": scenario.title or "",
         "columns": ["algorithm"],
-        "seeds": list(range(seed, seed + (repetitions if rule is None else rule.at_least))),
+        "seeds": seeds,
         "until": None if rule is None else str(rule),
-        "start_s": start_s,
-        "end_s": end_s,
-        "warm_up": warm_up,
+        **{"start_s": start_s, "end_s": end_s, "warm_up": warm_up, "flows": compared, "against": against},
         "metrics": None if metrics is None else list(dict.fromkeys(metrics)),
-        "flows": compared,
-        "against": against,
         "scenario": json.loads(scenario.to_json()),
+        "notes": _notes(scenario, points, compared, against, start_s),
     }
-    header["notes"] = _notes(scenario, header, points)
-    keeper = _Keeper(None if out is None else Path(out), seed, records)
+    keeper = _Keeper(local(out), seed, records)
     study = Study(
         points=points,
-        seeds=header["seeds"],
+        seeds=seeds,
         measure=partial(_measure_of, keeper, _measured(header)),
         rule=rule,
         together=True,
@@ -288,13 +277,10 @@ def _points(scenario: Scenario, names: Sequence[str], flows: list[str] | None, a
 
 def _measured(header: Mapping[str, Any]) -> Measure:
     """Every metric, with those of single flows that are compared."""
-    names: list[str] = [*COLUMNS]
-    if header["flows"] is not None:
-        tables = zip(groups(header["scenario"]), header["scenario"]["flow"], strict=True)
-        tcp = [name for name, flow in tables if flow.get("transport") != "udp"]
-        names += [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in tcp]
-    names += [metric for metric in header["metrics"] or () if parse(metric)]
-    return Measure(tuple(dict.fromkeys(names)), header["start_s"], header["end_s"], header["warm_up"])
+    of_flows = flow_metrics(header["scenario"], header["flows"])
+    of_flows += [metric for metric in header["metrics"] or () if parse(metric)]
+    names = tuple(dict.fromkeys([*COLUMNS, *of_flows]))
+    return Measure(names, header["start_s"], header["end_s"], header["warm_up"])
 
 
 class _Keeper:
@@ -314,24 +300,24 @@ class _Keeper:
             shutil.rmtree(place, ignore_errors=True)
             records.write(place)
 
-    def examples(self, points: Sequence[Point], result: Result, classes: Mapping[str, type]) -> dict[str, Records]:
+    def examples(self, points: Sequence[Point], result: Result, classes: Classes | None) -> dict[str, Records]:
         """The records of the first seed of each algorithm that has a row of it."""
         examples = {}
         for point in points:
             name = str(point.labels["algorithm"])
             if self._seed not in result.by_seed("goodput_bps")[name]:
                 continue
-            if name not in self._examples:
-                folder = None if self._folder is None else records_folder(self._folder, name, self._seed)
-                is_kept = folder is not None and (folder / "flows.parquet").exists()
-                self(name, Records.read(folder) if folder and is_kept else _again(point, self._seed, classes))
+            if name not in self._examples and (folder := self._kept(name)) is not None:
+                self._examples[name] = Records.read(folder)
+            elif name not in self._examples:
+                # The row comes from another study, which kept no records.
+                self(name, run(json.loads(point.document), seed=self._seed, algorithms=classes))
             examples[name] = self._examples[name]
         return examples
 
-
-def _again(point: Point, seed: int, classes: Mapping[str, type]) -> Records:
-    """The records of a run whose row comes from another study."""
-    return run(json.loads(point.document), seed=seed, algorithms=dict(classes))
+    def _kept(self, algorithm: str) -> Path | None:
+        folder = None if self._folder is None else records_folder(self._folder, algorithm, self._seed)
+        return folder if folder is not None and (folder / "flows.parquet").exists() else None
 
 
 @dataclass(frozen=True)
@@ -352,11 +338,16 @@ def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> 
     return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, keep=keep)
 
 
-def _notes(scenario: Scenario, header: Mapping[str, Any], points: Sequence[Point]) -> list[str]:
+def _notes(
+    scenario: Scenario, points: Sequence[Point], flows: list[str] | None, against: str | None, start_s: float | None
+) -> list[str]:
     """Remarks that are known before anything runs."""
-    notes = [*scenario.notes, *_sides(header["flows"], header["against"])]
-    if header["start_s"] is not None:
-        notes.append(f"warm-up: what was before {header['start_s']:g} s is left out")
+    notes = list(scenario.notes)
+    if flows is not None:
+        others = "keep their algorithms" if against is None else f"use {against}"
+        notes.append(f"compared in {', '.join(flows)}; the other flows over TCP {others}")
+    if start_s is not None:
+        notes.append(f"warm-up: what was before {start_s:g} s is left out")
     if scenario.classes:
         # Class and source, as in the notes of a run.
         notes += [note for point in points for note in check(point.document, "json").notes]

@@ -209,7 +209,7 @@ def run(
     progress: Progress | None = None,
     tolerant: bool = False,
 ) -> Outcome:
-    """Runs what is left of a plan. On Ctrl-C the outcome says so.
+    """Runs what is left of a plan. On Ctrl-C the outcome is ``stopped``.
 
     Parameters
     ----------

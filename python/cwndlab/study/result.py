@@ -166,7 +166,7 @@ class Result:
 
     @property
     def unfinished(self) -> str:
-        """The number of missing runs, in words; empty where the study is complete."""
+        """A remark on missing runs; empty where the study is complete."""
         if self.header.get("complete"):
             return ""
         return f"unfinished: {len(self.runs)} of {self.header['total']} runs are there"
@@ -180,11 +180,7 @@ class Result:
     def of_flows(self) -> list[str]:
         """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
         algorithms."""
-        if self.flows is None:
-            return []
-        tables = zip(groups(self.header["scenario"]), self.header["scenario"]["flow"], strict=True)
-        names = [name for name, flow in tables if flow.get("transport") != "udp"]
-        return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]
+        return flow_metrics(self.header["scenario"], self.flows)
 
     def __repr__(self) -> str:
         labels = ", ".join(self.algorithms) if self.is_comparison else ", ".join(self.columns) or "one scenario"
@@ -395,7 +391,8 @@ class Result:
 
     def records_of(self, algorithm: str, seed: int) -> Path | None:
         """The folder of the records of a run of a comparison; ``None`` where they are in memory only."""
-        return None if not self.place or "://" in self.place else records_folder(Path(self.place), algorithm, seed)
+        folder = local(self.place)
+        return None if folder is None else records_folder(folder, algorithm, seed)
 
     def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
         """Functions that read the records of those runs that have them, by algorithm and seed."""
@@ -452,13 +449,28 @@ class Result:
     def write_to(self, store: Store) -> None:
         """Writes rows, header and notes into an open store, and the files of a comparison."""
         store.finish(self.runs, notes=self.notes)
-        if not self.is_comparison or not store.place or "://" in store.place:
+        folder = local(store.place)
+        if not self.is_comparison or folder is None:
             return
         for algorithm, records in self.examples.items():
-            records.write(records_folder(Path(store.place), algorithm, records.seed))
+            records.write(records_folder(folder, algorithm, records.seed))
         if self.rows:
             store.put("summary.csv", _csv(self.entries()).encode())
             store.put("comparison.json", self.to_json().encode())
+
+
+def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:
+    """Goodput and share of each table of flows over TCP in a scenario; none where all flows are compared."""
+    if flows is None:
+        return []
+    tables = zip(groups(document), document["flow"], strict=True)
+    names = [name for name, flow in tables if flow.get("transport") != "udp"]
+    return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]
+
+
+def local(place: str | Path | None) -> Path | None:
+    """The folder of a place; ``None`` for memory and for other URLs."""
+    return None if not place or "://" in str(place) else Path(place)
 
 
 def records_folder(place: Path, algorithm: str, seed: int) -> Path:

@@ -264,12 +264,12 @@ class Store:
             os.ftruncate(self._journal, 0)
         self._last = time.monotonic()
 
-    def _frames(self, columns: Sequence[str] | None = None, version: str = "") -> Iterator[pl.DataFrame]:
-        """The frames of all parts, or of those with rows of a version, and of the rows that are in none."""
+    def _frames(self, columns: Sequence[str] | None = None, versions: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+        """The frames of all parts, or of those with rows of some versions, and of the rows that are in none."""
         import polars as pl
 
         for part in self.manifest["parts"]:
-            if version and version not in part["versions"]:
+            if versions and part["versions"].keys().isdisjoint(versions):
                 continue
             content = self._get(part["name"])
             if content is None or hashlib.sha256(content).hexdigest() != part["sha256"]:
@@ -293,13 +293,14 @@ class Store:
         import polars as pl
 
         is_version = (pl.col("engine") == engine) & (pl.col("measure") == measure)
-        return _joined(frame.filter(is_version) for frame in self._frames(version=f"{engine} {measure}"))
+        return _joined(frame.filter(is_version) for frame in self._frames(versions=[f"{engine} {measure}"]))
 
-    def payloads(self, keys: Collection[str]) -> dict[str, Any]:
-        """The payloads of those runs that are in the store, by key."""
+    def payloads(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
+        """The payloads of runs of an engine and some measures that are in the store, by key."""
         import polars as pl
 
-        rows = _joined(frame.filter(pl.col("key").is_in(list(keys))) for frame in self._frames())
+        versions = [f"{engine} {measure}" for measure in measures]
+        rows = _joined(frame.filter(pl.col("key").is_in(list(keys))) for frame in self._frames(versions=versions))
         return {row["key"]: parsed(row["payload"]) for row in rows.iter_rows(named=True) if row.get("payload")}
 
     # The last study, and the rows that answer it.

@@ -40,7 +40,7 @@ _PACKETS = 120_000
 _SETTLED_S = 4.0
 #: What a run costs beside its packets, in packets: so small cells count by their number.
 _RUN_PACKETS = 3_000
-#: A run that took less is repeated, since the least of two is closer to what it takes undisturbed.
+#: A run that took less is repeated, because the smaller of two is closer to its undisturbed cost.
 _SHORT_S = 0.02
 
 

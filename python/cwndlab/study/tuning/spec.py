@@ -307,7 +307,7 @@ def _at(side: str, sweep: Sweep) -> None:
 
 
 def load(path: str | Path) -> Tuning:
-    """The tuning in a file: TOML, or Python that says ``tuning = Tuning(…)``."""
+    """The tuning in a file: TOML, or Python that defines ``tuning = Tuning(…)``."""
     path = Path(path)
     if path.suffix == ".py":
         made: Tuning = python_value(path, "tuning", Tuning)

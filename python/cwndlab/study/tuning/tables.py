@@ -76,16 +76,16 @@ def landscape(result: TuningResult) -> list[dict[str, Any]]:
     rows = []
     for name, one in spec.ranges.items():
         tried = [row[name] for row in good]
-        words = bool(one.values)
+        is_choice = bool(one.values)
         rows.append(
             {
                 "parameter": name,
-                "searched": ", ".join(map(str, one.values)) if words else f"{one.low:g} … {one.high:g}",
+                "searched": ", ".join(map(str, one.values)) if is_choice else f"{one.low:g} … {one.high:g}",
                 "default": spec.default[name],
                 "published": spec.published.get(name),
                 "tuned": result.best.get(name),
                 "best tenth": ", ".join(sorted(set(map(str, tried))))
-                if words
+                if is_choice
                 else f"{min(tried):.3g} … {max(tried):.3g}",
             }
         )
