@@ -22,6 +22,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import engine
+from cwndlab.custom import load
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.reports.sweep import SweepResult
@@ -307,6 +308,27 @@ def test_a_result_in_memory_is_saved_reported_and_resumed(tmp_path: Path) -> Non
     assert "rtt" in (tmp_path / "page.html").read_text()
     larger = cwndlab.sweep(base, over=over, seeds=[1, 2, 3], out=tmp_path / "out")
     assert (larger.outcome.resumed, larger.outcome.ran) == (4, 2)
+
+
+def test_custom_classes_are_swept_and_a_description_stands_alone() -> None:
+    classes = load(ROOT / "examples" / "own_algorithm.py")
+    result = cwndlab.sweep(question().base, algorithms=["reno", *classes.values()], seeds=[1])
+    assert result.algorithms == ["reno", *classes]
+    assert result.runs["goodput_bps"].null_count() == 0
+    with pytest.raises(ScenarioError, match="a Sweep has its own fields"):
+        cwndlab.sweep(question(), seeds=[1])
+
+
+def test_points_of_another_study_than_the_header_are_reported(tmp_path: Path) -> None:
+    """As after a kill between the two files."""
+    out = tmp_path / "out"
+    sweep(question(), out=out)
+    manifest = (out / "manifest.json").read_bytes()
+    sweep(question(seeds=[1], product={"flow[0].rtt": ["20 ms"]}), out=out)
+    (out / "manifest.json").write_bytes(manifest)
+    with pytest.raises(RecordsError, match=r"is incomplete: .*\n  hint: run the same command again"):
+        Result.read(out)
+    assert sweep(question(), out=out).outcome.ran == 0
 
 
 def test_cells_with_the_same_scenario_share_a_run() -> None:

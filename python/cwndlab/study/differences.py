@@ -39,7 +39,7 @@ def tests(
     groups
         Runs by group, then by the value of the compared label.
     order
-        The values of the compared label; the first one that a group has is its base.
+        The values of the compared label; the first one is the base.
     metrics
         What is compared.
 
@@ -50,10 +50,9 @@ def tests(
     """
     deltas: dict[tuple[tuple[Any, ...], Any, str], Difference] = {}
     for group, members in groups.items():
-        names = [name for name in order if name in members]
-        for name in names[1:]:
+        for name in order[1:]:
             for metric in metrics:
-                if (delta := paired(members[names[0]], members[name], metric)) is not None:
+                if (delta := paired(members.get(order[0], {}), members.get(name, {}), metric)) is not None:
                     deltas[group, name, metric] = delta
     adjusted = holm([delta.p for delta in deltas.values()])
     return {key: (delta, p) for (key, delta), p in zip(deltas.items(), adjusted, strict=True)}

@@ -19,7 +19,7 @@ from cwndlab.metrics.of_flow import groups
 from cwndlab.plot import bars, curves
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
-from cwndlab.statistics import Difference, Estimate, estimate
+from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
 from cwndlab.study.spec import Outcome, Row
 from cwndlab.study.store import Store
@@ -299,8 +299,8 @@ class Result:
         -------
         polars.DataFrame
             A row per pair and metric: the other labels, ``by``, ``metric``, ``difference`` with ``low`` and ``high``,
-            ``pairs``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict`` (`cwndlab.statistics.Decision`) and
-            ``wanted``.
+            ``pairs``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict`` (values of
+            `cwndlab.statistics.Decision`) and ``wanted``.
 
         Raises
         ------
@@ -322,7 +322,8 @@ class Result:
             row |= {"difference": delta.paired.mean, "low": delta.paired.low, "high": delta.paired.high}
             row |= {"pairs": delta.paired.n, "p": delta.p, "adjusted_p": adjusted}
             rows.append(row | verdict_columns(metric, test))
-        return pl.DataFrame(rows, infer_schema_length=None)
+        texts = {"verdict": pl.Enum([one.value for one in Decision])}
+        return pl.DataFrame(rows, schema_overrides=texts if rows else None, infer_schema_length=None)
 
     def method(self) -> str:
         """How the differences of a comparison are tested, in a sentence."""

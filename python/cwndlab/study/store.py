@@ -307,12 +307,11 @@ class Store:
 
     def describe(self, header: Mapping[str, Any], points: pl.DataFrame) -> None:
         """Keeps header and points of a study: those of the last one."""
-        self.put("points.parquet", parquet(points))
-        self.manifest["study"] = dict(header)
-        if self._fs is None:
-            self._points = points
-        else:
-            self._save_manifest()
+        content = parquet(points)
+        self._points = points
+        self.put("points.parquet", content)
+        self.manifest["study"] = {**header, "points_sha256": hashlib.sha256(content).hexdigest()}
+        self._save_manifest()
 
     def points(self) -> pl.DataFrame:
         """A row per point of the last study: ``cell``, its labels, ``scenario_hash``, ``scenario`` (JSON)."""
@@ -324,6 +323,9 @@ class Store:
         if content is None or "study" not in self.manifest:
             hint = "a folder that `cwndlab sweep --out` or `cwndlab compare --out` wrote"
             raise RecordsError(Fault(self.place, "holds no sweep or comparison", hint))
+        if hashlib.sha256(content).hexdigest() != self.manifest["study"]["points_sha256"]:
+            what = "is incomplete: a process was killed while it wrote the points of a study"
+            raise RecordsError(Fault(self._path("points.parquet"), what, "run the same command again"))
         return pl.read_parquet(io.BytesIO(content))
 
     def note_others(self, engine: str, measure: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.document import Scenario
 from cwndlab.study.compare import with_classes
 from cwndlab.study.executor import Executor, Plan, execute, threads
@@ -87,6 +88,9 @@ def sweep(
     """
     if isinstance(scenario, Sweep):
         spec = scenario
+        if over or algorithms or seeds is not None or metrics or measure or until:
+            what = "a Sweep has its own fields, algorithms, seeds and metrics"
+            raise ScenarioError(Fault("sweep", what, "leave out the other arguments, or name a scenario"))
     else:
         base, names = with_classes(scenario, algorithms)
         spec = Sweep(
