@@ -262,13 +262,13 @@ def show(found: Measurement, format: Format) -> None:
         return
     header, cells = found.table()
     write_table(cells, header, right=header[3:])
-    for header, cells in (found.means(), found.differences(), found.day(), found.factors()):
-        if cells:
+    for header, lines in (found.means(), found.differences(), found.day(), found.factors()):
+        if lines:
             write("")
-            write_table(cells, header, right=[name for name in header[1:] if name not in _WORDS])
+            write_table(lines, header, right=[name for name in header[1:] if name not in _WORDS])
     say(found.method())
     for note in found.notes:
         say(note)
 
 
-_WORDS = ("sender", "minus", "metric", "says")
+_WORDS = ("sender", "minus", "metric", "verdict")
