@@ -541,7 +541,7 @@ def test_the_report_of_the_papers_table_is_what_one_reckons_by_hand(published: M
     assert delta.ratio == pytest.approx(44.5 / 33.6, rel=1e-6)
     assert adjusted is not None
     assert adjusted < 0.001
-    says = {(row[0], row[1]): row[-1] for row in published.differences()[1] if row[2].startswith("goodput")}
+    says = {(row[0], row[1]): str(row[-1]) for row in published.differences()[1] if str(row[2]).startswith("goodput")}
     assert says == {
         ("ctcp", "newreno"): "higher, better",
         ("cubic", "newreno"): "higher, better",
