@@ -105,6 +105,8 @@ def compare(
         cwndlab.report(result, report)
     show_comparison(result, format)
     if out is not None:
+        if result.outcome.resumed:
+            say(f"{out}: {result.outcome.resumed} runs were there, and were not repeated")
         say(f"comparison: {out}")
     if report is not None:
         say(f"report: {report}")
