@@ -397,7 +397,7 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [Row("reno", "a", "goodput_bps", 1.0, 2.0, -1.0, 0.5, False)]
+    rows = [Row("reno", "ns2", "a", "goodput_bps", None, 1.0, 2.0, 0.5)]
     monkeypatch.setattr(cwndlab, "validate", lambda *_, **__: (rows, ["x is left out"]))
     status, out, err = cli("validate", "--format", "json")
     assert (status, err) == (0, "x is left out\n")

@@ -269,7 +269,7 @@ def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> 
     assert samples[500_000_000]["delivered_bytes"] == 7 * MB // 20
     assert samples[1_500_000_000]["delivered_bytes"] == MB
     assert cwndlab.metrics.goodput(records)["goodput_bps"][0] == pytest.approx(8 * MB / 1.08)
-    records.write(tmp_path / "kept")
+    records.save(tmp_path / "kept")
     assert cwndlab.Records.read(tmp_path / "kept").hash() == records.hash()
     assert records.scenario.hash == records.scenario_hash
 

@@ -126,7 +126,7 @@ def test_better_is_written_in_one_place_only() -> None:
 
 
 def test_a_run_has_a_page_too(found: Result, tmp_path: Path) -> None:
-    found.examples["reno"].write(tmp_path / "run")
+    found.examples["reno"].save(tmp_path / "run")
     report(tmp_path / "run", tmp_path / "run.html")
     page = Page(tmp_path / "run.html")
     assert page.fetched == []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cwndlab import study as study
     from cwndlab import validation as validation
     from cwndlab.catalogue import Algorithm, algorithms, explain
+    from cwndlab.custom import CongestionControl, register
     from cwndlab.engine import version
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
@@ -55,6 +56,7 @@ __all__ = [
     "Bernoulli",
     "Bulk",
     "Codel",
+    "CongestionControl",
     "Control",
     "DropTail",
     "DualPi2",
@@ -90,6 +92,7 @@ __all__ = [
     "metrics",
     "plot",
     "presets",
+    "register",
     "report",
     "reproduce",
     "run",
@@ -123,6 +126,7 @@ if not TYPE_CHECKING:
         modules=(*_PUBLIC, *_INTERNAL),
         names={
             "catalogue": ("Algorithm", "algorithms", "explain"),
+            "custom": ("CongestionControl", "register"),
             "engine": ("version",),
             "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
             "records": ("Records",),

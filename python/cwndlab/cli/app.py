@@ -41,6 +41,7 @@ from cwndlab.cli.commands import (
     list as list_,
 )
 from cwndlab.cli.console import say, write
+from cwndlab.cli.faults import text
 from cwndlab.cli.progress import Stopped
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 
@@ -142,8 +143,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 def _ended(arguments: Sequence[str] | None) -> int:
     """The exit status, where somebody reads the output."""
+    given = sys.argv[1:] if arguments is None else arguments
+    command = next(iter(given), "")
     try:
-        _refuse_empty_places(sys.argv[1:] if arguments is None else arguments)
+        _refuse_empty_places(given)
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
         if ended == _INTERRUPTED:
@@ -153,7 +156,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except Error as error:
         if isinstance(error, AlgorithmError) and error.__cause__ is not None:
             say("".join(format_exception(error.__cause__)).rstrip("\n"))
-        say(str(error))
+        say(text(error.faults, command))
         return error.exit_status
     except Stopped as stop:
         say(str(stop))

@@ -56,9 +56,9 @@ class Description:
     opportunities: int
     duration_s: float
     mean_bps: float
-    #: Rate in each whole second.
+    #: Rate in each full second.
     second_bps: tuple[float, ...]
-    #: Gaps between opportunities that are at least as long as asked for: start and length.
+    #: Gaps between opportunities of at least ``outage_s``: start and length.
     outages_s: tuple[tuple[float, float], ...]
 
     def percentile(self, share: float) -> float:
@@ -68,7 +68,7 @@ class Description:
 
 
 def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
-    """Rates and outages of a trace; a last second that is not whole counts by its length."""
+    """Rates and outages of a trace; an incomplete last second counts by its length."""
     bits, period = OPPORTUNITY_BYTES * 8, moments[-1]
     counts = [0] * -(-period // 1000)
     for moment in moments:
@@ -85,7 +85,7 @@ def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
 
 
 def picture(rates: Sequence[float], *, width: int = 72) -> str:
-    """A line of bars, one for each rate or the mean of several, the tallest for the largest."""
+    """A line of bars, one for each rate or the mean of consecutive ones, the tallest for the largest."""
     bars = " ▁▂▃▄▅▆▇█"
     width = min(width, len(rates))
     edges = [len(rates) * n // width for n in range(width + 1)]

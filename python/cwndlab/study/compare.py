@@ -298,7 +298,7 @@ class _Keeper:
             place = records_folder(self._folder, algorithm, records.seed)
             # What is there is of an older engine, or of a process that was killed while it wrote.
             shutil.rmtree(place, ignore_errors=True)
-            records.write(place)
+            records.save(place)
 
     def examples(self, points: Sequence[Point], result: Result, classes: Classes | None) -> dict[str, Records]:
         """The records of the first seed of each algorithm that has a row of it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cwndlab import engine
-from cwndlab.custom import validate_classes
+from cwndlab.custom import registered, validate_classes
 from cwndlab.errors import AlgorithmError, Error, RunError
 from cwndlab.records import Records
 from cwndlab.study.result import Result
@@ -45,7 +45,8 @@ def threads(workers: int | None = None, classes: Mapping[str, type] | None = Non
     classes
         Custom algorithms by the names that the scenarios use.
     """
-    constructors = {name: algorithm.make for name, algorithm in validate_classes(classes).items()} or None
+    available = {**registered(), **validate_classes(classes)}
+    constructors = {name: algorithm.make for name, algorithm in available.items()} or None
 
     def simulate(task: Task, cancel: engine.Cancel) -> Row | RunError:
         try:

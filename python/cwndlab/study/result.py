@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups
-from cwndlab.plot import bars, curves
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
@@ -369,6 +367,8 @@ class Result:
         ScenarioError
             There is no such label or metric.
         """
+        from cwndlab.plot import bars, curves
+
         self._check([metric])
         if self.is_comparison:
             return bars(self.algorithms, [self.estimate(name, metric) for name in self.algorithms], COLUMNS[metric])
@@ -387,8 +387,9 @@ class Result:
 
     def report(self, path: str | Path) -> None:
         """Writes one HTML page with tables and figures (`cwndlab.report`)."""
-        # By name, because reports import this module.
-        import_module("cwndlab.reports").report(self, path)
+        from cwndlab.reports import report
+
+        report(self, path)
 
     def records_of(self, algorithm: str, seed: int) -> Path | None:
         """The folder of the records of a run of a comparison; ``None`` where they are in memory only."""
@@ -454,7 +455,7 @@ class Result:
         if not self.is_comparison or folder is None:
             return
         for algorithm, records in self.examples.items():
-            records.write(records_folder(folder, algorithm, records.seed))
+            records.save(records_folder(folder, algorithm, records.seed))
         if self.rows:
             store.put("summary.csv", _csv(self.entries()).encode())
             store.put("comparison.json", self.to_json().encode())

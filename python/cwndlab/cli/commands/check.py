@@ -39,7 +39,7 @@ def check(
     format: FormatOption = Format.table,
 ) -> None:
     """Hold an algorithm against the rules that all keep."""
-    texts, classes = cwndlab.validation.conformance.chosen(names or (), everything=all_, files=algorithm_file or ())
+    texts, classes = cwndlab.validation.conformance.select(names or (), everything=all_, files=algorithm_file or ())
     found: dict[int, CheckReport] = {}
     told = 0
     # Where a bar moves on the same terminal, rows in between would break it.

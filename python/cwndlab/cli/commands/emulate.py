@@ -103,7 +103,7 @@ def add(app: typer.Typer) -> None:
             status = _command(path, side, command) if command else _shell(path, side)
         _tell_links(path.records)
         if out is not None:
-            path.records.write(out)
+            path.records.save(out)
             say(f"records: {out}")
         say(path.records.notes[-1])
         if status:
@@ -116,7 +116,7 @@ def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:
     with between as path:
         names = path.flows
     if out is not None:
-        path.records.write(out)
+        path.records.save(out)
     rows = [{**row, "flow": names[row["flow"]]} for row in path.records.rows("calibration")]
     write_rows(rows, ("flow", "quantity", "expected", "measured"), format)
 

@@ -75,13 +75,16 @@ def run(
         records = cwndlab.emulation.emulate(question, seed=seed, accept_late=accept_late, datapath=whose)
         say(records.notes[-1])
     if out is not None:
-        records.write(out)
+        records.save(out)
     if engine == "both":
         simulated = cwndlab.run(question, seed=seed)
-        rows = cwndlab.emulation.beside(simulated, records)
+        rows = cwndlab.emulation.deviations(simulated, records)
         write_rows(rows, tuple(rows[0]) if rows else (), format)
-        for note in cwndlab.emulation.substitutions(simulated, records):
-            say(note)
+        for one in cwndlab.emulation.substitutions(simulated, records):
+            say(
+                f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
+                f"write that, or --datapath cwndlab, to compare the same"
+            )
         say_seed(seed)
         if out is not None:
             say(f"records: {out}")
