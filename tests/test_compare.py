@@ -257,10 +257,10 @@ def test_faults_of_the_statistics_are_named(found: Result) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["reno"], warm_up="soon", metrics=["speed"])
     assert str(caught.value) == (
-        "--warm-up: 'soon' is no way to find the warm-up\n  hint: write mser, or '5 s'\n"
-        "--metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` shows them"
+        "warm_up: 'soon' is no warm-up\n  hint: write mser, or '5 s'\n"
+        "metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` lists them"
     )
-    with pytest.raises(cwndlab.ScenarioError, match="--warm-up: a start is named as well"):
+    with pytest.raises(cwndlab.ScenarioError, match="warm_up: a start is named as well"):
         compare(found.scenario, ["reno"], warm_up="mser", start_s=1.0)
 
 
@@ -337,7 +337,7 @@ def test_every_fault_of_a_question_is_named_before_anything_runs(found: Result) 
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["renoo", "cubicc"], repetitions=0)
     assert str(caught.value).count("no algorithm is called") == 2
-    assert "--repetitions: '0' runs nothing" in str(caught.value)
+    assert "repetitions: '0' runs nothing" in str(caught.value)
     with pytest.raises(cwndlab.ScenarioError, match="there is none to compare"):
         compare(found.scenario, [])
 
@@ -423,8 +423,8 @@ def test_faults_of_coexistence_are_named() -> None:
         ({"flows": ["tcp", "x", "7"]}, "flows: no flow is called 'x'\n  hint: there are tcp, call"),
         ({"flows": "call"}, "flows: 'call' is sent by UDP, without an algorithm"),
         ({"flows": "tcp", "against": "reno"}, "against: no flow over TCP is left that could use it"),
-        ({"metrics": ["jitter_ms@phone"]}, "--metrics, 'jitter_ms@phone': no flow is called 'phone'"),
-        ({"metrics": ["jain@tcp"]}, "--metrics: no metric is called 'jain@tcp'"),
+        ({"metrics": ["jitter_ms@phone"]}, "metrics: 'jitter_ms@phone': no flow is called 'phone'"),
+        ({"metrics": ["jain@tcp"]}, "metrics: no metric is called 'jain@tcp'"),
     ):
         with pytest.raises(cwndlab.ScenarioError) as caught:
             compare(mixed, "reno", repetitions=1, **options)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from cwndlab.catalogue import canonical
 from cwndlab.custom import Classes, by_name, name_of
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.records import Records
@@ -92,24 +92,26 @@ def _check(
     """The algorithms, each once; raises with every fault."""
     faults = []
     if warm_up not in (None, "mser"):
-        faults.append(Fault("--warm-up", f"'{warm_up}' is no way to find the warm-up", "write mser, or '5 s'"))
+        faults.append(parameter_fault("warm_up", f"'{warm_up}' is no warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
-        faults.append(Fault("--warm-up", "a start is named as well", "leave out one of them"))
+        faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = json.loads(scenario.to_json())
     flows = {flow for name, members in groups(document).items() for flow in (name, *members)}
     for name in metrics or ():
         one = parse(name)
         if name not in COLUMNS:
-            faults.append(Fault("--metrics", f"no metric is called '{name}'", "`cwndlab list --metrics` shows them"))
+            faults.append(
+                parameter_fault("metrics", f"no metric is called '{name}'", hint="`cwndlab list --metrics` lists them")
+            )
         elif one is not None and one.flow not in flows:
             try:
                 resolve(document, one.flow)
             except ScenarioError as error:
-                faults += [fault._replace(where=f"--metrics, '{name}'") for fault in error.faults]
+                faults += [parameter_fault("metrics", f"'{name}': {one.what}", hint=one.hint) for one in error.faults]
     if not algorithms:
-        faults.append(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
+        faults.append(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
     if repetitions < 1:
-        faults.append(Fault("--repetitions", f"'{repetitions}' runs nothing", "write --repetitions 10"))
+        faults.append(parameter_fault("repetitions", f"'{repetitions}' runs nothing", example=10))
     for name in [*algorithms, *([] if against is None else [against])]:
         try:
             canonical(name, scenario.to_json())

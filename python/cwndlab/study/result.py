@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import version
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups
@@ -276,7 +276,7 @@ class Result:
 
     def _check(self, metrics: Sequence[str]) -> None:
         faults = [
-            Fault("metrics", f"the runs have no column '{name}'", f"there are {', '.join(self.metrics)}")
+            parameter_fault("metrics", f"the runs have no column '{name}'", hint=f"there are {', '.join(self.metrics)}")
             for name in metrics
             if name not in self.runs.columns
         ]
@@ -308,7 +308,8 @@ class Result:
         import polars as pl
 
         if by not in self.columns:
-            raise ScenarioError(Fault("by", f"no label is called '{by}'", f"there are {', '.join(self.columns)}"))
+            hint = f"there are {', '.join(self.columns)}"
+            raise ScenarioError(parameter_fault("by", f"no label is called '{by}'", hint=hint))
         names = self.judged() if metrics is None else list(metrics)
         self._check(names)
         others = [name for name in self.columns if name != by]
@@ -375,7 +376,8 @@ class Result:
         labels = [name for name in self.columns if name != "algorithm"]
         across = over or (labels or [""])[0]
         if across not in self.columns:
-            raise ScenarioError(Fault("over", f"no label is called '{across}'", f"there are {', '.join(self.columns)}"))
+            hint = f"there are {', '.join(self.columns)}"
+            raise ScenarioError(parameter_fault("over", f"no label is called '{across}'", hint=hint))
         places = list(self.points[across].unique(maintain_order=True))
         lines = {
             ", ".join(map(str, group)) or metric: [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.scenario.declared import near
@@ -86,7 +86,9 @@ def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
     runs = result.runs
     known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
     faults = [
-        Fault("--metrics", f"no metric is called '{name}'", near(name, known)) for name in metrics if name not in known
+        parameter_fault("metrics", f"no metric is called '{name}'", hint=near(name, known))
+        for name in metrics
+        if name not in known
     ]
     if faults and len(runs):
         raise ScenarioError(*faults)
