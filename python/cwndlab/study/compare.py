@@ -213,9 +213,7 @@ def compare(
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)
     compared = _compared(scenario, [flows] if isinstance(flows, str | int) else flows, against)
-    cut = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
-    if cut is not None and start_s is None:
-        start_s, warm_up = float(cut[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[cut[2]], None
+    start_s, warm_up = _start(start_s, warm_up)
     names = _check(texts, repetitions, scenario, warm_up, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
     scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
@@ -250,6 +248,14 @@ def compare(
         result.notes += _remarks(result, rule)
         result.write_to(store)
     return result
+
+
+def _start(start_s: float | None, warm_up: str | None) -> tuple[float | None, str | None]:
+    """Start and warm-up: a warm-up that is a time is a start."""
+    time = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
+    if time is None or start_s is not None:
+        return start_s, warm_up
+    return float(time[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[time[2]], None
 
 
 def _refuse_another(store: Store, header: Mapping[str, Any]) -> None:
