@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import metrics_version
 from cwndlab.scenario.declared import near
 from cwndlab.simulate import run_text
@@ -77,19 +78,20 @@ class Cluster:
 
     def slurm(self) -> Any:
         """The cluster of SLURM; one process per core, since a job's cores share no interpreter."""
-        from dask_jobqueue import SLURMCluster
+        with extra("cluster"):
+            from dask_jobqueue import SLURMCluster
 
         options: dict[str, Any] = dict(self.options)
         cores = int(options.pop("cores"))
         options.pop("jobs")
-        extra = [part.strip() for part in options.pop("extra", "").split(";") if part.strip()]
+        directives = [part.strip() for part in options.pop("extra", "").split(";") if part.strip()]
         known = {"queue", "account", "memory", "walltime", "interface", "local_directory", "log_directory", "job_name"}
         for name in options:
             if name not in known:
                 hint = near(name, sorted([*known, "jobs", "cores", "extra"]))
                 raise ScenarioError(Fault("--cluster", f"slurm has no '{name}'", hint))
         try:
-            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=extra, **options)
+            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=directives, **options)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ScenarioError(Fault("--cluster", f"dask_jobqueue rejects it: {error}", _HINT)) from None
 
@@ -103,8 +105,9 @@ class Cluster:
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Client]:
     """A client; raises ``RunError`` within seconds where there is no scheduler."""
-    import dask
-    from distributed import Client, LocalCluster
+    with extra("cluster"):
+        import dask
+        from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.core"):
         # Lost workers are reported by the executor.

@@ -19,6 +19,7 @@ from typing import Any
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
 from cwndlab.files import parsed, save
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
 from cwndlab.study.spec import Progress, Row
@@ -205,9 +206,10 @@ class _Evaluator:
 
 
 def _study(spec: Tuning, place: Path) -> Any:
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    with extra("tune"):
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     _drop_torn_end(place / "study.log")
