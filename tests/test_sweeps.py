@@ -289,7 +289,7 @@ def test_a_sweep_needs_no_folder_and_no_description() -> None:
         assert row["difference"] == pytest.approx(cubic - reno)
     assert result.differences(["goodput_bps"], by="flow[0].rtt")["flow[0].rtt"].to_list() == ["40 ms", "40 ms"]
     assert result.summary(["goodput_bps"])["n"].to_list() == [3] * 4
-    assert len(result.plot("goodput_bps").data) == 2
+    assert len(result.plot("goodput_bps").panels[0].series) == 2
     with pytest.raises(ScenarioError, match="by: no label is called 'rtt'"):
         result.differences(by="rtt")
     with pytest.raises(ScenarioError, match="the runs have no column 'goodput'"):

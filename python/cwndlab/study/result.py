@@ -353,7 +353,7 @@ class Result:
     # Output.
 
     def plot(self, metric: str, *, over: str | None = None) -> Any:
-        """A plotly figure of a metric.
+        """A figure of a metric, as the functions of `cwndlab.plot` return it.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class Result:
             ]
             for group, members in self.grouped(across).items()
         }
-        return curves((across, [str(one) for one in places]), lines, COLUMNS[metric], [[""] * len(places)] * len(lines))
+        return curves((across, [str(one) for one in places]), lines, COLUMNS[metric])
 
     def report(self, path: str | Path) -> None:
         """Writes one HTML page with tables and figures (`cwndlab.report`)."""
