@@ -9,6 +9,7 @@ import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import NAMES as DATAGRAM_NAMES
 from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.rtt import rtt
@@ -27,7 +28,7 @@ _TABLES: dict[Callable[..., pl.DataFrame], tuple[str, ...]] = {
     cwnd: ("mean_cwnd_segments",),
     timeouts: ("congestion_events", "retransmitted_packets", "timeouts"),
     share: ("share",),
-    datagrams: ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio"),
+    datagrams: DATAGRAM_NAMES,
 }
 _HOME = {name: table for table, names in _TABLES.items() for name in names}
 #: Metrics that one flow has.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab.metrics.aggressiveness import aggressiveness
 from cwndlab.metrics.completion import completion, completion_by_size
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import NAMES as DATAGRAM_NAMES
 from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.fill import fill
@@ -116,6 +117,9 @@ COLUMNS: Columns = Columns(
         "cov_1s": Column("variation over 1 s", "%", 100.0, -1),
         "cov_10s": Column("variation over 10 s", "%", 100.0, -1),
         "one_way_delay_ms": Column("one-way delay of UDP", "ms", 1.0, -1),
+        "p50_one_way_delay_ms": Column("p50 delay of UDP", "ms", 1.0, -1),
+        "p95_one_way_delay_ms": Column("p95 delay of UDP", "ms", 1.0, -1),
+        "p99_one_way_delay_ms": Column("p99 delay of UDP", "ms", 1.0, -1),
         "jitter_ms": Column("jitter of UDP", "ms", 1.0, -1),
         "datagram_loss_ratio": Column("loss of UDP", "%", 100.0, -1),
     }
@@ -220,7 +224,7 @@ _SOURCES: dict[str, _Source] = {
         (_mean(aggressiveness), ("aggressiveness_segments",)),
         (_mean(responsiveness), ("halving_rtts",)),
         (_mean(smoothness), ("largest_cut",)),
-        (_mean(datagrams), ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio")),
+        (_mean(datagrams), DATAGRAM_NAMES),
         (_by_scale, ("cov_1s", "cov_10s")),
         (_by_size, ("p95_short_completion_s", "p95_medium_completion_s", "p95_long_completion_s")),
     )
