@@ -123,7 +123,7 @@ class EmulatedPath:
     Everything that runs there ends with the block, and with this process, also when it is killed. ``records`` and
     ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Where 1 % of
     the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note say so. Raises
-    ``RunError`` where the machine may not emulate.
+    ``RunError`` where the machine may not emulate. ::
 
         with EmulatedPath(scenario, seed=1) as path:
             path.serve("receiver", ["iperf3", "-s"])

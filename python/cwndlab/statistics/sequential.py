@@ -24,8 +24,8 @@ LEAST = 10
 
 
 def enough(values: Sequence[float], within: float = 0.02, confidence: float = LEVEL) -> bool:
-    """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within`` ×
-    |mean|. Never with fewer than two values; always where they are all equal."""
+    """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within`` times
+    the absolute mean. Never with fewer than two values; always where they are all equal."""
     half = estimate(values, confidence).half
     return half is not None and half <= within * abs(float(np.mean(values)))
 
