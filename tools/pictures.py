@@ -12,6 +12,7 @@ from cwndlab.files import atomic_write
 from cwndlab.metrics import COLUMNS
 from cwndlab.plot.palette import colour
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 mpl.rcParams["svg.hashsalt"] = "cwndlab"  # equal figures give equal files
 
@@ -31,19 +32,24 @@ def _scaled(row: dict[str, Any], factor: float) -> tuple[float, list[list[float]
     return mean, [[mean - low], [high - mean]]
 
 
-def trade_off(table: dict[str, dict[str, dict[str, Any]]], across: str, up: str, title: str, file: Path) -> None:
+def trade_off(table: dict[str, dict[str, dict[str, Any]]], across: str, up: str, file: Path) -> None:
     """A point for each algorithm with its 95 % intervals: one metric over another one, which has a logarithmic axis."""
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.add_subplot()
+    order = sorted(table, key=lambda algorithm: table[algorithm][across]["mean"])
     for number, (algorithm, metrics) in enumerate(table.items()):
         x, y = (_scaled(metrics[name], COLUMNS[name].factor) for name in (across, up))
         axes.errorbar(x[0], y[0], xerr=x[1], yerr=y[1], fmt="o", color=colour(number), capsize=2)
-        axes.annotate(algorithm, (x[0], y[0]), xytext=(7, 5), textcoords="offset points", fontsize=10)
+        # Neighbours have their names on different sides.
+        side, down, align = (7, 5, "left") if order.index(algorithm) % 2 == 0 else (-7, -14, "right")
+        axes.annotate(algorithm, (x[0], y[0]), xytext=(side, down), textcoords="offset points", ha=align, fontsize=10)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
     axes.margins(x=0.18, y=0.14)
     for axis, name in ((axes.xaxis, across), (axes.yaxis, up)):
         axis.set_label_text(COLUMNS[name].heading)
-    axes.set_title(title, fontsize=11)
     axes.grid(alpha=0.3)
     file.parent.mkdir(exist_ok=True)
     with atomic_write(file) as part:

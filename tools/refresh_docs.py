@@ -101,8 +101,7 @@ def _uplink() -> str:
     file = ROOT / "docs" / "pictures" / "uplink.svg"
     command = generated.recipes()["compare uplink"].command.split()
     across, up = "p95_one_way_delay_ms@call", "goodput_bps@upload"
-    title = "A video call beside an upload on an LTE uplink: lower delay is left, higher goodput is up"
-    pictures.trade_off(pictures.compared([str(ROOT / command[0]), *command[1:]]), across, up, title, file)
+    pictures.trade_off(pictures.compared([str(ROOT / command[0]), *command[1:]]), across, up, file)
     alt = "Delay of the call, 95th percentile, and goodput of the upload, for seven algorithms"
     return f"![{alt}](pictures/{file.name})"
 

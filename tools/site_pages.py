@@ -114,14 +114,29 @@ class PublicNames(SphinxDirective):
         return holder.children
 
 
-def separate_literals(_: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Ends literals before a letter or a digit, as in ``rtt``², which reStructuredText does not do by itself."""
-    lines[:] = [re.sub(r"(``[^`]+``)(?=\w)", r"\1\\ ", line) for line in lines]
+#: Docstrings of attributes as they were before napoleon, which takes words before a colon for a type.
+_ATTRIBUTES: dict[str, list[str]] = {}
+
+
+def keep_attribute(_: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Keeps the docstring of an attribute, before napoleon sees it."""
+    if what in ("attribute", "property", "data"):
+        _ATTRIBUTES[name] = list(lines)
+
+
+def prepare_docstring(_: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Restores the docstring of an attribute, and ends literals before a letter or digit, as in ``rtt``², which
+    reStructuredText does not do by itself."""
+    lines[:] = [
+        re.sub(r"(``[^`]+``)(\w?)", lambda match: f"{match[1]}\\ {match[2]}" if match[2] else match[1], line)
+        for line in _ATTRIBUTES.pop(name, lines)
+    ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the extension."""
     app.add_directive("public-names", PublicNames)
-    app.connect("autodoc-process-docstring", separate_literals)
+    app.connect("autodoc-process-docstring", keep_attribute, priority=100)
+    app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
     app.connect("doctree-read", resolve_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

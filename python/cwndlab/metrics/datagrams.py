@@ -40,8 +40,8 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     -------
     polars.DataFrame
         A row per flow over UDP: ``one_way_delay_ms`` = sum of the delays from sending to arrival, queues included, /
-        their number; ``p50_one_way_delay_ms``, ``p95_one_way_delay_ms``, ``p99_one_way_delay_ms`` = percentiles over the
-        sampling instants of the latest packet's delay; ``jitter_ms`` = mean over the sampling instants of the
+        their number; ``p50_one_way_delay_ms``, ``p95_one_way_delay_ms``, ``p99_one_way_delay_ms`` = percentiles over
+        the sampling instants of the latest packet's delay; ``jitter_ms`` = mean over the sampling instants of the
         interarrival jitter J, which every arrival moves by (abs(D) − J) / 16, where D is the difference of the transit
         times of two packets in the order of their arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets
         dropped by queues or lost by wires / (these + packets received), so that packets in flight do not count as
@@ -75,9 +75,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     inside = records.samples.filter((time > span.start_ns) & (time <= span.end_ns))
     until = inside.group_by("flow", maintain_order=True).agg(
         pl.col(*_COUNTERS).last(),
-        *(
-            (pl.col("delay_ns").quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES
-        ),
+        *((pl.col("delay_ns").quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
         # Until two packets have arrived there is no difference to learn from.
         pl.col("jitter_ns").filter(pl.col("delay_count") > 1).mean().alias("jitter_mean_ns"),
     )

@@ -22,6 +22,13 @@ def fill(
     first bottleneck was busy for at least the part ``full``; null where it never was by ``end_s``.
 
     ``start_s`` does not matter: the flow's start does.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.fill(records)["fill_s"].to_list()
+    [0.2]
     """
     lines = links_over_time(records, start_s=0.0, end_s=end_s)
     begin = float(records.flows["start_ns"].min()) / 1e9  # type: ignore[arg-type]

@@ -90,6 +90,14 @@ def of_flow(
     dict
         A value per name. Of the flows of a ``count`` rates, counts and shares are added up, the others averaged, and
         ``min_rtt_ms`` is the smallest. Null where the run has no such flow or the flow no such value.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> shares = cwndlab.metrics.of_flow(records, ["share@flow0"], start_s=6)
+    >>> round(shares["share@flow0"], 2)
+    0.9
     """
     wanted = {name: one for name in names if (one := parse(name)) is not None}
     known = groups(records.document)

@@ -15,7 +15,17 @@ def bars(
     labels: Sequence[str], estimates: Sequence[Estimate], column: Column, targets: Sequence[str] | None = None
 ) -> Any:
     """A plotly figure. What has no value has no bar and says so; what has no interval has none. ``targets`` is what a
-    click on each bar opens."""
+    click on each bar opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.statistics import estimate
+    >>> goodput = [estimate([48e6, 47e6, 48e6]), estimate([40e6, 41e6, 42e6])]
+    >>> figure = cwndlab.plot.bars(["cubic", "reno"], goodput, cwndlab.metrics.COLUMNS["goodput_bps"])
+    >>> type(figure).__name__
+    'Figure'
+    """
     import plotly.graph_objects as go
 
     means = [one.mean * column.factor if one.n else None for one in estimates]

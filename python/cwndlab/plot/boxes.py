@@ -14,6 +14,14 @@ def boxes(values: Mapping[str, Mapping[int, float]], column: Column, targets: Ma
     """A plotly figure of ``values`` by algorithm and seed; whiskers reach to 1.5 quartile ranges (J. W. Tukey, 1977).
 
     ``targets`` is what a click on the point of an algorithm and a seed opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> goodput = {"cubic": {1: 48e6, 2: 47e6, 3: 48e6}, "reno": {1: 40e6, 2: 41e6, 3: 42e6}}
+    >>> figure = cwndlab.plot.boxes(goodput, cwndlab.metrics.COLUMNS["goodput_bps"], targets={})
+    >>> len(figure.data)
+    2
     """
     import plotly.graph_objects as go
 

@@ -43,7 +43,16 @@ def steps(records: Records, of: Of) -> Steps:
 
 def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str] | None = None) -> Any:
     """A plotly figure; nothing where no run has a value. ``runs`` are as for `series`; ``targets`` is what a click on a
-    run's line opens."""
+    run's line opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.cdf(records, "rtt")
+    >>> len(figure.data)
+    1
+    """
     import plotly.graph_objects as go
 
     found = {name: steps(records, of) for name, records in titled(runs).items()}

@@ -28,7 +28,18 @@ def curves(
     column: Column,
     targets: Sequence[Sequence[str]],
 ) -> Any:
-    """A plotly figure; ``targets`` is what a click on each line's points opens."""
+    """A plotly figure; ``targets`` is what a click on each line's points opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.statistics import estimate
+    >>> lines = {"cubic": [estimate([9e6, 9.2e6]), estimate([18e6, 19e6])]}
+    >>> column = cwndlab.metrics.COLUMNS["goodput_bps"]
+    >>> figure = cwndlab.plot.curves(("rate", ["10 Mbps", "20 Mbps"]), lines, column, targets=[["", ""]])
+    >>> len(figure.data)
+    1
+    """
     import plotly.graph_objects as go
 
     figure = go.Figure()

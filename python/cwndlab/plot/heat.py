@@ -21,7 +21,18 @@ def heat(
     targets: Sequence[Sequence[str]],
 ) -> Any:
     """A plotly figure: ``across`` and ``up`` are fields and their values, ``values`` rows from the lowest one of ``up``
-    on. ``targets`` is what a click on a cell opens."""
+    on. ``targets`` is what a click on a cell opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> column = cwndlab.metrics.COLUMNS["utilisation"]
+    >>> rows = [[0.85, 0.98], [0.91, 0.99]]
+    >>> buffers, rates = ("buffer", ["0.1 bdp", "1 bdp"]), ("rate", ["10 Mbps", "50 Mbps"])
+    >>> figure = cwndlab.plot.heat(buffers, rates, rows, column, targets=[["", ""]] * 2)
+    >>> len(figure.data)
+    1
+    """
     import plotly.graph_objects as go
 
     scaled = [[None if value is None else value * column.factor for value in row] for row in values]

@@ -40,7 +40,16 @@ def _names(runs: Mapping[str, Records]) -> tuple[str, str]:
 
 def phase(records: Records, name: str, target: str = "") -> Any:
     """A plotly figure of a run with two flows; on the dashed line both windows are equal. ``target`` is what a click
-    opens."""
+    opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> figure = cwndlab.plot.phase(records, "cubic and reno")
+    >>> len(figure.data) > 1
+    True
+    """
     import plotly.graph_objects as go
 
     times, first, second = path_of(records)

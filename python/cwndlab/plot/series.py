@@ -101,6 +101,14 @@ def series(runs: Mapping[str, Records] | Records, kind: str) -> Any:
     """A plotly figure of ``kind`` (`SERIES`): one panel per run, with common axes. Lines share their colour by flow.
 
     ``runs`` are records by the title of their panel, or those of one run. Raises ``ScenarioError`` for an unknown kind.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.series(records, "cwnd")
+    >>> len(figure.data) > 0
+    True
     """
     import plotly.graph_objects as go
 

@@ -34,7 +34,16 @@ def lines(records: Records) -> list[Line]:
 
 
 def share(runs: Mapping[str, Records] | Records) -> Any:
-    """A plotly figure: one panel per run, the flows' shares stacked. ``runs`` are as for `series`."""
+    """A plotly figure: one panel per run, the flows' shares stacked. ``runs`` are as for `series`.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> figure = cwndlab.plot.share({"cubic and reno": records})
+    >>> len(figure.data)
+    2
+    """
     import plotly.graph_objects as go
 
     runs = panels.titled(runs)

@@ -11,7 +11,14 @@ __all__ = ["folder", "load", "names"]
 
 
 def folder() -> Path:
-    """Where they are: in the package, or beside it in a working tree."""
+    """Where they are: in the package, or beside it in a working tree.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> (presets.folder() / "two-flows.toml").is_file()
+    True
+    """
     here = Path(__file__).resolve()
     for place in (here.parents[1] / "_scenarios", here.parents[3] / "scenarios"):
         if place.is_dir():
@@ -20,12 +27,26 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """Their names."""
+    """Their names.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> "two-flows" in presets.names()
+    True
+    """
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 
 def load(name: str | Path) -> Scenario:
-    """The preset of this name, or the scenario in the file of this name."""
+    """The preset of this name, or the scenario in the file of this name.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> presets.load("two-flows").title
+    'CUBIC and Reno share a bottleneck'
+    """
     preset = folder() / f"{name}.toml"
     if str(name) in names():
         return Scenario.load(preset)
