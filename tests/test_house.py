@@ -238,7 +238,12 @@ def test_the_lock_file_pins_every_dependency() -> None:
     assert all(names), [line for line, found in zip(lines, names, strict=True) if not found]
     locked = {found[1].lower().replace("_", "-") for found in names if found}
     project = tomllib.loads(text("pyproject.toml"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"], "maturin"]
+    wanted = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+        *project["optional-dependencies"]["docs"],
+        "maturin",
+    ]
     assert {re.split(r"[<>=~!\s]", name)[0] for name in wanted} - locked == set()
 
 

@@ -23,13 +23,6 @@ class Fault(NamedTuple):
 
     ``where`` is a field (``flow[1].rtt``), a file or a part of the program; ``what`` is in lower case, without full
     stop; ``hint`` says what would do and may be empty.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> print(cwndlab.Fault("flow[0].rtt", "'50' has no unit", "write '50 ms'"))
-    flow[0].rtt: '50' has no unit
-      hint: write '50 ms'
     """
 
     where: str
@@ -60,17 +53,7 @@ class Error(Exception):
 
 
 class ScenarioError(Error):
-    """What was asked makes no sense: an unknown name, a missing unit, a value out of range.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> try:
-    ...     cwndlab.presets.load("no-such-preset")
-    ... except cwndlab.ScenarioError as error:
-    ...     print(error.faults[0].what)
-    no scenario is called so
-    """
+    """What was asked makes no sense: an unknown name, a missing unit, a value out of range."""
 
 
 class RunError(Error):
@@ -88,17 +71,7 @@ class AlgorithmError(RunError):
 
 
 class RecordsError(Error):
-    """A file or folder of records cannot be read or written.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> try:
-    ...     cwndlab.Records.read("no-such-folder")
-    ... except cwndlab.RecordsError as error:
-    ...     print(error.faults[0].where)
-    no-such-folder/runs.parquet
-    """
+    """A file or folder of records cannot be read or written."""
 
 
 class OutputError(RecordsError):
