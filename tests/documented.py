@@ -137,7 +137,7 @@ def snippets(page: Path) -> Iterator[Snippet]:
         elif line.startswith("```"):
             end = lines.index("```", number + 1)
             inside = lines[number + 1 : end]
-            kind = LANGUAGES.get(line[3:], "output" if generated else "unknown")
+            kind = LANGUAGES.get(line[3:].split(" ")[0], "output" if generated else "unknown")
             if kind == "command":
                 yield from _commands(page, number + 2, inside, before, prompt=line == "```console")
             elif not generated:
@@ -168,9 +168,14 @@ def reason_not_to_run(command: str) -> str | None:
     return next((reason for pattern, reason in NOT_RUN.items() if fnmatch(command, pattern)), None)
 
 
+def without_redirection(command: str) -> str:
+    """A command without the file that its output goes to."""
+    return re.sub(r" > \S+$", "", command)
+
+
 def words(command: str) -> list[str]:
     """The words that the program gets, by POSIX' rules, without assignments in front."""
-    found = shlex.split(command, comments=True)
+    found = shlex.split(without_redirection(command), comments=True)
     while re.fullmatch(r"[A-Z_]+=.*", found[0]):
         found = found[1:]
     return found

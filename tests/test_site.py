@@ -49,6 +49,7 @@ NO_EXAMPLE = {
     "report": "the Python of docs/tutorial.md",
     "reproduce": "takes minutes",
     "validate": "takes minutes",
+    "run": "the example of Records",
     "version": "returns another text in each release",
 }
 
@@ -146,7 +147,7 @@ def test_every_public_name_is_in_the_api_reference(pages: dict[Path, Page]) -> N
 
 
 def test_public_classes_and_functions_have_an_example_or_a_reason() -> None:
-    missing, used = [], set()
+    missing = []
     homes: dict[int, str] = {}
     for path, _, value in public():
         if path:
@@ -155,8 +156,7 @@ def test_public_classes_and_functions_have_an_example_or_a_reason() -> None:
         if not (inspect.isclass(value) or inspect.isroutine(value)) or ">>>" in (value.__doc__ or ""):
             continue
         reasons = {path, name, homes.get(id(value), "")} & NO_EXAMPLE.keys()
-        used |= reasons
         if not reasons:
             missing.append(f"{path}.{name}")
     assert missing == []
-    assert NO_EXAMPLE.keys() - used == set()
+    assert NO_EXAMPLE.keys() <= {*MODULES, *(name for _, name, _ in public())}

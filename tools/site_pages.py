@@ -87,9 +87,9 @@ def described(module: str, name: str, value: object) -> list[str]:
     """The directives of a public name. Names of the package that a module also has refer to the package."""
     kind = kind_of(value)
     if module != "cwndlab" and name in cwndlab.__all__ and getattr(cwndlab, name) is value:
-        return [f".. py:{kind}:: {module}.{name}", "", f"   The same as :py:obj:`cwndlab.{name}`.", ""]
+        return [f".. py:{kind}:: {name}", "", f"   The same as :py:obj:`cwndlab.{name}`.", ""]
     if kind == "data":
-        return [f".. py:data:: {module}.{name}", "", f"   {comment_of(name, value)}", ""]
+        return [f".. py:data:: {name}", "", f"   {comment_of(name, value)}", ""]
     options = {"class": ["   :members:"], "exception": ["   :members:", "   :show-inheritance:"]}.get(kind, [])
     return [f".. auto{kind}:: {module}.{name}", *options, ""]
 
