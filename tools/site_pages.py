@@ -63,6 +63,13 @@ def resolve_links(_: Sphinx, doctree: nodes.document) -> None:
 KINDS = ("class", "exception", "function", "data")
 
 
+def leave_out_of_sidebar(app: Sphinx, _: nodes.document) -> None:
+    """Pages of these folders are in the list of their index only: a sidebar with them takes a third of the build."""
+    document = app.env.current_document.docname
+    if document.startswith(("algorithms/", "decisions/")) and not document.endswith("/index"):
+        app.env.metadata[document]["orphan"] = True
+
+
 def kind_of(thing: object) -> str:
     """The directive of autodoc for a value."""
     if inspect.isclass(thing):
@@ -139,4 +146,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", keep_attribute, priority=100)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
     app.connect("doctree-read", resolve_links)
+    app.connect("doctree-read", leave_out_of_sidebar)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
