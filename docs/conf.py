@@ -28,7 +28,8 @@ myst_enable_extensions = ["colon_fence"]
 
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
-autodoc_typehints = "none"  # signatures have them
+autodoc_typehints_format = "short"
+maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 default_role = "py:obj"
 add_module_names = False
@@ -37,3 +38,4 @@ html_theme = "furo"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # its text would be fetched, which browsers refuse for pages on a disk

@@ -18,6 +18,8 @@ import pytest
 from test_public_names import MODULES
 
 ROOT = Path(__file__).parents[1]
+#: The first test builds the site.
+pytestmark = pytest.mark.timeout(1200)
 
 #: Public classes and functions without an example in their docstring, by module and name, with the reason.
 NO_EXAMPLE = {
