@@ -10,7 +10,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "python")]
 
 project = "cwndlab"
 author = "the authors of cwndlab"
-copyright = author  # noqa: A001
+copyright = author
 html_title = "cwndlab"
 
 extensions = [
