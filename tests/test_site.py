@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import cwndlab
 import pytest
+from browser import chromium
 from test_public_names import MODULES
 
 ROOT = Path(__file__).parents[1]
@@ -130,6 +131,15 @@ def test_the_search_index_is_a_script_and_has_the_words_of_pages(site: Path) -> 
     assert {"hystart", "uplink", "goodput", "jain"} <= index["terms"].keys()
     assert {"howto-uplink", "tutorial", "algorithms/cubic", "api/metrics"} <= set(index["docnames"])
     assert "searchindex.js" in (site / "search.html").read_text(encoding="utf-8")
+
+
+def test_search_works_from_a_disk(site: Path, tmp_path: Path) -> None:
+    """In a browser, without a server."""
+    with chromium(tmp_path) as browser:
+        browser.ask("Page.navigate", url=f"{(site / 'search.html').as_uri()}?q=uplink+delay")
+        links = "[...document.querySelectorAll('#search-results li a')]"
+        browser.wait(f"{links}.some(link => link.pathname.endsWith('/howto-uplink.html'))")
+        assert browser.complaints == []
 
 
 def public() -> Iterator[tuple[str, str, object]]:
