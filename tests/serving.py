@@ -112,7 +112,7 @@ def read_until_closed(connection: socket.socket) -> bytes:
 
 def assert_served(server: Server, **options: Any) -> None:
     """Checks that the server completes a transfer."""
-    assert fetch_from(server, 100_000, **options)["ended"] == "whole"
+    assert fetch_from(server, 100_000, **options)["ended"] == "complete"
 
 
 @contextmanager

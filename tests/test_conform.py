@@ -1,4 +1,4 @@
-"""One algorithm in several places, as the command line and Python see it."""
+"""Conformance of one algorithm in several backends: command line and Python."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import sys
 import cwndlab
 import pytest
 from cwndlab.validation import replay as conform
-from cwndlab.validation.replay import Run, courses, on_a_path
+from cwndlab.validation.replay import Run, cases, run_on_path
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """`cwndlab` with these words."""
+    """Runs `cwndlab` with these arguments."""
     line = [sys.executable, "-m", "cwndlab", *words]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
-    found = conform.conform("reno")
-    assert {(one.course, one.place) for one in found} == {
-        (course, place) for course in courses() for place in ("simulator", "kernel", "quic")
+def test_reno_is_the_same_in_all_backends_without_losses() -> None:
+    results = conform.conform("reno")
+    assert {(one.case, one.backend) for one in results} == {
+        (case, backend) for case in cases() for backend in ("simulator", "kernel", "quic")
     }
-    assert all(one.conforms for one in found)
-    assert {one.verdict for one in found if one.course == "clean" or one.place != "quic"} == {"same"}
-    # What QUIC cannot know is named with the first window that differs (RFC 9002, 7.3; docs/conform.md).
-    (loss,) = [one for one in found if (one.course, one.place) == ("loss", "quic")]
-    assert loss.verdict == "by nature"
+    assert all(one.conforms for one in results)
+    assert {one.verdict for one in results if one.case == "clean" or one.backend != "quic"} == {"same"}
+    # The known difference of QUIC is reported with the first window that differs (RFC 9002, 7.3; docs/conform.md).
+    (loss,) = [one for one in results if (one.case, one.backend) == ("loss", "quic")]
+    assert loss.verdict == "expected difference"
     assert (
         loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
     )
@@ -35,54 +35,54 @@ def test_reno_is_the_same_wherever_nothing_is_lost() -> None:
     assert "the window is 76 segments in the record and 77 segments in the backend" in loss.first
 
 
-def test_the_command_prints_a_row_per_course_and_place() -> None:
+def test_the_command_prints_a_row_per_case_and_backend() -> None:
     answer = command("conform", "cubic", "--replay")
     assert answer.returncode == 0, answer.stderr
     lines = answer.stdout.splitlines()
-    assert lines[0].split() == ["algorithm", "course", "place", "windows", "differ", "by", "segments", "verdict"]
+    assert lines[0].split() == ["algorithm", "case", "backend", "windows", "differing", "max", "segments", "verdict"]
     assert lines[1].split()[1:3] == ["clean", "simulator"]
     assert "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds" in lines
     plain = json.loads(command("conform", "cubic", "--replay", "--format", "json").stdout)
-    assert [row["place"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
+    assert [row["backend"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
     assert plain["runs"] == []
 
 
-def test_what_does_not_run_in_a_place_is_said() -> None:
+def test_the_reason_of_an_absent_backend_is_printed() -> None:
     answer = command("conform", "rcp", "--replay")
     assert answer.returncode == 0, answer.stderr
     assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in answer.stdout
     assert "'rcp' requires router assistance, and the kernel's packets have no such header" in answer.stdout
 
 
-def test_a_name_that_is_none_is_bad_input() -> None:
+def test_an_unknown_name_is_bad_input() -> None:
     answer = command("conform", "cubik", "--replay")
     assert answer.returncode == 2
     assert "no algorithm is called 'cubik'" in answer.stderr
     assert "did you mean 'cubic'?" in answer.stderr
 
 
-def test_a_path_that_may_not_be_emulated_leaves_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_only_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise cwndlab.RunError(cwndlab.errors.Fault("emulate", "root is needed", "sudo"))
 
     monkeypatch.setattr("cwndlab.validation.replay.emulate", refuse)
     monkeypatch.setattr("cwndlab.validation.replay.attach", refuse)
-    said, ours, theirs = on_a_path("reno")
-    assert said.goodput_bps is not None
-    assert said.absent is None
-    assert [ours.absent, theirs.absent] == ["emulate: root is needed"] * 2
+    simulated, library, native = run_on_path("reno")
+    assert simulated.goodput_bps is not None
+    assert simulated.absent is None
+    assert [library.absent, native.absent] == ["emulate: root is needed"] * 2
 
 
-def test_the_kernel_beside_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Function is asserted: data flows in each place, and a reduction of the window is seen where it must come."""
+def test_runs_in_the_kernel_have_the_function_of_those_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asserts function, not figures: each backend transfers data and reduces its window."""
     monkeypatch.setattr(conform, "DURATION_S", 5)
-    said, *kernel = on_a_path("veno")
+    simulated, *kernel = run_on_path("veno")
     ran: list[Run] = [run for run in kernel if run.absent is None]
     if not ran:
         pytest.skip("; ".join(str(run.absent) for run in kernel))
     for run in ran:
         assert run.goodput_bps is not None
-        assert said.goodput_bps is not None
-        assert run.goodput_bps > said.goodput_bps / 2
+        assert simulated.goodput_bps is not None
+        assert run.goodput_bps > simulated.goodput_bps / 2
         assert run.congestion_events
         assert run.mean_cwnd_segments

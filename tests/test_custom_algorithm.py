@@ -167,7 +167,8 @@ def test_parameters_are_those_of_the_constructor(scenario: Scenario) -> None:
     with pytest.raises(ScenarioError) as told:
         path.with_({"flow[0].algorithm": "fixed+hystart"})
     assert str(told.value) == (
-        "flow[0].algorithm: 'fixed' is a whole algorithm that owns its start, so '+hystart' cannot be joined to it\n"
+        "flow[0].algorithm: 'fixed' is a whole algorithm with its own slow start and cannot be combined with "
+        "'+hystart'\n"
         "  hint: write 'fixed'"
     )
 

@@ -299,7 +299,7 @@ def in_the_kernel() -> list[str]:
     alone = [one for one in entries() if not any(need.startswith("agent") for need in one["needs"])]
     growths = [one["name"] for one in alone if one["kind"] in ("growth", "whole")]
     starts = [one for one in alone if one["kind"] == "slow-start" and one["name"] != "standard"]
-    return growths + [f"reno+{one['name']}" for one in starts if all(name != "reno" for name, _ in one["refuses"])]
+    return growths + [f"reno+{one['name']}" for one in starts if all(name != "reno" for name, _ in one["incompatible"])]
 
 
 BATCH = 8

@@ -1,4 +1,4 @@
-"""The matrix: what its rows are, and what it calls odd."""
+"""The matrix: its rows, its summary and its anomalies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from cwndlab.study.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
-from cwndlab.study.matrix import _oddities as oddities
+from cwndlab.study.matrix import _anomalies as anomalies_of
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def test_every_cell_is_there_once_and_in_order(rows: list[dict[str, Any]]) -> No
     assert all(tuple(row) == COLUMNS for row in rows)
 
 
-def test_what_is_known_of_reno_and_vegas_is_seen(rows: list[dict[str, Any]]) -> None:
+def test_known_properties_of_reno_and_vegas(rows: list[dict[str, Any]]) -> None:
     """A BDP keeps a halving flow busy (Appenzeller et al., 2004); shares go with 1/RTT² at small buffers (Lakshman,
     Madhow, 1997); Vegas keeps a few segments and gives way to Reno in deep buffers (Mo et al., 1999)."""
     at = {(row["algorithm"], row["setting"], row["buffer_bdp"], row["loss"]): row for row in rows}
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "odd"),
+    ("change", "anomalies"),
     [
         ({}, []),
         ({"utilisation": 0.49}, ["fills less than half of a clean path"]),
@@ -46,29 +46,30 @@ def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
         ({"share": 0.04}, ["the first flow starves"]),
         ({"share": 0.96}, ["the second flow starves"]),
         ({"share": None}, ["nothing arrives"]),
-        ({"queue_ms": 100.0, "least_queue_ms": 81.0}, ["the queue stands"]),
-        ({"queue_ms": 100.0, "least_queue_ms": 60.0}, []),
-        ({"queue_ms": 10.0, "least_queue_ms": 9.0}, []),
+        ({"queue_ms": 100.0, "min_queue_ms": 81.0}, ["the queue stands"]),
+        ({"queue_ms": 100.0, "min_queue_ms": 60.0}, []),
+        ({"queue_ms": 10.0, "min_queue_ms": 9.0}, []),
     ],
 )
-def test_odd_is_what_starves_idles_or_stands(change: dict[str, Any], odd: list[str]) -> None:
-    plain = {"utilisation": 1.0, "share": 0.5, "loss": 0.0, "queue_ms": 20.0, "least_queue_ms": 1.0}
-    assert list(oddities({**plain, **change})) == odd
+def test_anomalies_are_starvation_idle_paths_and_standing_queues(change: dict[str, Any], anomalies: list[str]) -> None:
+    plain = {"utilisation": 1.0, "share": 0.5, "loss": 0.0, "queue_ms": 20.0, "min_queue_ms": 1.0}
+    assert list(anomalies_of({**plain, **change})) == anomalies
 
 
-def test_routers_have_the_agent_that_a_flow_asks() -> None:
+def test_routers_have_the_agent_that_a_flow_requires() -> None:
     assert document("rcp", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == ["rcp"]
     assert document("cubic", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == []
 
 
-def test_a_line_sums_up_an_algorithm() -> None:
-    """Rows whose values say of which cell they are; the line is read off by hand."""
+def test_the_summary_has_one_line_per_algorithm() -> None:
+    """Values encode their cell; the expected line is computed by hand."""
 
     def row(name: str, setting: str, buffer: float, loss: float) -> dict[str, Any]:
         at = 10 * [one.name for one in SETTINGS].index(setting) + 3 * BUFFERS.index(buffer) + LOSSES.index(loss)
         values = {"utilisation": at / 100, "share": at / 100, "jain": at / 100, "queue_ms": at, "drop_ratio": at / 1e4}
-        odd = "the queue stands" if setting == "equal" and loss == 0.0 else ""
-        return {"algorithm": name, "setting": setting, "buffer_bdp": buffer, "loss": loss, "odd": odd, **values}
+        anomalies = "the queue stands" if setting == "equal" and loss == 0.0 else ""
+        cell = {"algorithm": name, "setting": setting, "buffer_bdp": buffer, "loss": loss}
+        return {**cell, "anomalies": anomalies, **values}
 
     cells = [(setting.name, buffer, loss) for setting in SETTINGS for buffer in BUFFERS for loss in LOSSES]
     found = summary([row(name, *cell) for name in ("vegas", "reno") for cell in cells])
@@ -82,12 +83,12 @@ def test_a_line_sums_up_an_algorithm() -> None:
         "beside reno %": "40/43/46",
         "queue ms": "0/3/6",
         "drops %": "0.00/0.03/0.06",
-        "odd": 3,
+        "anomalies": 3,
     }
     assert found == [{"algorithm": "vegas", **line}, {"algorithm": "reno", **line}]
 
 
-def test_everything_can_send() -> None:
+def test_the_default_algorithms_can_all_send() -> None:
     names = everything()
     assert {"cubic", "bbr3", "rcp", "phcc"} <= set(names)
     assert not {"sirens", "prr", "hystart", "tahoe"} & set(names)

@@ -203,7 +203,7 @@ def answer(rate_bps: float = 8e6, size: int = MB, rtt_ns: int = 40_000_000, **ch
         "last_byte_ns": last,
         "received_bytes": size,
         "arrivals": [(time, size * step // 20) for step, time in enumerate(times)],
-        "ended": "whole",
+        "ended": "complete",
         "why": "",
         "sender": {
             "started_unix_ns": 10**18 + 5 * rtt_ns // 2 + 7_000_000,

@@ -104,7 +104,7 @@ def test_a_campaign_that_is_killed_goes_on(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     rows = [row for row in read_journal(folder) if row["kind"] == "transfer"]
     assert rows[: len(kept)] == kept
-    assert sorted((row["round"], row["algorithm"]) for row in rows if row["ended"] == "whole") == [
+    assert sorted((row["round"], row["algorithm"]) for row in rows if row["ended"] == "complete") == [
         (1, "cubic"),
         (1, "newreno"),
         (2, "cubic"),
@@ -184,7 +184,7 @@ def test_a_server_that_goes_away_midway_is_told_and_the_rest_goes_on(
         assert "again in 0.05 s" in err
     rows = read_journal(folder)
     assert [row["kind"] for row in rows][:3] == ["round", "begin", "transfer"]
-    assert all(row["ended"] != "whole" for row in rows if row["kind"] == "transfer")
+    assert all(row["ended"] != "complete" for row in rows if row["kind"] == "transfer")
     status, out, err = cli("report", folder, "--format", "json")
     assert status == 0
     assert json.loads(out)["rows"] == []

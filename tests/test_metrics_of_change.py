@@ -272,9 +272,9 @@ def test_the_pipe_is_full_when_the_line_is_busy() -> None:
     records = tables({"start_ns": SECOND // 2}, seconds=4)
     sent = [0, 500, 1450, 2450]
     records.link_samples = records.link_samples.with_columns(pl.Series("sent_bytes", sent))
-    assert metrics.fill(records)["fill_s"][0] == 2.5
-    assert metrics.fill(records, full=0.96)["fill_s"][0] == 3.5
-    assert metrics.fill(records, end_s=2)["fill_s"][0] is None
+    assert metrics.fill(records)["time_to_full_utilisation_s"][0] == 2.5
+    assert metrics.fill(records, full=0.96)["time_to_full_utilisation_s"][0] == 3.5
+    assert metrics.fill(records, end_s=2)["time_to_full_utilisation_s"][0] is None
 
 
 @given(st.floats(0.1, 1), st.floats(0.1, 1))
@@ -282,7 +282,7 @@ def test_the_pipe_is_full_when_the_line_is_busy() -> None:
 def test_a_fuller_pipe_takes_no_less_time(one: float, other: float) -> None:
     records = tables({}, seconds=4)
     records.link_samples = records.link_samples.with_columns(pl.Series("sent_bytes", [100, 600, 1550, 2550]))
-    low, high = (metrics.fill(records, full=full)["fill_s"][0] for full in sorted((one, other)))
+    low, high = (metrics.fill(records, full=full)["time_to_full_utilisation_s"][0] for full in sorted((one, other)))
     assert low <= high
 
 
@@ -296,7 +296,7 @@ def test_latency_under_load_and_power_by_hand() -> None:
     records.links = records.links.with_columns(sent_bytes=pl.lit(5_000))
     records.samples = records.samples.with_columns(pl.Series("rtt_sum_ns", sums), rtt_count=pl.col("time_ns") // SECOND)
     found = metrics.load_latency(records).row(0, named=True)
-    assert (found["load_latency_ms"], found["trips_per_min"]) == (pytest.approx(2_000), pytest.approx(20))
+    assert (found["load_latency_ms"], found["responsiveness_rpm"]) == (pytest.approx(2_000), pytest.approx(20))
     assert metrics.load_latency(records, end_s=5)["load_latency_ms"][0] is None
     assert metrics.power(records)["power"][0] == pytest.approx(0.25)
 

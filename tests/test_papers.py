@@ -42,8 +42,8 @@ def test_the_phcc_path_holds_three_thousand_packets() -> None:
     assert phcc.RATE_BPS * phcc.RTT_MS / 1e3 / 8000 == phcc.BDP_PACKETS
     document = phcc.scenario(["scalable"], buffer=3000, duration_s=20)
     found = phcc.measure(records_of(document))
-    assert found["fill_s"] is not None
-    assert 1.0 < found["fill_s"] < 3.0
+    assert found["time_to_full_utilisation_s"] is not None
+    assert 1.0 < found["time_to_full_utilisation_s"] < 3.0
     assert found["goodput_2_bps"] is None
 
 

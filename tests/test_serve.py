@@ -84,8 +84,8 @@ def test_only_its_owner_can_read_the_account_of_a_transfer(server: Server) -> No
     account = json.loads(body)
     assert (status, kind["content-type"]) == (200, "application/json")
     assert account["client"] == "anna"
-    assert account["ended"] == "whole"
-    assert (account["asked_bytes"], account["handed_bytes"], account["size_bytes"]) == (300_000,) * 3
+    assert account["ended"] == "complete"
+    assert (account["requested_bytes"], account["written_bytes"], account["size_bytes"]) == (300_000,) * 3
     assert account["last"]["acked_bytes"] >= 300_000
     assert account["ended_unix_ns"] > account["started_unix_ns"]
     samples = account["samples"]
@@ -187,7 +187,7 @@ def test_every_algorithm_of_the_library_sends_over_quic() -> None:
         assert {"cubic", "reno", "bbr1", "phcc", "quinn:cubic"} <= set(names)
         with ThreadPoolExecutor(4) as pool:
             results = list(pool.map(lambda name: fetch_from(server, 300_000, name, transport="quic"), names))
-    assert [result["ended"] for result in results] == ["whole"] * len(names)
+    assert [result["ended"] for result in results] == ["complete"] * len(names)
 
 
 def test_a_connection_keeps_its_algorithm(server: Server) -> None:
@@ -213,7 +213,7 @@ def test_the_command_creates_its_private_state_once(tmp_path: Path) -> None:
         result = fetch(
             printed["listening"], token=token, algorithm="cubic", size_bytes=1000, trust=str(state / "certificate.pem")
         )
-        assert result["ended"] == "whole"
+        assert result["ended"] == "complete"
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=20)
         assert process.returncode == 130

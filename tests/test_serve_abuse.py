@@ -39,8 +39,8 @@ def test_two_hundred_simultaneous_transfers_complete() -> None:
     with running_server(**limits) as server:
         with ThreadPoolExecutor(200) as pool:
             results = list(pool.map(lambda _: fetch_from(server, 500_000), range(200)))
-        assert server.counters()["whole"] == 200
-    assert [result["ended"] for result in results] == ["whole"] * 200
+        assert server.counters()["complete"] == 200
+    assert [result["ended"] for result in results] == ["complete"] * 200
     assert len({result["transfer"] for result in results}) == 200
 
 
@@ -51,7 +51,7 @@ def test_transfers_of_a_token_are_limited() -> None:
         limited = r"429: the limit of a token is 1 simultaneous transfers\n  hint: try again in 5 s"
         with pytest.raises(cwndlab.RunError, match=limited):
             fetch_from(server, 1000)
-        assert fetch_from(server, 1000, token=OTHER)["ended"] == "whole"
+        assert fetch_from(server, 1000, token=OTHER)["ended"] == "complete"
 
 
 def test_connections_are_limited() -> None:
@@ -67,7 +67,7 @@ def test_the_rate_limit_covers_all_transfers_of_a_token() -> None:
     with running_server(rate_bps=2e6) as server:
         start = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
-            assert all(one["ended"] == "whole" for one in pool.map(lambda _: fetch_from(server, 125_000), range(2)))
+            assert all(one["ended"] == "complete" for one in pool.map(lambda _: fetch_from(server, 125_000), range(2)))
         assert time.monotonic() - start > 0.9
 
 
@@ -91,7 +91,7 @@ def test_a_slow_reader_is_disconnected_with_a_reason() -> None:
                 time.sleep(0.05)
         assert account["ended"] == "slow"
         assert "the minimum is 1000000 bit/s" in account["why"]
-        assert account["handed_bytes"] < 1_000_000_000
+        assert account["written_bytes"] < 1_000_000_000
         assert_served(server)
 
 
@@ -186,7 +186,7 @@ def test_invalid_datagrams_do_not_affect_the_server() -> None:
                 first = rng.choice([0xC0, 0xE3, 0x40, rng.randrange(256)])
                 version = rng.choice([b"\0\0\0\1", rng.randbytes(4)])
                 sender.sendto(bytes([first]) + version + rng.randbytes(rng.randrange(1300)), address_of(server))
-        assert fetch_from(server, 100_000, "cubic", transport="quic")["ended"] == "whole"
+        assert fetch_from(server, 100_000, "cubic", transport="quic")["ended"] == "complete"
         assert server.counters()["transfers"] == 1
 
 
@@ -304,7 +304,7 @@ def test_legitimate_clients_are_served_during_a_flood() -> None:
                 served += 1
         finally:
             over.set()
-        assert early.result()["ended"] == "whole"
+        assert early.result()["ended"] == "complete"
         assert served > 0
         counters = server.counters()
         assert counters["transfers"] == served + 1

@@ -23,7 +23,7 @@ def test_a_fetch_returns_times_and_the_senders_account(transport: str) -> None:
     with running_server(quic=True) as server:
         progress: list[int] = []
         result = fetch_from(server, 3_000_000, "cubic", transport=transport, progress=progress.append)
-    assert result["ended"] == "whole"
+    assert result["ended"] == "complete"
     # Over TCP the kernel's name; over QUIC the full name, with the default slow start.
     assert (result["algorithm"], result["transport"]) == (
         {"tcp": "cubic", "quic": "cubic+hystart-pp"}[transport],
@@ -38,7 +38,7 @@ def test_a_fetch_returns_times_and_the_senders_account(transport: str) -> None:
     assert progress[-1] == 3_000_000
     assert abs(result["started_unix_ns"] / 1e9 - time.time()) < 60
     sender = result["sender"]
-    assert (sender["transfer"], sender["ended"], sender["transport"]) == (result["transfer"], "whole", transport)
+    assert (sender["transfer"], sender["ended"], sender["transport"]) == (result["transfer"], "complete", transport)
     assert sender["last"]["acked_bytes"] >= 3_000_000
     assert sender["last"]["sent_packets"] > 0
     assert (result["receiver"] is None) == (transport == "quic" or sys.platform != "linux")
@@ -47,7 +47,7 @@ def test_a_fetch_returns_times_and_the_senders_account(transport: str) -> None:
 def test_a_fetch_resumes_at_an_offset() -> None:
     with running_server() as server:
         result = fetch_from(server, 1_000_000, first_byte=999_000)
-    assert (result["received_bytes"], result["ended"]) == (1000, "whole")
+    assert (result["received_bytes"], result["ended"]) == (1000, "complete")
     assert result["sender"]["first_byte"] == 999_000
 
 
@@ -57,7 +57,7 @@ def test_a_cancelled_fetch_ends_at_the_sender_as_well(transport: str) -> None:
         result = fetch_from(server, 50_000_000, None, transport=transport, progress=lambda received: received < 100_000)
     assert result["ended"] == "cancelled"
     assert 100_000 <= result["received_bytes"] < 50_000_000
-    assert result["sender"]["ended"] == "gone"
+    assert result["sender"]["ended"] == "disconnected"
 
 
 def test_an_exception_in_progress_ends_the_fetch() -> None:

@@ -227,7 +227,7 @@ def page(entry: Algorithm, made_from: str) -> str:
         lines.append("")
     model_based = ["model-based: it may increase an unused window"] if entry.model_based else []
     lines += _bullets("Needs", [*entry.needs, *model_based])
-    lines += _bullets("Incompatible with", [f"`{name}`: {reason}" for name, reason in entry.refuses])
+    lines += _bullets("Incompatible with", [f"`{name}`: {reason}" for name, reason in entry.incompatible])
     lines += _bullets("Choices where the source is ambiguous", list(entry.choices))
     lines += _bullets("Pitfalls", list(entry.pitfalls))
     lines += _bullets("Over QUIC", list(entry.quic))

@@ -58,8 +58,8 @@ class Algorithm:
     model_based: bool
     needs: tuple[str, ...]
     """Of host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
-    refuses: tuple[tuple[str, str], ...]
-    """Partners that it cannot be joined to, each with the reason."""
+    incompatible: tuple[tuple[str, str], ...]
+    """Algorithms with which it cannot be combined, each with the reason."""
     quic: tuple[str, ...]
     """What it does not get over QUIC (`docs/quic.md`), or why it does not run there."""
     aliases: tuple[str, ...]
@@ -95,7 +95,7 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
         parameters = tuple(
             Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
         )
-        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "refuses", "quic")}
+        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "incompatible", "quic")}
         names = tuple(alias for alias, target in others if target == entry["name"])
         found.append(Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names}))
     return tuple(found)
@@ -201,12 +201,12 @@ def _page(entry: Algorithm) -> str:
     if entry.confidence == "low":
         lines += ["", block("Low confidence: our reconstruction from a short description; see the choices.")]
     needs = [_NEEDS.get(need, f"routers with the agent '{need.removeprefix('agent ')}'") for need in entry.needs]
-    refused = [f"'{name}': {reason}" for name, reason in entry.refuses]
+    incompatible = [f"'{name}': {reason}" for name, reason in entry.incompatible]
     lists = (
         ("needs", needs),
-        ("does not go with", refused),
-        ("where the source is ambiguous", entry.choices),
-        ("beware", entry.pitfalls),
+        ("incompatible with", incompatible),
+        ("choices where the source is ambiguous", entry.choices),
+        ("pitfalls", entry.pitfalls),
         ("over QUIC", entry.quic),
     )
     for title, items in lists:

@@ -1,3 +1,5 @@
+//! Tests of the catalogue: names, text forms, error messages and files of the entries.
+
 use super::*;
 use cwndlab_conformance::{check_sized, BatterySize};
 use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
@@ -12,7 +14,7 @@ fn all_texts() -> Vec<String> {
     let names = |kind| catalogue.specs.iter().filter(move |spec| spec.kind == kind).map(|spec| spec.name);
     let refused = |avoidance: &str, start: &str| {
         let entry = catalogue.specs.iter().find(|spec| spec.kind == Kind::SlowStart && spec.name == start);
-        entry.is_some_and(|spec| spec.refuses.iter().any(|(other, _)| *other == avoidance))
+        entry.is_some_and(|spec| spec.incompatible.iter().any(|(other, _)| *other == avoidance))
     };
     names(Kind::CongestionAvoidance)
         .flat_map(|avoidance| names(Kind::SlowStart).map(move |start| (avoidance, start)))
@@ -98,10 +100,10 @@ fn faults_contain_the_error_and_a_hint() {
             "'hystart' is a slow-start algorithm, not a congestion-avoidance algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
-        ("cubic+ccm-ss(mu=0.2)", "ccm-ss: mu = 0.2 is out of range", "mu goes from 0.5 to 10"),
+        ("cubic+ccm-ss(mu=0.2)", "ccm-ss: mu = 0.2 is out of range", "mu ranges from 0.5 to 10"),
         ("cubic+ccm-ss(nu=2)", "ccm-ss has no parameter called 'nu'", "did you mean 'mu'?"),
-        ("cubic+ccm-ss(mu=x)", "ccm-ss: mu = 'x' is not a number", "mu goes from 0.5 to 10"),
-        ("cubic+ccm-ss(delay=third)", "ccm-ss: delay = 'third' is not one of its words", "write one of half, full"),
+        ("cubic+ccm-ss(mu=x)", "ccm-ss: mu = 'x' is not a number", "mu ranges from 0.5 to 10"),
+        ("cubic+ccm-ss(delay=third)", "ccm-ss: delay = 'third' is not one of its values", "write one of half, full"),
         (
             "cubic+ccm-ss(mu=1.5",
             "the parentheses of 'cubic+ccm-ss(mu=1.5' do not match",

@@ -1,3 +1,5 @@
+//! Tests of the conformance battery: faulty algorithms break its rules, and correct ones do not.
+
 use super::*;
 use cwndlab_control::{Ack, Congestion, Event, Window};
 use cwndlab_units::Bytes;

@@ -98,12 +98,15 @@ fn read(text: &str) -> Result<Written<'_>, Fault> {
         return Ok(Written { name: text, arguments: Vec::new() });
     };
     let Some(inside) = rest.trim_end().strip_suffix(')') else {
-        return fault(format!("something follows the parentheses of '{text}'"), "write 'cubic+ccm-ss(mu=1.5)/sack'");
+        return fault(
+            format!("unexpected text after the parentheses of '{text}'"),
+            "write 'cubic+ccm-ss(mu=1.5)/sack'",
+        );
     };
     let mut arguments = Vec::new();
     for pair in inside.split(',').filter(|pair| !pair.trim().is_empty()) {
         let Some((key, value)) = pair.split_once('=') else {
-            return fault(format!("'{}' is no parameter", pair.trim()), "write 'name=value'");
+            return fault(format!("'{}' is not a parameter", pair.trim()), "write 'name=value'");
         };
         arguments.push((key.trim(), value.trim()));
     }
@@ -115,7 +118,7 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
     match parameter.domain {
         Domain::Words(words) => {
             words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| Fault {
-                what: format!("{part}: {name} = '{text}' is not one of its words"),
+                what: format!("{part}: {name} = '{text}' is not one of its values"),
                 hint: format!("write one of {}", words.join(", ")),
             })
         }
@@ -124,14 +127,15 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
             Ok(number) => fault(
                 format!("{part}: {name} = {number} is out of range"),
                 format!(
-                    "{name} goes from {low} to {high}{}{}",
+                    "{name} ranges from {low} to {high}{}{}",
                     if parameter.unit.is_empty() { "" } else { " " },
                     parameter.unit
                 ),
             ),
-            Err(_) => {
-                fault(format!("{part}: {name} = '{text}' is not a number"), format!("{name} goes from {low} to {high}"))
-            }
+            Err(_) => fault(
+                format!("{part}: {name} = '{text}' is not a number"),
+                format!("{name} ranges from {low} to {high}"),
+            ),
         },
     }
 }
@@ -211,7 +215,7 @@ impl Catalogue {
                 let known = spec.parameters.iter().map(|parameter| parameter.name);
                 let hint = match nearest(key, known.clone()) {
                     Some(near) => format!("did you mean '{near}'?"),
-                    None if spec.parameters.is_empty() => "it has none".to_owned(),
+                    None if spec.parameters.is_empty() => "it has no parameters".to_owned(),
                     None => format!("it has {}", known.collect::<Vec<_>>().join(", ")),
                 };
                 return fault(format!("{} has no parameter called '{key}'", spec.name), hint);
@@ -269,20 +273,20 @@ impl Catalogue {
             (Kind::Whole | Kind::Router, None) => Ok(None),
             (Kind::Whole | Kind::Router, Some(text)) => fault(
                 format!(
-                    "'{name}' is a whole algorithm that owns its start, so '+{}' cannot be joined to it",
+                    "'{name}' is a whole algorithm with its own slow start and cannot be combined with '+{}'",
                     text.trim()
                 ),
                 format!("write '{name}'"),
             ),
             (_, Some(text)) => {
                 let start = self.part(&read(text)?, &[Kind::SlowStart])?;
-                let pairs = start.spec.refuses.iter().map(|pair| (pair, name));
-                let pairs = pairs.chain(growth.spec.refuses.iter().map(|pair| (pair, start.spec.name)));
-                for ((refused, reason), other) in pairs {
-                    if *refused == other {
+                let pairs = start.spec.incompatible.iter().map(|pair| (pair, name));
+                let pairs = pairs.chain(growth.spec.incompatible.iter().map(|pair| (pair, start.spec.name)));
+                for ((incompatible, reason), other) in pairs {
+                    if *incompatible == other {
                         return fault(
-                            format!("'{name}' and '{}' do not go together: {reason}", start.spec.name),
-                            format!("write '{name}' for its own start"),
+                            format!("'{name}' and '{}' cannot be combined: {reason}", start.spec.name),
+                            format!("write '{name}' for its default slow start"),
                         );
                     }
                 }
@@ -306,7 +310,7 @@ impl Algorithm {
             (Build::CongestionAvoidance(make), start) => {
                 let start = start.map(|(build, arguments)| match build {
                     Build::SlowStart(make) => make(path, arguments),
-                    _ => unreachable!("parse joins congestion avoidance with a slow start"),
+                    _ => unreachable!("parse combines only congestion avoidance with a slow start"),
                 });
                 Box::new(Composed::new(path, start, make(path, &self.growth.arguments)))
             }

@@ -87,7 +87,7 @@ impl Arguments {
 
     fn value(&self, name: &str) -> Value {
         let at = self.parameters.iter().position(|one| one.name == name);
-        self.values[at.unwrap_or_else(|| panic!("an entry asks for '{name}', which it does not list"))]
+        self.values[at.unwrap_or_else(|| panic!("the entry has no parameter '{name}'"))]
     }
 
     /// The number `name`. Panics where the entry has no such numeric parameter.
@@ -193,7 +193,7 @@ pub struct Spec {
     pub needs: &'static [Need],
     /// Congestion-avoidance algorithms that this slow start cannot be combined with, or the reverse, each with the
     /// reason.
-    pub refuses: &'static [(&'static str, &'static str)],
+    pub incompatible: &'static [(&'static str, &'static str)],
     /// The algorithm has a model of the path instead of a loss-driven window; its window may grow while app-limited.
     pub model_based: bool,
     /// Its constructor.
@@ -239,8 +239,8 @@ mod tests {
         }
     }
 
-    static GIVEN: Spec = Spec {
-        name: "given",
+    static DYNAMIC: Spec = Spec {
+        name: "dynamic",
         title: "",
         kind: Kind::Whole,
         source: "",
@@ -261,7 +261,7 @@ mod tests {
         pitfalls: &[],
         companion: "",
         needs: &[],
-        refuses: &[],
+        incompatible: &[],
         model_based: false,
         build: Build::Dynamic(&Segments),
     };
@@ -269,9 +269,9 @@ mod tests {
     /// By hand: 3 segments of 1000 bytes.
     #[test]
     fn a_dynamic_entry_constructs_the_control() {
-        let catalogue = Catalogue { specs: vec![&GIVEN], aliases: &[] };
-        let algorithm = catalogue.parse("given(segments=3)").expect("it is in the catalogue");
+        let catalogue = Catalogue { specs: vec![&DYNAMIC], aliases: &[] };
+        let algorithm = catalogue.parse("dynamic(segments=3)").expect("it is in the catalogue");
         assert_eq!(algorithm.build(&path(10)).cwnd(), Bytes(3000));
-        assert_eq!(algorithm.to_string(), "given(segments=3)");
+        assert_eq!(algorithm.to_string(), "dynamic(segments=3)");
     }
 }

@@ -73,7 +73,7 @@ impl TransferStream {
         let mut chunk = vec![0; length as usize];
         payload::fill(self.at, &mut chunk);
         self.at += length;
-        self.transfer.handed(length);
+        self.transfer.written(length);
         Poll::Ready(Some(chunk.into()))
     }
 

@@ -46,7 +46,7 @@ counters! {
     /// Transfers started.
     transfers,
     /// Transfers with every byte acknowledged.
-    whole,
+    complete,
     /// Transfers ended by the circuit breaker.
     broken,
     /// Connections whose task panicked, which is a defect of the server.

@@ -51,7 +51,7 @@ pub struct FetchResult {
     pub receiver: Option<Snapshot>,
     /// The server's account of the transfer.
     pub sender: Option<Value>,
-    /// `whole`, `cancelled`, `timeout`, `broken`, or the server's reason: `breaker`, `slow`, `long`, `stopped`.
+    /// `complete`, `cancelled`, `timeout`, `broken`, or the server's reason: `breaker`, `slow`, `long`, `stopped`.
     pub ended: String,
     /// A description of the reason; may be empty.
     pub why: String,
@@ -237,7 +237,7 @@ async fn run<T: Transport>(
     if result.ended == "broken" {
         let text = |key| result.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
         let (ended, why) = (text("ended"), text("why"));
-        if !matches!(ended.as_str(), "" | "gone" | "whole") {
+        if !matches!(ended.as_str(), "" | "disconnected" | "complete") {
             (result.ended, result.why) = (ended, why);
         }
     }
@@ -277,7 +277,7 @@ async fn fetch_account<T: Transport>(
     stop: &AtomicBool,
 ) -> Option<Value> {
     let mut received = None;
-    if result.ended == "whole" {
+    if result.ended == "complete" {
         let request = account(options, server, &mut connection, &result.transfer);
         received = timeout(ACCOUNT_TIMEOUT, request).await.unwrap_or(None);
     }
@@ -322,7 +322,7 @@ async fn receive<T: Transport>(
     let mut last_progress = now();
     let (ended, why) = loop {
         if result.received_bytes >= length {
-            break ("whole", String::new());
+            break ("complete", String::new());
         }
         let next = timeout(STOP_CHECK, connection.chunk()).await;
         let at = since_ns(began);
@@ -348,7 +348,7 @@ async fn receive<T: Transport>(
         }
     };
     // A complete transfer counts as complete even if it was cancelled at its last chunk.
-    let ended = if result.received_bytes >= length { "whole" } else { ended };
+    let ended = if result.received_bytes >= length { "complete" } else { ended };
     result.ended = String::from(ended);
     result.why = why;
     result.arrivals = arrivals.into_entries(result.last_byte_ns.map(|at| (at, result.received_bytes)));

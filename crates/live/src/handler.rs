@@ -159,7 +159,7 @@ fn account(server: &Arc<ServerState>, served: &ServedConnection, owner: usize, i
 
 /// Completes the previous transfer of the connection: a client that sends another request has received all data.
 fn complete_previous(server: &ServerState, served: &ServedConnection) -> Result<(), Box<Reply>> {
-    if served.observe(server).is_some_and(|end| end != End::Whole) {
+    if served.observe(server).is_some_and(|end| end != End::Complete) {
         let line =
             "the server ended the previous transfer and its connection; the account of the transfer has the reason";
         return Err(Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line).closing()));
@@ -167,7 +167,7 @@ fn complete_previous(server: &ServerState, served: &ServedConnection) -> Result<
     if let Some(previous) = served.running() {
         previous.complete_by_request();
         if previous.has_ended() {
-            count(&server.counters.whole);
+            count(&server.counters.complete);
         }
     }
     Ok(())

@@ -232,7 +232,7 @@ async fn serve_one(
                 }
             }
             _ = tick.tick() => {
-                if served.observe(server).is_some_and(|end| end != End::Whole) {
+                if served.observe(server).is_some_and(|end| end != End::Complete) {
                     return None;
                 }
             }

@@ -183,7 +183,7 @@ impl ServedConnection {
         let transfer = self.running()?;
         let end = transfer.observe(&self.transport.snapshot()?)?;
         match end {
-            End::Whole => count(&server.counters.whole),
+            End::Complete => count(&server.counters.complete),
             End::Breaker => count(&server.counters.broken),
             _ => {}
         }
@@ -200,6 +200,6 @@ impl ServedConnection {
 
 impl Drop for ServedConnection {
     fn drop(&mut self) {
-        self.end(End::Gone, "the connection was closed before all data were acknowledged");
+        self.end(End::Disconnected, "the connection was closed before all data were acknowledged");
     }
 }

@@ -195,12 +195,12 @@ async fn supervise(
             _ = &mut connection, if open => {
                 open = false;
                 if served.running().is_some_and(|transfer| !transfer.is_handed()) {
-                    served.end(End::Gone, "the client closed the connection");
+                    served.end(End::Disconnected, "the client closed the connection");
                     reset_on_close(stream);
                 }
             }
             _ = tick.tick() => {
-                let has_failed = served.observe(server).is_some_and(|end| end != End::Whole);
+                let has_failed = served.observe(server).is_some_and(|end| end != End::Complete);
                 if has_failed || is_stuck(server, served, &mut progress) {
                     reset_on_close(stream);
                     return;

@@ -38,9 +38,9 @@ impl Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Every byte was acknowledged.
-    Whole,
+    Complete,
     /// The client closed the connection.
-    Gone,
+    Disconnected,
     /// The circuit breaker ended it.
     Breaker,
     /// The rate of the client was below the minimum.
@@ -54,8 +54,8 @@ pub(crate) enum End {
 impl End {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Whole => "whole",
-            Self::Gone => "gone",
+            Self::Complete => "complete",
+            Self::Disconnected => "disconnected",
             Self::Breaker => "breaker",
             Self::Slow => "slow",
             Self::Long => "long",
@@ -79,7 +79,7 @@ pub(crate) struct TransferRequest {
 
 #[derive(Debug)]
 struct State {
-    handed: u64,
+    written: u64,
     base: Snapshot,
     last: Snapshot,
     samples: Samples,
@@ -119,7 +119,7 @@ impl Transfer {
         let mut samples = Samples::new(limits.samples, limits.sample_interval.as_nanos() as u64);
         samples.offer(first.clone());
         let state = State {
-            handed: 0,
+            written: 0,
             base,
             last: first.clone(),
             samples,
@@ -136,8 +136,8 @@ impl Transfer {
     }
 
     /// `bytes` more bytes were passed to the transport.
-    pub(crate) fn handed(&self, bytes: u64) {
-        lock(&self.state).handed += bytes;
+    pub(crate) fn written(&self, bytes: u64) {
+        lock(&self.state).written += bytes;
     }
 
     /// Updates the transfer with the state of the sender; returns the reason if it has ended. Unless the transfer is
@@ -152,11 +152,11 @@ impl Transfer {
         state.last = snapshot.clone();
         // Acknowledged bytes include the overhead of encryption, so this is true shortly before the last byte is
         // acknowledged.
-        let is_acknowledged = state.handed == self.request.length && snapshot.acked_bytes >= self.request.length;
+        let is_acknowledged = state.written == self.request.length && snapshot.acked_bytes >= self.request.length;
         let verdict = if is_acknowledged && snapshot.idle {
-            Some((End::Whole, String::new()))
+            Some((End::Complete, String::new()))
         } else if snapshot.closed {
-            Some((End::Gone, "the connection was closed before all data were acknowledged".to_owned()))
+            Some((End::Disconnected, "the connection was closed before all data were acknowledged".to_owned()))
         } else if snapshot.time_ns > self.limits.duration.as_nanos() as u64 {
             let max = self.limits.duration.as_secs_f64();
             Some((End::Long, format!("the limit of a transfer is {max} s")))
@@ -197,8 +197,8 @@ impl Transfer {
     pub(crate) fn complete_by_request(&self) {
         let mut state = lock(&self.state);
         let is_near = state.last.acked_bytes + MAX_UNACKED >= self.request.length;
-        if state.ended.is_none() && state.handed == self.request.length && is_near {
-            self.close(&mut state, End::Whole, String::new());
+        if state.ended.is_none() && state.written == self.request.length && is_near {
+            self.close(&mut state, End::Complete, String::new());
         }
     }
 
@@ -212,7 +212,7 @@ impl Transfer {
 
     /// Whether all bytes were passed to the transport.
     pub(crate) fn is_handed(&self) -> bool {
-        lock(&self.state).handed == self.request.length
+        lock(&self.state).written == self.request.length
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -239,8 +239,8 @@ impl Transfer {
             "algorithm": self.request.algorithm,
             "size_bytes": self.request.size,
             "first_byte": self.request.first,
-            "asked_bytes": self.request.length,
-            "handed_bytes": state.handed,
+            "requested_bytes": self.request.length,
+            "written_bytes": state.written,
             "transfers_before": self.request.earlier,
             "rate_limit_bps": self.limits.rate_bps,
             "started_unix_ns": self.started_unix_ns,
@@ -256,7 +256,7 @@ impl Transfer {
 impl Drop for Transfer {
     fn drop(&mut self) {
         // The connection ended, and no other reason was recorded.
-        self.end(End::Gone, "");
+        self.end(End::Disconnected, "");
     }
 }
 

@@ -48,11 +48,11 @@ fn a_transfer_completes_over_both_transports_under_the_named_algorithm() {
         [("tcp", "reno", "reno"), ("quic", "cubic", "cubic+hystart-pp"), ("quic", "quinn:bbr", "quinn:bbr")]
     {
         let result = fetch_from(&server, transport, requested, 2_000_000);
-        assert_eq!((result.ended.as_str(), result.received_bytes), ("whole", 2_000_000), "{transport}");
+        assert_eq!((result.ended.as_str(), result.received_bytes), ("complete", 2_000_000), "{transport}");
         assert_eq!(result.algorithm, algorithm);
-        assert_eq!(result.sender.unwrap()["ended"], "whole");
+        assert_eq!(result.sender.unwrap()["ended"], "complete");
     }
-    assert_eq!(server.counters().whole.load(Ordering::Relaxed), 3);
+    assert_eq!(server.counters().complete.load(Ordering::Relaxed), 3);
 }
 
 proptest! {

@@ -1,27 +1,27 @@
-//! A line that serves by event, behind any [`Discipline`].
+//! A link with any queue [`Discipline`], driven by events.
 //!
-//! Whoever runs it keeps one entry on its agenda per line: the moment that [`AqmLink::offer`] or [`AqmLink::wake`] answered
-//! last. At that moment it calls [`AqmLink::wake`].
+//! The caller schedules one event per link, at the time that [`AqmLink::offer`] or [`AqmLink::wake`] returned last, and
+//! calls [`AqmLink::wake`] at that time.
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::aqm::{Discipline, Waiting};
 use crate::line::Line;
 
-/// What a wake-up gave.
+/// The result of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Woken<P> {
-    /// The packet whose last bit left the line now.
+    /// The packet whose last bit leaves the line now.
     pub sent: Option<Waiting<P>>,
-    /// When to wake it next; nothing while it is idle.
+    /// Time of the next event; `None` while the line is idle.
     pub next: Option<Time>,
 }
 
-/// What the line is at.
+/// State of the line.
 #[derive(Clone, Copy, Debug)]
 enum Work<P> {
     Idle,
-    /// This packet's last bit leaves at this moment.
+    /// The packet in service, and the departure time of its last bit.
     Sending(Waiting<P>, Time),
 }
 
@@ -30,20 +30,20 @@ enum Work<P> {
 pub struct AqmLink<P> {
     queue: Box<dyn Discipline<P>>,
     line: Line,
-    /// Its mean rate.
+    /// Mean rate of the line.
     rate: Rate,
     work: Work<P>,
     /// Packets offered.
     pub offered: u64,
     /// Packets that the discipline dropped.
     pub dropped: u64,
-    /// Packets that it marked, of those sent.
+    /// Packets sent with a mark.
     pub marked: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// The most packets that ever waited.
+    /// Maximum length of the queue, packets.
     pub most: u64,
     counted: Time,
     packet_ns: u128,
@@ -71,8 +71,8 @@ impl<P: Copy> AqmLink<P> {
         }
     }
 
-    /// A packet arrives. What is dropped for it goes to `dropped`; the answer is when to [`wake`](Self::wake) the line, if
-    /// it was idle.
+    /// Enqueues a packet, and appends the packets that are dropped to `dropped`. Returns the time of the next
+    /// [`wake`](Self::wake) if the line was idle.
     pub fn offer(&mut self, now: Time, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) -> Option<Time> {
         self.count(now);
         self.offered += 1;
@@ -84,7 +84,7 @@ impl<P: Copy> AqmLink<P> {
         next
     }
 
-    /// The moment has come that was asked for.
+    /// Processes the scheduled event.
     pub fn wake(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Woken<P> {
         self.count(now);
         let sent = match self.work {
@@ -119,7 +119,7 @@ impl<P: Copy> AqmLink<P> {
         self.counted = now;
     }
 
-    /// Bytes of the packet on the line; 0 if it is idle.
+    /// Size of the packet in service, bytes; 0 if the line is idle.
     #[must_use]
     pub fn serving(&self) -> u32 {
         match self.work {
@@ -128,19 +128,19 @@ impl<P: Copy> AqmLink<P> {
         }
     }
 
-    /// Packets and bytes that wait.
+    /// Packets and bytes in the queue.
     #[must_use]
     pub fn backlog(&self) -> (u64, u64) {
         self.queue.backlog()
     }
 
-    /// Bytes that the line could have carried until `now`; nothing where there is no bound.
+    /// Carriable bytes of the line until `now`; `None` for an unlimited rate.
     #[must_use]
     pub fn offered_bytes(&self, now: Time) -> Option<u64> {
         self.line.offered(now)
     }
 
-    /// How long the line needs for the rest of what it sends and, at its mean rate, for all that waits.
+    /// Time that the line needs for the packet in service and, at its mean rate, for the queue.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
         let rest = match self.work {
@@ -150,13 +150,13 @@ impl<P: Copy> AqmLink<P> {
         rest + self.rate.time_for_backlog(Bytes(self.queue.backlog().1))
     }
 
-    /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
+    /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
     pub fn integrals(&mut self, now: Time) -> (u128, u128) {
         self.count(now);
         (self.packet_ns, self.byte_ns)
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.queue.memory() + size_of::<Self>()
@@ -173,10 +173,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Behind drop-tail the line does what the computed one does: the same drops, the same departures, the same
-        /// integral.
+        /// Compared with [`Link`]: drops, departures and integrals.
         #[test]
-        fn behind_drop_tail_it_is_the_computed_link(
+        fn with_drop_tail_it_equals_the_computed_link(
             gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300),
             limit in 1u64..20,
             counts in any::<bool>(),

@@ -1,8 +1,8 @@
-//! Many FIFOs of plain values out of one store of chunks.
+//! Many FIFOs of plain values in chunks of one common store.
 //!
-//! A ring as large as its fullest moment is walked through from end to end, however little is in it: with hundreds of
-//! them every packet is written where the cache has nothing. Here what a FIFO has emptied the next one fills, so that
-//! the memory in use is that of the values waiting.
+//! A ring buffer has the size of its maximum and is traversed completely even if it is almost empty; with hundreds of
+//! them, every write is a cache miss. Here FIFOs reuse each other's free chunks, so that the memory in use corresponds to
+//! the number of values stored.
 
 use prefetch_index::prefetch_index;
 
@@ -10,7 +10,7 @@ use prefetch_index::prefetch_index;
 const CHUNK: u32 = 16;
 const NONE: u32 = u32::MAX;
 
-/// A FIFO: from the slot `first` to the slot `last`, by way of the chunks between them.
+/// A FIFO from the slot `first` to the slot `last`, across linked chunks.
 #[derive(Clone, Copy, Debug)]
 struct Fifo {
     first: u32,
@@ -20,7 +20,7 @@ struct Fifo {
 
 const EMPTY: Fifo = Fifo { first: 0, last: NONE };
 
-/// The next value of a FIFO with this last slot needs a chunk.
+/// Whether the next value of a FIFO with this last slot requires a new chunk.
 #[inline]
 fn is_full(last: u32) -> bool {
     last.wrapping_add(1).is_multiple_of(CHUNK)
@@ -28,25 +28,25 @@ fn is_full(last: u32) -> bool {
 
 const _: () = assert!(NONE.wrapping_add(1).is_multiple_of(CHUNK), "an empty FIFO needs a chunk");
 
-/// FIFOs by number. They grow as needed, and hold a chunk only while something is in it.
+/// FIFOs by index. A FIFO owns a chunk only while the chunk has values.
 #[derive(Clone, Debug)]
 pub struct ChunkedFifos<T> {
     all: Vec<Fifo>,
     slots: Vec<T>,
-    /// The chunk behind each chunk, of its fifo or of the free ones.
+    /// Successor of each chunk in its FIFO or in the free list.
     next: Vec<u32>,
-    /// The chunk that became free last: the one that is most likely still in the cache.
+    /// Head of the free list: the most recently freed chunk, which is most likely in the cache.
     free: u32,
 }
 
 impl<T: Copy + Default> ChunkedFifos<T> {
-    /// So many empty FIFOs.
+    /// Creates `fifos` empty FIFOs.
     #[must_use]
     pub fn new(fifos: usize) -> Self {
         Self { all: vec![EMPTY; fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Adds a value at the end, which the caller writes; answers whether the FIFO was empty.
+    /// Appends a value. Returns its slot, which the caller writes, and whether the FIFO was empty.
     #[inline]
     pub fn push(&mut self, fifo: usize) -> (&mut T, bool) {
         let last = self.all[fifo].last;
@@ -55,7 +55,7 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         (&mut self.slots[slot as usize], last == NONE)
     }
 
-    /// Puts a chunk at the end of a FIFO; returns its first slot.
+    /// Appends a chunk to a FIFO; returns its first slot.
     #[cold]
     fn add_chunk(&mut self, fifo: usize) -> u32 {
         if self.free == NONE {
@@ -82,23 +82,23 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         (last != NONE).then(|| &self.slots[first as usize])
     }
 
-    /// Removes the oldest value, of a FIFO that is not empty; returns the one behind it.
+    /// Removes the oldest value of a FIFO that is not empty; returns its successor.
     #[inline]
     pub fn advance(&mut self, fifo: usize) -> Option<&T> {
         let Fifo { first, last } = self.all[fifo];
         if first == last || is_full(first) {
-            return self.leave_chunk(fifo);
+            return self.free_chunk(fifo);
         }
         let next = first + 1;
         self.all[fifo].first = next;
-        // What comes when this fifo's turn comes again was written long ago: it is asked for now.
+        // The next access to this FIFO reads a value that was written long ago: prefetch it.
         prefetch_index(&self.slots, next as usize + 2);
         self.slots.get(next as usize)
     }
 
-    /// The oldest value is removed, which was the last one of a chunk or of the FIFO: the chunk is free.
+    /// Removes the last value of a chunk, and frees the chunk.
     #[cold]
-    fn leave_chunk(&mut self, fifo: usize) -> Option<&T> {
+    fn free_chunk(&mut self, fifo: usize) -> Option<&T> {
         let fifo = &mut self.all[fifo];
         let chunk = fifo.first / CHUNK;
         let next = std::mem::replace(&mut self.next[chunk as usize], self.free);
@@ -111,7 +111,7 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         self.slots.get(fifo.first as usize)
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<T>() + self.next.capacity() * 4 + self.all.len() * size_of::<Fifo>()
@@ -125,9 +125,9 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Whatever goes on beside it, each fifo is a FIFO.
+        /// Compared with one `VecDeque` per FIFO.
         #[test]
-        fn they_are_fifos(steps in prop::collection::vec((0usize..3, prop::option::weighted(0.6, 0u32..100)), 0..600)) {
+        fn each_fifo_keeps_its_order(steps in prop::collection::vec((0usize..3, prop::option::weighted(0.6, 0u32..100)), 0..600)) {
             let (mut fifos, mut models) = (ChunkedFifos::new(3), [const { VecDeque::new() }; 3]);
             for (fifo, step) in steps {
                 let model = &mut models[fifo];
@@ -152,9 +152,8 @@ mod tests {
             }
         }
 
-        /// What one fifo has left another one uses.
         #[test]
-        fn chunks_are_used_again(rounds in 1usize..50, values in 1u32..200) {
+        fn fifos_reuse_freed_chunks(rounds in 1usize..50, values in 1u32..200) {
             let mut fifos = ChunkedFifos::new(2);
             for round in 0..rounds {
                 for value in 0..values {

@@ -1,4 +1,4 @@
-//! What a wire does beyond delaying by a constant: loss, delay variation, retransmissions of a radio link, duplicates.
+//! Impairments of a wire beyond a constant delay: loss, delay variation, HARQ retransmissions, duplicates.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use crate::wire::{Changes, Harq};
 /// The impairments of a wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
-    /// Loss processes, in order.
+    /// Loss models, in order.
     pub(crate) losses: Vec<Loss>,
-    /// Delay and loss by a timetable.
+    /// Schedule of delay and loss.
     pub(crate) changes: Option<Changes>,
     /// Retransmissions of a radio link.
     pub(crate) harq: Option<Harq>,
-    /// Delay variation: upper end, and whether packets may overtake.
+    /// Delay variation: maximum, and whether packets may be reordered.
     pub(crate) jitter: Option<(Duration, bool)>,
-    /// Probability that a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
     /// Random stream for jitter and duplicates.
     pub(crate) stream: Stream,
-    /// When the last packet arrived, or will.
+    /// Arrival time of the previous packet.
     pub(crate) last_arrival: Time,
-    /// When those packets leave the line that the wire will lose, in order.
-    pub(crate) doomed: VecDeque<Time>,
+    /// Departure times from the line of lost packets that have not left it yet, in order.
+    pub(crate) pending_losses: VecDeque<Time>,
 }
 
 impl Impairments {
-    /// There is none.
+    /// Whether there are no impairments.
     pub(crate) fn is_none(&self) -> bool {
         self.losses.is_empty()
             && self.changes.is_none()
@@ -39,49 +39,49 @@ impl Impairments {
             && self.duplicate == 0.0
     }
 
-    /// Packets may overtake each other, so that arrivals are not in the order of offers.
+    /// Whether arrivals can be out of order.
     pub(crate) fn reorders(&self) -> bool {
         self.duplicate > 0.0 || self.jitter.is_some_and(|(_, reorder)| reorder)
     }
 
-    /// Whether the wire loses a packet whose last bit leaves the line at `departure`; sets the propagation delay from then on.
-    pub(crate) fn takes(&mut self, departure: Time, payload: bool, delay: &mut Duration) -> bool {
-        // Every process sees every packet, so that one list's count does not depend on another process.
+    /// Whether the wire loses a packet that leaves the line at `departure`. Sets `delay` to the scheduled value.
+    pub(crate) fn loses(&mut self, departure: Time, payload: bool, delay: &mut Duration) -> bool {
+        // Every model processes every packet, so that the packet count of a loss list is independent of other models.
         let mut lost = false;
         for one in &mut self.losses {
             lost |= one.loses(payload);
         }
         if let Some(changes) = &mut self.changes {
-            let (now, taken) = changes.pass(departure);
-            *delay = now;
-            lost |= taken;
+            let (scheduled, scheduled_loss) = changes.pass(departure);
+            *delay = scheduled;
+            lost |= scheduled_loss;
         }
         lost
     }
 
     /// Counts a lost packet that leaves the line at `departure`.
-    pub(crate) fn lose(&mut self, now: Time, departure: Time) {
+    pub(crate) fn count_lost(&mut self, now: Time, departure: Time) {
         if departure > now {
-            self.forget_lost(now);
-            self.doomed.push_back(departure);
+            self.pending_losses(now);
+            self.pending_losses.push_back(departure);
         }
     }
 
-    /// Lost packets that have not left the line by `now`.
-    pub(crate) fn forget_lost(&mut self, now: Time) -> u64 {
-        while self.doomed.front().is_some_and(|&departure| departure <= now) {
-            self.doomed.pop_front();
+    /// Number of lost packets that have not left the line by `now`.
+    pub(crate) fn pending_losses(&mut self, now: Time) -> u64 {
+        while self.pending_losses.front().is_some_and(|&departure| departure <= now) {
+            self.pending_losses.pop_front();
         }
-        self.doomed.len() as u64
+        self.pending_losses.len() as u64
     }
 
-    /// When a packet arrives.
+    /// Arrival time of a packet.
     pub(crate) fn arrival(&mut self, departure: Time, delay: Duration) -> Time {
-        let mut at = departure + delay + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.late(departure));
+        let mut at = departure + delay + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.block_delay(departure));
         let mut reorder = false;
-        if let Some((spread, overtakes)) = self.jitter {
-            at += Duration(self.stream.below(spread.0));
-            reorder = overtakes;
+        if let Some((max, may_reorder)) = self.jitter {
+            at += Duration(self.stream.below(max.0));
+            reorder = may_reorder;
         }
         if !reorder {
             at = at.max(self.last_arrival);
@@ -90,9 +90,9 @@ impl Impairments {
         at
     }
 
-    /// When a second copy of the packet arrives, if there is one.
+    /// Arrival time of a duplicate of the packet, if there is one.
     pub(crate) fn duplicate(&mut self, departure: Time, delay: Duration) -> Option<Time> {
-        let twice = self.duplicate > 0.0 && self.stream.unit() < self.duplicate;
-        twice.then(|| self.arrival(departure, delay))
+        let duplicated = self.duplicate > 0.0 && self.stream.unit() < self.duplicate;
+        duplicated.then(|| self.arrival(departure, delay))
     }
 }

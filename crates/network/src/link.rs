@@ -1,4 +1,4 @@
-//! A link in one direction.
+//! A link in one direction: a drop-tail queue with computed departures, a line and a wire.
 
 use std::collections::VecDeque;
 
@@ -12,38 +12,38 @@ use crate::random::Stream;
 use crate::size_classes::SizeClasses;
 use crate::wire::{Changes, Harq};
 
-/// How a link is made.
+/// Configuration of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// What serialises.
+    /// The line.
     pub line: Line,
     /// Propagation delay.
     pub delay: Duration,
-    /// How much may wait.
+    /// Capacity of the queue.
     pub limit: Limit,
     /// The packet in service counts towards the limit.
     pub counts_in_service: bool,
-    /// Mark ECN-capable packets that find this many packets waiting, or more.
+    /// Mark ECN-capable packets that arrive at a queue of this length or more, packets.
     pub mark_above: Option<u32>,
-    /// Somebody looks at its queue.
+    /// Whether the queue is tracked exactly, for samples or router agents.
     pub watched: bool,
-    /// End of the run: what is not watched is counted up to there.
+    /// End of the run, up to which an untracked queue is counted.
     pub end: Time,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
-    /// Delay and loss by a timetable; its delay stands in place of `delay`.
+    /// Schedule of delay and loss; its delay replaces `delay`.
     pub changes: Option<Changes>,
     /// Retransmissions of a radio link.
     pub harq: Option<Harq>,
-    /// Delay variation: upper end, and whether packets may overtake.
+    /// Delay variation: maximum, and whether packets may be reordered.
     pub jitter: Option<(Duration, bool)>,
-    /// Probability that a packet arrives twice.
+    /// Probability that the wire duplicates a packet.
     pub duplicate: f64,
     /// Random stream for jitter and duplicates.
     pub stream: Stream,
 }
 
-/// A packet at the entrance.
+/// A packet offered to a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     /// Bytes on the wire.
@@ -54,39 +54,39 @@ pub struct Offer {
     pub payload: bool,
 }
 
-/// What becomes of it.
+/// The outcome for an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The queue was full.
     Dropped,
-    /// The wire lost it; it left the line at `departure`.
+    /// The loss model destroyed it on the wire.
     Lost {
-        /// When its last bit left the line.
+        /// Departure time of its last bit from the line.
         departure: Time,
     },
     /// It arrives.
     Arrives {
-        /// When its last bit left the line.
+        /// Departure time of its last bit from the line.
         departure: Time,
-        /// When it reaches the far end.
+        /// Arrival time at the far end.
         at: Time,
-        /// When a duplicate does.
+        /// Arrival time of a duplicate.
         again: Option<Time>,
         /// It was marked.
         marked: bool,
     },
 }
 
-/// What a link counts.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Dropped by the queue.
     pub dropped: u64,
-    /// Lost by the wire, those included that have not left the line yet.
+    /// Lost on the wire, including packets that have not left the line yet.
     pub lost: u64,
     /// Marked.
     pub marked: u64,
-    /// Accepted packets: those that left the line, serve or wait.
+    /// Accepted packets: departed, in service or queued.
     pub accepted: u64,
     /// Their bytes.
     pub accepted_bytes: u64,
@@ -100,27 +100,30 @@ impl Totals {
     }
 }
 
-/// A link at work, in the order of use: two cache lines for a packet on a line without a limited queue, so that many links
-/// share the cache. Three in all: with 100,000 flows there are four links for each.
+/// The state of a link.
+///
+/// Fields are in the order of use: a packet on an untracked link touches two cache lines of the three. With 100,000 flows
+/// there are 400,000 links, so that the footprint per link decides the cache misses.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Link {
+    /// Time at which the line becomes idle.
     free: Time,
-    /// When the line last began to work after a pause.
+    /// Start of the line's current busy period.
     busy_since: Time,
     delay: Duration,
-    /// The longest wait where the queue is not tracked.
-    longest: Duration,
-    /// End of the run: waits in a queue that is not tracked count up to there.
+    /// Maximum waiting time, for an untracked queue.
+    max_wait: Duration,
+    /// End of the run, up to which waiting times in an untracked queue are counted.
     end: Time,
-    /// The line has one rate.
+    /// The line has a constant rate.
     constant: bool,
     dropped: u64,
     marked: u64,
     accepted: SizeClasses,
     lost: u64,
     line: Line,
-    /// Waiting packets, if anybody looks at them or their number is limited.
+    /// The queue; `None` if it is unlimited and untracked.
     queue: Option<Box<Queue>>,
     impairments: Option<Box<Impairments>>,
 }
@@ -131,7 +134,7 @@ impl Link {
     /// An idle link.
     #[must_use]
     pub fn new(config: LinkConfig) -> Self {
-        // What is on a line of changing rate does not follow from the time for which it is busy.
+        // The backlog of a line of varying rate does not follow from the time for which it is busy.
         let constant = config.line.is_constant();
         let tracked = config.watched || !constant || config.limit != Limit::Unlimited || config.mark_above.is_some();
         let impairments = Impairments {
@@ -142,14 +145,14 @@ impl Link {
             duplicate: config.duplicate,
             stream: config.stream,
             last_arrival: Time::ZERO,
-            doomed: VecDeque::new(),
+            pending_losses: VecDeque::new(),
         };
         let queue = || Box::new(Queue::new(config.limit, config.counts_in_service, config.mark_above));
         Self {
             free: Time::ZERO,
             busy_since: Time::ZERO,
             delay: config.delay,
-            longest: Duration::ZERO,
+            max_wait: Duration::ZERO,
             end: config.end,
             constant,
             dropped: 0,
@@ -162,44 +165,43 @@ impl Link {
         }
     }
 
-    /// Packets may overtake each other, so that arrivals are not in the order of offers.
+    /// Whether arrivals can be out of order.
     #[must_use]
     pub fn reorders(&self) -> bool {
         self.impairments.as_ref().is_some_and(|one| one.reorders())
     }
 
-    /// Nothing happens on its wire but delay: [`pass_queue`](Self::pass_queue) may be used.
+    /// Whether the wire has only a constant delay; [`pass_queue`](Self::pass_queue) requires this.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.impairments.is_none()
     }
 
-    /// The delay of a link that does nothing else: no line, no queue that anybody looks at, a plain wire. Whoever lets
-    /// packets go by it without asking tells it afterwards by [`passed`](Self::passed).
+    /// The delay of a link that only delays: unlimited rate, untracked queue, plain wire. A caller that adds the delay
+    /// itself reports the packets afterwards with [`passed`](Self::passed).
     #[must_use]
     pub fn mere_delay(&self) -> Option<Duration> {
         (self.is_line() && matches!(self.line, Line::Instant)).then_some(self.delay)
     }
 
-    /// Nobody looks at its queue, which holds any number of packets: [`pass_line`](Self::pass_line) may be used.
+    /// Whether the wire is plain and the queue untracked; [`pass_line`](Self::pass_line) requires this.
     #[must_use]
     pub fn is_line(&self) -> bool {
         self.is_plain() && self.queue.is_none()
     }
 
-    /// So many packets and bytes went by a link that only delays.
+    /// Counts packets that crossed a link that only delays.
     pub fn passed(&mut self, packets: u64, bytes: u64) {
         self.accepted.add(packets, bytes);
     }
 
-    /// A packet was marked.
+    /// Counts a marked packet.
     #[inline]
     pub fn count_marked(&mut self) {
         self.marked += 1;
     }
 
-    /// A packet at the entrance of a plain link with a queue: when it arrives, and whether it is marked; `None` if it is
-    /// dropped.
+    /// Offers a packet to a plain link. Returns its arrival time and whether to mark it; `None` if it is dropped.
     #[inline]
     pub fn pass_queue(&mut self, now: Time, size: u32) -> Option<(Time, bool)> {
         let Some(queue) = &mut self.queue else { return Some((self.pass_line(now, size), false)) };
@@ -210,48 +212,48 @@ impl Link {
         let wait = start - now;
         let time = match self.accepted.count(size, wait) {
             Some(time) if self.constant => time,
-            counted => self.ask_line(start, size, wait, counted.is_some()),
+            counted => self.service_time(start, size, wait, counted.is_some()),
         };
         Some((self.serve(now, start, time), mark))
     }
 
-    /// A packet at the entrance of a plain link whose queue is not tracked: when it arrives.
+    /// Offers a packet to a plain link with an untracked queue. Returns its arrival time.
     #[inline]
     pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
         let start = self.free.max(now);
         let wait = start - now;
-        if wait > self.longest {
-            self.longest = wait;
+        if wait > self.max_wait {
+            self.max_wait = wait;
         }
-        // What is in service at the end of the run, and what waits for it, waits until then.
+        // Packets that are not served before the end of the run wait until the end.
         let counted = if start > self.end { self.end.saturating_since(now) } else { wait };
-        // Its line has one rate, or its queue would be tracked.
+        // An untracked queue implies a constant rate.
         let time = match self.accepted.count(size, counted) {
             Some(time) => time,
-            None => self.ask_line(start, size, counted, false),
+            None => self.service_time(start, size, counted, false),
         };
         self.serve(now, start, time)
     }
 
-    /// The service of a packet that came at `now` begins at `start` and takes so long: when it arrives.
+    /// Serves a packet that arrived at `now` from `start` for `time`. Returns its arrival time at the far end.
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
     fn serve(&mut self, now: Time, start: Time, time: Duration) -> Time {
         if now > self.free {
             self.busy_since = start;
         }
-        // Plain sums: `NEVER` leaves room for them.
+        // These sums cannot overflow: `NEVER` is far below the maximum.
         self.free = Time(start.0 + time.0);
         if self.free > NEVER {
-            self.free = NEVER; // behind an outage without end a line stays there, however much it accepts
+            self.free = NEVER; // after a permanent outage the time stays there for any number of packets
         }
         Time(self.free.0 + self.delay.0)
     }
 
-    /// Asks the line how long a packet takes from `start` on; it is of a new size unless it is `counted`. Sizes repeat: the
-    /// times of two are remembered, which saves the division.
+    /// The service time of a packet whose service begins at `start`. A packet that is not `counted` has a new size, which
+    /// is counted here. The times of two sizes are cached, because sizes repeat; this saves the division.
     #[cold]
-    fn ask_line(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Duration {
+    fn service_time(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Duration {
         let time = self.line.serve(start, size) - start;
         if !counted {
             self.accepted.count_new(size, wait, time);
@@ -259,7 +261,7 @@ impl Link {
         time
     }
 
-    /// A packet arrives at the entrance at `now`, which never lies before the last offer's.
+    /// Offers a packet at `now`, which must not precede the previous offer.
     pub fn offer(&mut self, now: Time, packet: Offer) -> Outcome {
         let Some((at, mark)) = self.pass_queue(now, packet.size) else { return Outcome::Dropped };
         let departure = self.free;
@@ -271,13 +273,13 @@ impl Link {
         self.cross(now, departure, packet.payload, marked)
     }
 
-    /// What the wire does with a packet whose last bit leaves the line at `departure`: loss, delay variation, duplication.
+    /// Applies loss, delay variation and duplication of the wire to a packet that leaves the line at `departure`.
     pub fn cross(&mut self, now: Time, departure: Time, payload: bool, marked: bool) -> Outcome {
         let Some(impairments) = &mut self.impairments else {
             return Outcome::Arrives { departure, at: departure + self.delay, again: None, marked };
         };
-        if impairments.takes(departure, payload, &mut self.delay) {
-            impairments.lose(now, departure);
+        if impairments.loses(departure, payload, &mut self.delay) {
+            impairments.count_lost(now, departure);
             self.lost += 1;
             return Outcome::Lost { departure };
         }
@@ -286,31 +288,31 @@ impl Link {
         Outcome::Arrives { departure, at, again, marked }
     }
 
-    /// Packets that the wire lost until `now`: a packet is lost when it has left the line.
+    /// Packets lost on the wire until `now`. A loss counts from the packet's departure from the line.
     pub fn lost(&mut self, now: Time) -> u64 {
-        self.lost - self.impairments.as_mut().map_or(0, |one| one.forget_lost(now))
+        self.lost - self.impairments.as_mut().map_or(0, |one| one.pending_losses(now))
     }
 
-    /// Bytes that the line could have carried until `now`; nothing where there is no bound.
+    /// Carriable bytes of the line until `now`; `None` for an unlimited rate.
     #[must_use]
     pub fn offered(&self, now: Time) -> Option<u64> {
         self.line.offered(now)
     }
 
-    /// How long the line is still busy with what it accepted.
+    /// Time until the line has served all accepted packets.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
         self.free.saturating_since(now)
     }
 
-    /// Its counters.
+    /// The counters.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let (accepted, accepted_bytes) = self.accepted.accepted();
         Totals { dropped: self.dropped, lost: self.lost, marked: self.marked, accepted, accepted_bytes }
     }
 
-    /// Packets and bytes that wait at `now`.
+    /// Packets and bytes in the queue at `now`, without the packet in service.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
         self.queue.as_mut().map_or((0, 0), |queue| {
             queue.advance(now);
@@ -318,46 +320,47 @@ impl Link {
         })
     }
 
-    /// Packets and bytes whose last bit left the line by `now`. Where the queue is not watched the bytes on hand follow
-    /// from the time that the line is still busy, and the packets from the size of the last one.
+    /// Packets and bytes that left the line by `now`. For an untracked queue, the bytes that remain follow from the time
+    /// for which the line is still busy, and the packets from the newest packet size.
     pub fn sent(&mut self, now: Time) -> (u64, u64) {
         let busy = self.free.saturating_since(now);
         let (accepted, accepted_bytes) = self.accepted.accepted();
         let (packets, bytes) = self.backlog(now);
         let Some(queue) = &self.queue else {
-            // Its packets may lie ahead of the clock (a link computed with its feeder): the line's pauses do not count.
+            // Packets may be counted ahead of the clock (a link computed together with its feeder); idle time does not
+            // count.
             let busy = self.free.saturating_since(now.max(self.busy_since));
-            let hold = self.line.offered(Time::ZERO + busy).unwrap_or(0).min(accepted_bytes);
-            let packets = hold.div_ceil(u64::from(self.accepted.newest().0.max(1))).min(accepted);
-            return (accepted - packets, accepted_bytes - hold);
+            let remaining = self.line.offered(Time::ZERO + busy).unwrap_or(0).min(accepted_bytes);
+            let packets = remaining.div_ceil(u64::from(self.accepted.newest().0.max(1))).min(accepted);
+            return (accepted - packets, accepted_bytes - remaining);
         };
         let (serving, size) = if busy > Duration::ZERO { (1, u64::from(queue.in_service())) } else { (0, 0) };
         (accepted - packets - serving, accepted_bytes - bytes - size)
     }
 
-    /// The exact integrals up to `now` of packets and bytes waiting, in packet-nanoseconds and byte-nanoseconds.
+    /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
     pub fn integrals(&mut self, now: Time) -> (u128, u128) {
         let (packets, bytes) = self.accepted.integrals();
-        let rest = self.queue.as_mut().map_or((0, 0), |queue| {
+        let future = self.queue.as_mut().map_or((0, 0), |queue| {
             queue.advance(now);
-            queue.rest(now)
+            queue.remaining_wait(now)
         });
-        (packets - rest.0, bytes - rest.1)
+        (packets - future.0, bytes - future.1)
     }
 
-    /// The most packets that ever waited until `now`; where the queue is not watched, the longest wait in packets of the
-    /// last size, and no fewer than the mean.
+    /// The maximum queue length until `now`, packets. For an untracked queue, the maximum waiting time in packets of the
+    /// newest size, at least the mean length.
     #[must_use]
     pub fn most_waiting(&self, now: Time) -> u64 {
         if let Some(queue) = &self.queue {
-            return queue.most;
+            return queue.max_length;
         }
         let mean = self.accepted.integrals().0.div_ceil(u128::from(now.0.max(1)));
         let (_, time) = self.accepted.newest();
-        self.longest.0.div_ceil(time.0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
+        self.max_wait.0.div_ceil(time.0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         size_of::<Self>() + self.queue.as_ref().map_or(0, |queue| queue.memory())
@@ -399,7 +402,7 @@ mod tests {
     #[test]
     fn arrival_is_serialisation_plus_propagation_to_the_nanosecond() {
         let mut link = link(12_000_000, 5_000_000, Limit::Unlimited);
-        let at = |passage| match passage {
+        let at = |outcome| match outcome {
             Outcome::Arrives { at, .. } => at.0,
             other => panic!("{other:?}"),
         };
@@ -412,15 +415,15 @@ mod tests {
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
-        let fates: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
-        assert_eq!(fates, [true, true, true, false, false]);
+        let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
+        assert_eq!(accepted, [true, true, true, false, false]);
         assert_eq!(link.most_waiting(Time(0)), 2);
         assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
     }
 
     /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
     #[test]
-    fn the_queue_integral_is_exact_at_any_moment() {
+    fn the_queue_integral_is_exact_at_any_time() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         for _ in 0..3 {
             let _ = link.offer(Time(0), FULL);
@@ -431,9 +434,9 @@ mod tests {
         assert_eq!(link.integrals(Time(9_000_000)), (3_000_000, 4_500_000_000));
     }
 
-    /// By hand: of two packets 10 ms apart on a line that nobody watches, one has left half a millisecond before the second has.
+    /// By hand: two packets 10 ms apart with 1 ms of serialisation; at 10.5 ms only the first has left.
     #[test]
-    fn a_line_that_nobody_watches_counts_what_left() {
+    fn an_untracked_line_counts_departed_packets() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         link.queue = None;
         let _ = link.offer(Time(0), FULL);
@@ -460,9 +463,9 @@ mod tests {
         assert!(bytes > 1 << 63);
     }
 
-    /// A packet that the wire will lose has not left the line yet: by hand, 1 ms each at 12 Mbit/s.
+    /// By hand: 1 ms of serialisation per packet at 12 Mbit/s.
     #[test]
-    fn a_packet_is_lost_when_it_has_left_the_line() {
+    fn a_wire_loss_counts_from_the_departure_of_the_packet() {
         let mut config = config(12_000_000, 0, Limit::Unlimited);
         let list = crate::loss::list::Config { indices: [0, 2].into(), payload_only: false };
         config.losses = vec![crate::loss::Config::List(list).build(Stream::new(1, 1, 1))];
@@ -473,9 +476,9 @@ mod tests {
         assert_eq!([0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(Time(now))), [0, 0, 1, 1, 2]);
     }
 
-    /// Behind an outage without end, packets wait for ever, and a slow line adds no time to that.
+    /// Definition of `NEVER`: departures after a permanent outage stay there, at any rate.
     #[test]
-    fn a_dead_line_stays_dead_without_overflow() {
+    fn departures_after_a_permanent_outage_do_not_overflow() {
         for line in [
             Line::Steps(Box::new(RateSteps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None))),
             Line::Fixed(Rate(1)),
@@ -493,7 +496,7 @@ mod tests {
 
     /// M/D/1 (Kleinrock 1975): the mean wait is ρ/(2(1−ρ)) service times; here ρ = 0.8 and 1 ms, so 2 ms.
     #[test]
-    fn poisson_arrivals_wait_as_the_md1_queue_does() {
+    fn poisson_arrivals_have_the_mean_wait_of_an_md1_queue() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         let mut stream = Stream::new(5, 0, 0);
         let (mut now, n) = (0.0, 2_000_000u64);
@@ -506,7 +509,7 @@ mod tests {
     }
 
     proptest! {
-        /// Packets are conserved, arrivals keep their order, the clock of the line never goes back.
+        /// Every packet arrives once or is dropped, arrivals are in order, and departures follow arrivals.
         #[test]
         fn packets_are_conserved(gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300), limit in 1u64..20) {
             let mut link = link(10_000_000, 1_000, Limit::Packets(limit));

@@ -1,55 +1,55 @@
-//! Drop-tail with computed departures: what waits is a list of service starts.
+//! A drop-tail queue with computed departures: a list of service start times and packet sizes.
 
 use cwndlab_units::Time;
 
 use crate::ring::Ring;
 
-/// A packet that waits: when its service starts, and its size.
+/// A queued packet: start time of its service, and its size.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
+struct Entry {
     start: Time,
     size: u32,
 }
 
-/// How much may wait.
+/// The capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Any number.
+    /// Unlimited.
     Unlimited,
-    /// Packets.
+    /// Maximum number of packets.
     Packets(u64),
-    /// Bytes.
+    /// Maximum number of bytes.
     Bytes(u64),
 }
 
 impl Limit {
-    /// One more of `size` bytes fits beside so many packets and bytes.
+    /// Whether a queue of this length admits another packet of `size` bytes.
     #[inline]
     #[must_use]
     pub fn admits(self, packets: u64, bytes: u64, size: u32) -> bool {
         match self {
-            Self::Packets(most) => packets < most,
-            Self::Bytes(most) => bytes + u64::from(size) <= most,
+            Self::Packets(max) => packets < max,
+            Self::Bytes(max) => bytes + u64::from(size) <= max,
             Self::Unlimited => true,
         }
     }
 }
 
-/// A drop-tail queue in front of a line that serves in order.
+/// A drop-tail queue of a line.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// When the service of the first one begins that waits; `Time::MAX` if none does.
+    /// Start of the service of the first queued packet; `Time::MAX` if the queue is empty.
     next_start: Time,
-    waiting: Ring<Waiting>,
+    entries: Ring<Entry>,
     bytes: u64,
-    /// So many packets may wait, the one in service not counted.
-    most_packets: u64,
-    /// So many bytes may wait; the one in service counts if `counts_in_service`.
-    most_bytes: u64,
-    /// Mark ECN-capable packets that find more than this many waiting.
+    /// Capacity in packets, without the packet in service.
+    max_packets: u64,
+    /// Capacity in bytes; includes the packet in service if `counts_in_service`.
+    max_bytes: u64,
+    /// Mark ECN-capable packets that arrive at a queue of this length or more.
     mark_above: u64,
-    /// The most that ever waited.
-    pub(crate) most: u64,
+    /// The maximum length, packets.
+    pub(crate) max_length: u64,
     in_service: u32,
     counts_in_service: bool,
 }
@@ -60,35 +60,35 @@ impl Queue {
     pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
         let (packets, bytes) = match limit {
             Limit::Unlimited => (u64::MAX, u64::MAX),
-            Limit::Packets(most) => (most.saturating_sub(u64::from(counts_in_service)), u64::MAX),
-            Limit::Bytes(most) => (u64::MAX, most),
+            Limit::Packets(max) => (max.saturating_sub(u64::from(counts_in_service)), u64::MAX),
+            Limit::Bytes(max) => (u64::MAX, max),
         };
         Self {
             next_start: Time::MAX,
-            waiting: Ring::default(),
+            entries: Ring::default(),
             bytes: 0,
-            most_packets: packets,
-            most_bytes: bytes,
+            max_packets: packets,
+            max_bytes: bytes,
             mark_above: mark_above.map_or(u64::MAX, u64::from),
-            most: 0,
+            max_length: 0,
             in_service: 0,
             counts_in_service,
         }
     }
 
-    /// Forgets the packets whose service began.
+    /// Removes the packets whose service has begun.
     #[inline]
     pub fn advance(&mut self, now: Time) {
         while self.next_start <= now {
-            let Some(front) = self.waiting.pop() else { break };
+            let Some(front) = self.entries.pop() else { break };
             self.bytes -= u64::from(front.size);
             self.in_service = front.size;
-            self.next_start = self.waiting.front().map_or(Time::MAX, |one| one.start);
+            self.next_start = self.entries.front().map_or(Time::MAX, |one| one.start);
         }
     }
 
-    /// A packet arrives at `now`; the line is free at `free`. Returns the start of its service and whether to mark it, or
-    /// `None` if the queue is full.
+    /// Enqueues a packet that arrives at `now`; the line becomes idle at `free`. Returns the start of its service and
+    /// whether to mark it, or `None` if the queue is full.
     #[inline]
     pub fn join(&mut self, now: Time, free: Time, size: u32) -> Option<(Time, bool)> {
         self.advance(now);
@@ -96,18 +96,18 @@ impl Queue {
             self.in_service = size;
             return Some((now, self.mark_above == 0));
         }
-        let waiting = self.waiting.len() as u64;
+        let length = self.entries.len() as u64;
         let bytes = self.bytes + u64::from(size);
-        if waiting >= self.most_packets || bytes + self.counted_service() > self.most_bytes {
+        if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
             return None;
         }
-        if waiting == 0 {
+        if length == 0 {
             self.next_start = free;
         }
-        self.waiting.push(Waiting { start: free, size });
+        self.entries.push(Entry { start: free, size });
         self.bytes = bytes;
-        self.most = self.most.max(waiting + 1);
-        Some((free, waiting >= self.mark_above))
+        self.max_length = self.max_length.max(length + 1);
+        Some((free, length >= self.mark_above))
     }
 
     /// The bytes in service that count towards the limit.
@@ -120,27 +120,27 @@ impl Queue {
         }
     }
 
-    /// Packets and bytes that wait at `now`, after [`advance`](Self::advance).
+    /// Length in packets and bytes, after [`advance`](Self::advance).
     #[must_use]
     pub fn backlog(&self) -> (u64, u64) {
-        (self.waiting.len() as u64, self.bytes)
+        (self.entries.len() as u64, self.bytes)
     }
 
-    /// Size of the packet in service, if the line is busy.
+    /// Size of the packet in service; meaningful only while the line is busy.
     #[must_use]
     pub fn in_service(&self) -> u32 {
         self.in_service
     }
 
-    /// What those who wait will wait beyond `now`, in packet-nanoseconds and byte-nanoseconds. None of them joined after
-    /// `now`.
+    /// Sum of the waiting times of the queued packets after `now`, in packet-nanoseconds and byte-nanoseconds. All of them
+    /// arrived by `now`.
     #[must_use]
-    pub fn rest(&self, now: Time) -> (u128, u128) {
-        let longest = self.waiting.back().map_or(0, |one| (one.start - now).0);
-        // No packet has less than a byte.
+    pub fn remaining_wait(&self, now: Time) -> (u128, u128) {
+        let longest = self.entries.back().map_or(0, |one| (one.start - now).0);
+        // Every packet has at least one byte, so that this product bounds both sums.
         if longest.checked_mul(self.bytes).is_some() {
             let (mut packets, mut bytes) = (0, 0);
-            for one in self.waiting.iter() {
+            for one in self.entries.iter() {
                 let rest = (one.start - now).0;
                 packets += rest;
                 bytes += rest * u64::from(one.size);
@@ -148,7 +148,7 @@ impl Queue {
             return (packets.into(), bytes.into());
         }
         let (mut packets, mut bytes) = (0, 0);
-        for one in self.waiting.iter() {
+        for one in self.entries.iter() {
             let rest = u128::from((one.start - now).0);
             packets += rest;
             bytes += rest * u128::from(one.size);
@@ -156,9 +156,9 @@ impl Queue {
         (packets, bytes)
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.waiting.memory()
+        size_of::<Self>() + self.entries.memory()
     }
 }

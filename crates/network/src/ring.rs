@@ -1,4 +1,4 @@
-//! A FIFO of plain values in a power-of-two ring: one mask per access, nothing else.
+//! A FIFO of plain values in a ring buffer with a power-of-two capacity.
 
 /// A FIFO that grows and never shrinks.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len
     }
 
-    /// Nothing in it.
+    /// Whether it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -58,7 +58,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Takes the oldest value.
+    /// Removes and returns the oldest value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -75,7 +75,7 @@ impl<T: Copy + Default> Ring<T> {
         (0..self.len).map(|at| &self.slots[(self.head + at) & (self.slots.len() - 1)])
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<T>()
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_fifo(steps in prop::collection::vec(prop::option::of(0u32..100), 0..300)) {
+        fn values_leave_in_the_order_of_arrival(steps in prop::collection::vec(prop::option::of(0u32..100), 0..300)) {
             let (mut ring, mut model) = (Ring::default(), VecDeque::new());
             for step in steps {
                 if let Some(value) = step { ring.push(value); model.push_back(value); } else { prop_assert_eq!(ring.pop(), model.pop_front()) }

@@ -1,65 +1,66 @@
-//! What a link counts, by size of packet: sizes repeat, so that a sum over packets of one size needs no product per packet.
+//! Counters of a link by packet size: packets of the two current sizes are summed without a product per packet.
 
 use cwndlab_units::Duration;
 
 /// The packets of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct SizeClass {
-    /// Sum of their waits, ns.
+    /// Sum of their waiting times, ns.
     wait_ns: u64,
-    /// How long one takes on a line of constant rate.
+    /// Serialisation time on a line of constant rate.
     time: Duration,
-    /// How many were accepted.
+    /// Number of accepted packets.
     packets: u64,
-    /// Bytes on the wire of each.
+    /// Size on the wire, bytes.
     size: u32,
 }
 
-/// Accepted packets of a link: those of two sizes apart, all others together.
+/// Counters of a link's accepted packets: separate for two sizes, combined for all others.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct SizeClasses {
-    /// The size of the last packet.
+    /// Packets of the latest size.
     current: SizeClass,
-    /// Another size that came before.
+    /// Packets of the previous size.
     other: SizeClass,
+    /// Packets of all other sizes.
     others: Option<Box<Sums>>,
-    /// The other one is the size that appeared later.
+    /// The size of `other` appeared later than the size of `current`.
     other_is_newer: bool,
 }
 
-/// Sums over packets of all sizes.
+/// Sums over packets of any size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     packets: u64,
     bytes: u64,
-    /// Integrals over time of packets and bytes that wait, each counted in full when it joins. In 128 bits: 125 MB that wait
-    /// for 74 s are 2⁶³ byte-nanoseconds, and behind an outage a wait lasts 2⁶⁰ ns.
+    /// Integrals of the queue length over time; a packet is counted in full on arrival. 64 bits are insufficient: a queue
+    /// of 125 MB for 74 s has 2⁶³ byte-nanoseconds, and an outage causes waiting times of 2⁶⁰ ns.
     packet_ns: u128,
     byte_ns: u128,
 }
 
 impl SizeClasses {
-    /// Counts a packet of `size` bytes that waits so long, and returns how long it takes on the line. `None`, and nothing is
-    /// counted, if the size is none of the two.
+    /// Counts a packet of `size` bytes with the waiting time `wait`, and returns its serialisation time. Returns `None`
+    /// without counting if `size` is neither of the two sizes.
     #[inline]
     pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<Duration> {
-        if self.current.size != size && !self.exchange(size) {
+        if self.current.size != size && !self.swap_to(size) {
             return None;
         }
         let class = &mut self.current;
         class.packets += 1;
-        let (sum, beyond) = class.wait_ns.overflowing_add(wait.0);
+        let (sum, overflow) = class.wait_ns.overflowing_add(wait.0);
         class.wait_ns = sum;
-        if beyond {
+        if overflow {
             self.carry();
         }
         Some(self.current.time)
     }
 
-    /// Makes the other size the current one, if it is this.
+    /// Swaps the two sizes if the other one is `size`.
     #[cold]
-    fn exchange(&mut self, size: u32) -> bool {
+    fn swap_to(&mut self, size: u32) -> bool {
         if self.other.size != size {
             return false;
         }
@@ -68,7 +69,7 @@ impl SizeClasses {
         true
     }
 
-    /// The same of a packet of a new size, which takes the place of the older one; such packets take `time` on the line.
+    /// Counts a packet of a new size, with the serialisation time `time`. The new size replaces the older of the two.
     pub(crate) fn count_new(&mut self, size: u32, wait: Duration, time: Duration) {
         if !self.other_is_newer {
             std::mem::swap(&mut self.current, &mut self.other);
@@ -84,7 +85,7 @@ impl SizeClasses {
         }
     }
 
-    /// The sum of the waits of the current size no longer fits into 64 bits: 2⁶⁴ of it are counted apart.
+    /// Carries 2⁶⁴ ns from the overflowing sum of the current size to the combined sums.
     #[cold]
     fn carry(&mut self) {
         let others = self.others.get_or_insert_default();
@@ -92,7 +93,7 @@ impl SizeClasses {
         others.byte_ns += u128::from(self.current.size) << 64;
     }
 
-    /// Counts packets of any size that do not wait.
+    /// Counts packets of any size without waiting time.
     pub(crate) fn add(&mut self, packets: u64, bytes: u64) {
         if packets > 0 {
             let others = self.others.get_or_insert_default();
@@ -101,13 +102,13 @@ impl SizeClasses {
         }
     }
 
-    /// Packets, and their bytes.
+    /// Accepted packets and bytes.
     pub(crate) fn accepted(&self) -> (u64, u64) {
         let sums = self.sums();
         (sums.packets, sums.bytes)
     }
 
-    /// The sums of all waits: packet-nanoseconds and byte-nanoseconds.
+    /// Sums of all waiting times, in packet-nanoseconds and byte-nanoseconds.
     pub(crate) fn integrals(&self) -> (u128, u128) {
         let sums = self.sums();
         (sums.packet_ns, sums.byte_ns)
@@ -124,7 +125,7 @@ impl SizeClasses {
         sums
     }
 
-    /// The size that appeared last, and how long such a packet takes on the line.
+    /// The size that appeared last, and its serialisation time.
     pub(crate) fn newest(&self) -> (u32, Duration) {
         let newest = if self.other_is_newer { &self.other } else { &self.current };
         (newest.size, newest.time)
@@ -137,9 +138,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The sums are those over the packets one by one, however the sizes alternate and however long the waits are.
+        /// Compared with sums over individual packets, for alternating sizes and overflowing waiting times.
         #[test]
-        fn sums_are_those_over_all_packets(packets in prop::collection::vec((0u32..4, 0u32..62), 0..200)) {
+        fn sums_equal_those_over_individual_packets(packets in prop::collection::vec((0u32..4, 0u32..62), 0..200)) {
             let mut classes = SizeClasses::default();
             let mut newest = 0;
             let mut sums = (0u128, 0u128);
@@ -147,8 +148,8 @@ mod tests {
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
                 let time = Duration(u64::from(size) * 8);
-                if let Some(remembered) = classes.count(size, Duration(wait)) {
-                    prop_assert_eq!(remembered, time);
+                if let Some(cached) = classes.count(size, Duration(wait)) {
+                    prop_assert_eq!(cached, time);
                 } else {
                     newest = size;
                     classes.count_new(size, Duration(wait), time);

@@ -15,7 +15,7 @@ pub struct Table {
     pub name: &'static str,
     /// The subject of a row.
     pub description: &'static str,
-    /// Most runs have no row of it: an empty one has no file and no part in the hash.
+    /// Most runs leave the table empty. An empty optional table has no file and is not part of the hash.
     pub optional: bool,
     /// Its columns, in order.
     pub columns: &'static [Column],
@@ -24,15 +24,15 @@ pub struct Table {
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name, which ends with its unit.
+    /// Its name, with the unit as suffix.
     pub name: &'static str,
     /// The type of its values.
     pub column_type: ColumnType,
-    /// It may have nulls.
+    /// Whether nulls are permitted.
     pub nullable: bool,
-    /// When it is part of the hash of the records.
+    /// When the column is part of the hash of the records.
     pub hash_rule: HashRule,
-    /// The documentation.
+    /// The meaning of its values.
     pub description: &'static str,
 }
 
@@ -71,19 +71,19 @@ impl ColumnType {
     }
 }
 
-/// When a column is part of the hash of the records. A column that is added to a table, or may be null since a later
-/// release, keeps the hashes of runs without such values.
+/// When a column is part of the hash of the records. With a suitable rule, a column that a later release adds or makes
+/// nullable keeps the hashes of runs without such values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashRule {
-    /// In every run: name, which values are null, values.
+    /// In every run: name, null positions and values.
     Always,
-    /// Never: it names the machine or the release, or follows from the scenario.
+    /// Never: the column names the machine or the release, or follows from the scenario.
     Never,
-    /// Where the table has a row.
+    /// If the table has a row.
     IfRows,
-    /// Where a value is not null.
+    /// If a value is not null.
     IfValues,
-    /// In every run; which values are null only where one is.
+    /// In every run; the null positions only if a value is null.
     NullsIfAny,
 }
 
@@ -101,7 +101,7 @@ impl HashRule {
     }
 }
 
-/// Units by the end of a column's name, the longest first.
+/// Units by the suffix of a column's name, the longest suffix first.
 const UNITS: [(&str, &str); 7] = [
     ("_packet_ns", "packet·ns"),
     ("_byte_ns", "byte·ns"),
@@ -113,10 +113,10 @@ const UNITS: [(&str, &str); 7] = [
 ];
 
 impl Column {
-    /// The unit that the name ends with; empty for counts, indices, codes and text.
+    /// The unit by the suffix of the name; empty for counts, indices, codes and text.
     #[must_use]
     pub fn unit(&self) -> &'static str {
-        UNITS.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
+        UNITS.iter().find(|(suffix, _)| self.name.ends_with(suffix)).map_or("", |(_, unit)| unit)
     }
 }
 
@@ -130,11 +130,11 @@ pub trait Row: Sized {
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
 }
 
-/// A value in a column.
+/// A type of values in a column.
 pub trait Cell: Sized {
-    /// The column's type. A counter or time of 64 bits is signed there, so that differences of columns may be negative.
+    /// The column's type. Counters and times of 64 bits are signed, so that differences of columns can be negative.
     const TYPE: ColumnType;
-    /// The column may have nulls.
+    /// Whether the column may have nulls.
     const NULLABLE: bool;
 
     /// A column of these values.
@@ -144,11 +144,11 @@ pub trait Cell: Sized {
         Self: 'a;
 }
 
-/// 64 bits that stay unsigned in the column.
+/// A value of 64 bits in an unsigned column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsigned(pub u64);
 
-/// A sum as a value of 64 bits, signed as in the column; `None` where it has more.
+/// A sum as the value of a signed 64-bit column; `None` above 2⁶³ − 1.
 #[must_use]
 pub fn fitting(sum: u128) -> Option<u64> {
     i64::try_from(sum).ok().map(i64::cast_unsigned)
@@ -228,16 +228,17 @@ macro_rules! table {
     };
 }
 
-/// The second word of `#[table(…)]`.
-pub(crate) const fn optional(word: &str) -> bool {
-    match word.as_bytes() {
+/// Whether the second argument of `#[table(…)]` is `optional`.
+pub(crate) const fn optional(argument: &str) -> bool {
+    match argument.as_bytes() {
         b"" => false,
         b"optional" => true,
-        _ => panic!("a table is optional or not"),
+        _ => panic!("the second argument of #[table(…)] is 'optional' or absent"),
     }
 }
 
-/// Lists the tables that an engine fills, each with its row, after that of the run itself: gives `Records` and `TABLES`.
+/// Lists the tables of a run: first the table of the run itself, then those that an engine fills. Defines `Records` and
+/// `TABLES`.
 macro_rules! records {
     ($run:ident $(, $table:ident: $row:ident)+ $(,)?) => {
         /// All rows of a run, as an engine fills them.
@@ -255,7 +256,7 @@ macro_rules! records {
 
         #[cfg(feature = "arrow")]
         impl Records {
-            /// For each table the number of its rows and its columns, in canonical order.
+            /// Row count and columns of each table, in canonical order.
             pub(crate) fn columns(&self, run: &$run) -> Vec<(usize, Vec<arrow_array::ArrayRef>)> {
                 use $crate::declaration::Row;
                 vec![

@@ -1,9 +1,10 @@
 //! The hash of records: SHA-256 over the values of all tables in canonical order.
 //!
-//! For each column of each table: the names of table and column, the number of rows, which values are null, then the
-//! values, little-endian, text with its length before it, null as zero. The division of a table into batches is
-//! irrelevant. A rule in the declaration of a column ([`HashRule`]) leaves it out: always, where it names the machine or the
-//! release, so that one hash holds for all of them; and where it has no values, if it is newer than the first records.
+//! For each column of each table, the hash covers the names of table and column, the number of rows, the null positions
+//! and the values: little-endian numbers, text after its length, null as zero. The division of a table into batches is
+//! irrelevant. The [`HashRule`] of a column can exclude it. Columns that name the machine or the release are always
+//! excluded, so that equal runs have equal hashes everywhere. Columns of later schema versions are excluded if they have
+//! no values.
 
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::declaration::{Column, HashRule};
 use crate::table::Tables;
 
-/// Bytes gathered before they are hashed.
+/// Size of the buffer in front of the hash function, bytes.
 const BUFFER: usize = 1 << 16;
 
 /// The hash in hexadecimal.
@@ -36,7 +37,7 @@ pub fn hash(tables: &Tables) -> String {
 pub(crate) fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     let mut hex = String::with_capacity(64);
     for byte in bytes {
-        write!(hex, "{byte:02x}").expect("a string takes what is written");
+        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
     }
     hex
 }
@@ -58,13 +59,13 @@ impl Sink {
     fn column(&mut self, table: &str, column: &Column, arrays: &[&dyn Array]) {
         let rows: usize = arrays.iter().map(|array| array.len()).sum();
         let nulls: usize = arrays.iter().map(|array| array.null_count()).sum();
-        let counts = match column.hash_rule {
+        let included = match column.hash_rule {
             HashRule::Always | HashRule::NullsIfAny => true,
             HashRule::Never => false,
             HashRule::IfRows => rows > 0,
             HashRule::IfValues => nulls < rows,
         };
-        if !counts {
+        if !included {
             return;
         }
         self.text(table);
@@ -110,7 +111,7 @@ impl Sink {
                     self.text(value.unwrap_or_default());
                 }
             }
-            other => unreachable!("no table has a column of type {other}"),
+            other => unreachable!("a declaration cannot have a column of type {other}"),
         }
     }
 

@@ -1,12 +1,12 @@
 //! The records of a run: its output tables.
 //!
-//! - [`rows`]: every table, declared once: row, columns, types and meanings;
+//! - [`rows`]: the declarations of all tables: rows, columns, types and meanings;
 //! - [`table`]: the rows as Arrow tables, with a header that identifies the run;
 //! - [`parquet`]: a folder of Parquet files, written atomically and read back;
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
-//! - [`declaration`]: the macro of the declarations and what it derives from them.
+//! - [`declaration`]: the macro that declares tables, and the items that it derives.
 //!
-//! All but rows and declarations need the feature `arrow`.
+//! All modules except `rows` and `declaration` require the feature `arrow`.
 
 #[macro_use]
 pub mod declaration;

@@ -1,6 +1,5 @@
-//! A run on disk: a folder with one Parquet file per table, each with the run's header in its footer, and their checksums
-//! in `SHA256SUMS`. Parquet itself detects few altered bytes; a file that differs from its checksum is rejected before
-//! its content is read.
+//! Storage of a run: a folder with one Parquet file per table, the run's header in each footer, and checksums in
+//! `SHA256SUMS`. Parquet itself detects few altered bytes, so that reading verifies the checksum of a file first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,25 +32,25 @@ const SEED: &str = "cwndlab.seed";
 const ENGINE: &str = "cwndlab.engine";
 const VERSION: &str = "cwndlab.version";
 
-/// The file of checksums: one line per table, in the format of `sha256sum`.
+/// The checksum file: one line per table, in the format of `sha256sum`.
 const CHECKSUMS: &str = "SHA256SUMS";
 
-/// Why records could not be written or read.
+/// An error of writing or reading records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordsError {
     /// The file or folder.
-    pub place: String,
-    /// What is wrong, in lower case, without full stop.
-    pub what: String,
+    pub path: String,
+    /// The error, in lower case, without full stop.
+    pub message: String,
     /// A remedy; may be empty.
     pub hint: String,
-    /// Writing failed for a reason outside of the program, such as a full disk.
+    /// Writing failed for a reason outside the program, such as a full disk.
     pub is_output: bool,
 }
 
 impl fmt::Display for RecordsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)?;
+        write!(f, "{}: {}", self.path, self.message)?;
         if self.hint.is_empty() {
             Ok(())
         } else {
@@ -62,34 +61,35 @@ impl fmt::Display for RecordsError {
 
 impl std::error::Error for RecordsError {}
 
-fn error<T>(place: &Path, what: impl Into<String>, hint: impl Into<String>) -> Result<T, RecordsError> {
-    Err(RecordsError { place: place.display().to_string(), what: what.into(), hint: hint.into(), is_output: false })
+fn error<T>(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Result<T, RecordsError> {
+    Err(RecordsError { path: path.display().to_string(), message: message.into(), hint: hint.into(), is_output: false })
 }
 
 fn table_file(table: &str) -> String {
     format!("{table}.parquet")
 }
 
-/// The folder's file of a table.
+/// The file of a table in a folder.
 fn file(folder: &Path, table: &str) -> PathBuf {
     folder.join(table_file(table))
 }
 
-/// A line of the file of checksums.
+/// A line of the checksum file.
 fn checksum_line(digest: &str, table: &str) -> String {
     format!("{digest}  {}\n", table_file(table))
 }
 
 /// Writes the tables into `folder`, which is created if necessary: all of them or, on any error, none.
 ///
-/// The same run (scenario, seed, version) in the folder is overwritten; another run is an error.
+/// The same run (scenario, seed, version) in the folder is overwritten; a different run is an error.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let created = create(folder)?;
-    let written =
-        refuse_other(&tables.header, folder).and_then(|()| stage(tables, folder)).and_then(|()| commit(tables, folder));
+    let written = reject_other_run(&tables.header, folder)
+        .and_then(|()| stage(tables, folder))
+        .and_then(|()| commit(tables, folder));
     if written.is_err() {
         for name in TABLES.iter().map(|table| table_file(table.name)).chain([CHECKSUMS.to_owned()]) {
-            // A file that was not staged is no error here.
+            // A file may not have been staged before the error.
             let _ = fs::remove_file(staged(folder, &name));
         }
         if created {
@@ -114,34 +114,36 @@ fn create(folder: &Path) -> Result<bool, RecordsError> {
 }
 
 /// The error of a failed write.
-fn write_error<T>(place: &Path, cause: &io::Error) -> Result<T, RecordsError> {
+fn write_error<T>(path: &Path, cause: &io::Error) -> Result<T, RecordsError> {
     let failure = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error(
-            place,
+            path,
             "no space is left on the device",
             "free some space or name another folder; nothing of this run was kept there",
         ),
-        io::ErrorKind::PermissionDenied => error(place, "may not be written", "name a folder that you may write to"),
-        io::ErrorKind::ReadOnlyFilesystem => error(place, "is on a read-only file system", "name another folder"),
-        _ => error(place, format!("cannot be written ({cause})"), "name another folder"),
+        io::ErrorKind::PermissionDenied => error(path, "may not be written", "name a folder that you may write to"),
+        io::ErrorKind::ReadOnlyFilesystem => error(path, "is on a read-only file system", "name another folder"),
+        _ => error(path, format!("cannot be written ({cause})"), "name another folder"),
     };
     failure.map_err(|error| RecordsError { is_output: true, ..error })
 }
 
-fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
+fn reject_other_run(header: &Header, folder: &Path) -> Result<(), RecordsError> {
     for path in TABLES.iter().map(|table| file(folder, table.name)).filter(|path| path.exists()) {
         let hint = "name a folder that is empty or does not exist";
-        let header_of = || open(&path).and_then(|reader| read_header(&reader, &path));
-        let Ok(Ok(held)) = std::panic::catch_unwind(header_of) else {
+        let existing_header = || open(&path).and_then(|reader| read_header(&reader, &path));
+        let Ok(Ok(existing)) = std::panic::catch_unwind(existing_header) else {
             return error(&path, "exists and is not part of a run", hint);
         };
-        let same =
-            (&held.scenario_hash, held.seed, &held.version) == (&header.scenario_hash, header.seed, &header.version);
-        if !same {
-            let scenario = held.scenario_hash.get(..12).unwrap_or(&held.scenario_hash);
+        let identity = |one: &Header| (one.scenario_hash.clone(), one.seed, one.version.clone());
+        if identity(&existing) != identity(header) {
+            let scenario = existing.scenario_hash.get(..12).unwrap_or(&existing.scenario_hash);
             return error(
                 folder,
-                format!("holds another run (scenario {scenario}, seed {}, version {})", held.seed, held.version),
+                format!(
+                    "holds another run (scenario {scenario}, seed {}, version {})",
+                    existing.seed, existing.version
+                ),
                 hint,
             );
         }
@@ -149,12 +151,12 @@ fn refuse_other(header: &Header, folder: &Path) -> Result<(), RecordsError> {
     Ok(())
 }
 
-/// The temporary file that becomes `name`.
+/// The temporary file that is renamed to `name` on success.
 fn staged(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!(".{name}.{}", std::process::id()))
 }
 
-/// A file that is being written, and the checksum so far.
+/// A file in writing, with the hash state of its content so far.
 struct HashingWriter<'a> {
     file: File,
     state: &'a mut Sha256,
@@ -190,7 +192,7 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
         .build();
     let mut checksums = String::new();
     for (table, batches) in tables.present() {
-        match stage_one(&staged(folder, &table_file(table.name)), table, batches, properties.clone()) {
+        match stage_table(&staged(folder, &table_file(table.name)), table, batches, properties.clone()) {
             Ok(digest) => checksums += &checksum_line(&digest, table.name),
             Err(cause) => return write_error(&file(folder, table.name), &system_error(cause)),
         }
@@ -198,7 +200,7 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     fs::write(staged(folder, CHECKSUMS), checksums).or_else(|cause| write_error(&folder.join(CHECKSUMS), &cause))
 }
 
-/// The system's error behind one of Parquet, where there is one.
+/// The I/O error that caused a Parquet error, if any.
 fn system_error(cause: ParquetError) -> io::Error {
     let text = cause.to_string();
     match cause {
@@ -210,7 +212,7 @@ fn system_error(cause: ParquetError) -> io::Error {
     }
 }
 
-fn stage_one(
+fn stage_table(
     path: &Path,
     table: &Table,
     batches: &[RecordBatch],
@@ -230,15 +232,15 @@ fn stage_one(
 fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
     let written = tables.present().rev().map(|(table, _)| table_file(table.name));
     for name in written.chain([CHECKSUMS.to_owned()]) {
-        let place = folder.join(&name);
-        if let Err(cause) = fs::rename(staged(folder, &name), &place) {
-            return write_error(&place, &cause);
+        let path = folder.join(&name);
+        if let Err(cause) = fs::rename(staged(folder, &name), &path) {
+            return write_error(&path, &cause);
         }
     }
     Ok(())
 }
 
-/// Reads the run that `folder` holds.
+/// Reads the run in `folder`.
 pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
     let checksums = read_checksums(folder)?;
     let mut header: Option<Header> = None;
@@ -253,15 +255,15 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
         if let Some(checksums) = &checksums {
             verify(&path, checksums.get(table.name).map(String::as_str))?;
         }
-        let (own, read) = read_table(table, &path)?;
+        let (table_header, table_batches) = read_table(table, &path)?;
         match &header {
-            Some(first) if first != &own => {
+            Some(first) if first != &table_header => {
                 return error(&path, "belongs to another run than runs.parquet", "run again into an empty folder");
             }
             Some(_) => {}
-            None => header = Some(own),
+            None => header = Some(table_header),
         }
-        batches.push(read);
+        batches.push(table_batches);
     }
     if checksums.is_none() {
         return error(
@@ -275,7 +277,7 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
     Ok(Tables::from_batches(header, batches))
 }
 
-/// The checksums by table; `None` where the folder has no file of them.
+/// The checksums by table; `None` if the folder has no checksum file.
 fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
     let path = folder.join(CHECKSUMS);
     let bytes = match fs::read(&path) {
@@ -285,8 +287,7 @@ fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>
         }
         Err(cause) => return error(&path, format!("cannot be read ({cause})"), RUN_FOLDER),
     };
-    let altered =
-        || error(&path, "is not the list of checksums that was written", "it was truncated or altered; run again");
+    let altered = || error(&path, "is not the list of checksums as written", "it was truncated or altered; run again");
     let Ok(text) = String::from_utf8(bytes) else { return altered() };
     let mut checksums = BTreeMap::new();
     for line in text.lines() {
@@ -294,11 +295,11 @@ fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>
         let Some(table) = TABLES.iter().find(|table| table_file(table.name) == name) else { return altered() };
         checksums.insert(table.name, digest.to_owned());
     }
-    // Exactly the lines that were written: none added, repeated or missing.
+    // The file must have exactly the lines as written: none added, repeated or missing.
     let lines = TABLES.iter().filter_map(|table| Some(checksum_line(checksums.get(table.name)?, table.name)));
-    let again: String = lines.collect();
-    let whole = TABLES.iter().all(|table| table.optional || checksums.contains_key(table.name));
-    if again != text || !whole {
+    let expected: String = lines.collect();
+    let complete = TABLES.iter().all(|table| table.optional || checksums.contains_key(table.name));
+    if expected != text || !complete {
         return altered();
     }
     Ok(Some(checksums))
@@ -322,7 +323,7 @@ fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
     }
 }
 
-/// Reads a table. The Parquet reader panics on some altered bytes; that is an error like any other damage.
+/// Reads a table. The Parquet reader panics on some altered bytes, which is reported as damage too.
 fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), RecordsError> {
     let attempt = std::panic::catch_unwind(|| {
         let reader = open(path)?;
@@ -331,7 +332,7 @@ fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), 
     attempt.unwrap_or_else(|_| damaged(path, &"its pages are inconsistent"))
 }
 
-/// Fills the fields of the header that only the row of `runs` holds.
+/// Sets the fields of the header that only the table `runs` has.
 fn complete_header(header: &mut Header, runs: &[RecordBatch]) {
     let Some(row) = runs.iter().find(|batch| batch.num_rows() > 0) else { return };
     let text = |name: &str| row.column_by_name(name).map_or("", |array| array.as_string::<i32>().value(0)).to_owned();
@@ -376,10 +377,10 @@ fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> 
 fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
     let entries = reader.metadata().file_metadata().key_value_metadata();
     let entry = |key: &str| {
-        let found = entries.and_then(|all| all.iter().find(|one| one.key == key));
-        found.and_then(|one| one.value.clone()).ok_or_else(|| RecordsError {
-            place: path.display().to_string(),
-            what: format!("was not written by cwndlab (its header has no '{key}')"),
+        let entry = entries.and_then(|all| all.iter().find(|one| one.key == key));
+        entry.and_then(|one| one.value.clone()).ok_or_else(|| RecordsError {
+            path: path.display().to_string(),
+            message: format!("was not written by cwndlab (its header has no '{key}')"),
             hint: RUN_FOLDER.to_owned(),
             is_output: false,
         })
@@ -409,9 +410,9 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
 
 fn read_batches(reader: Reader, table: &Table, path: &Path) -> Result<Vec<RecordBatch>, RecordsError> {
     let expected = arrow_schema(table);
-    let found = reader.schema().clone();
+    let actual = reader.schema().clone();
     let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-    if found.fields() != expected.fields() {
+    if actual.fields() != expected.fields() {
         return error(path, format!("does not have the columns of '{}'", table.name), "it was altered; run again");
     }
     let batches = reader.with_batch_size(rows.clamp(1, 1 << 20)).build().or_else(|cause| damaged(path, &cause))?;

@@ -1,10 +1,10 @@
-//! The tables of a run, each declared once: the row that an engine fills, the columns and their documentation.
+//! Declarations of a run's tables: the rows that an engine fills, their columns and the documentation of each.
 //!
-//! A field is a column of the same name. The name ends with the unit; times are nanoseconds of the run's clock. `None`
-//! is null. To add a column: one field here, and its value where each engine fills the row; a row built with `..default()`
-//! leaves it null. `SCHEMA_VERSION` (`table.rs`) rises with it. `#[hash(…)]` before the field is a `HashRule`
+//! Each field is a column of the same name, with the unit as suffix; times are nanoseconds of the run's clock, and `None`
+//! is null. To add a column, add a field here, set it where each engine fills the row, and increment `SCHEMA_VERSION`
+//! (`table.rs`). A row built with `..default()` leaves the column null. `#[hash(…)]` before the field selects a `HashRule`
 //! (`declaration.rs`): `if_values` keeps the hashes of runs in which the column is null. A column with values in every
-//! run changes every hash: run `tools/refresh_hashes.py`.
+//! run changes every hash; run `tools/refresh_hashes.py` then.
 
 use crate::declaration::Unsigned;
 
@@ -42,11 +42,11 @@ table! {
         pub host: String,
         /// Duration of the run on its own clock.
         pub duration_ns: u64,
-        /// Start of the measurement: metrics ignore what was earlier.
+        /// Start of the measurement; metrics exclude earlier times.
         pub measure_from_ns: u64,
         /// Interval between samples; 0 where there are none.
         pub sample_interval_ns: u64,
-        /// Notes on the run, one a line, such as a queue whose capacity was rounded up.
+        /// Notes on the run, one per line, such as a queue whose capacity was rounded up.
         pub notes: String,
     }
 }
@@ -138,9 +138,9 @@ table! {
         /// Propagation delay.
         #[hash(if_rows)]
         pub delay_ns: u64,
-        /// Capacity of the queue in packets; null where it is limited otherwise.
+        /// Capacity of the queue in packets; null if it has no limit in packets.
         pub capacity_packets: Option<u64>,
-        /// Capacity of the queue in bytes; null where it is limited otherwise.
+        /// Capacity of the queue in bytes; null if it has no limit in bytes.
         pub capacity_bytes: Option<u64>,
         /// Packets that arrived at the queue.
         pub arrived_packets: u64,
@@ -154,7 +154,7 @@ table! {
         pub sent_packets: u64,
         /// Bytes that left the line.
         pub sent_bytes: u64,
-        /// Time-weighted mean length of the queue, without the packet in service; on a medium of 802.11 with it.
+        /// Time-weighted mean length of the queue, without the packet in service; on an 802.11 medium including it.
         pub mean_queue_packets: f64,
         /// Time-weighted mean length of the queue.
         pub mean_queue_bytes: f64,
@@ -209,8 +209,8 @@ table! {
         pub queue_drops: u64,
         /// Data packets that links lost by their loss models.
         pub wire_losses: u64,
-        /// Sum of all RTT samples; differences give the mean over an interval. Null from where it passes 2⁶³ − 1: a sum
-        /// that wrapped or was rounded would make differences wrong unseen. `mean_rtt_ns` of the flow stays exact.
+        /// Sum of all RTT samples; differences give the mean over an interval. Null above 2⁶³ − 1, because a wrapped or
+        /// rounded sum would silently falsify differences; `mean_rtt_ns` of the flow is exact in any case.
         #[hash(nulls_if_any)]
         pub rtt_sum_ns: Option<u64>,
         /// Number of RTT samples.
@@ -220,8 +220,8 @@ table! {
         /// One-way delay of the latest datagram; null for TCP.
         #[hash(if_values)]
         pub delay_ns: Option<u64>,
-        /// Sum of the one-way delays of all datagrams received; null for TCP, and from where it passes 2⁶³ − 1, as
-        /// `rtt_sum_ns`. `mean_delay_ns` of the flow stays exact.
+        /// Sum of the one-way delays of all datagrams received; null for TCP and, as `rtt_sum_ns`, above 2⁶³ − 1.
+        /// `mean_delay_ns` of the flow is exact in any case.
         #[hash(if_values)]
         pub delay_sum_ns: Option<u64>,
         /// Number of datagrams received; null for TCP.
@@ -256,9 +256,9 @@ table! {
         pub marked_packets: u64,
         /// Bytes that left the line.
         pub sent_bytes: u64,
-        /// Integral of the queue length over time: computed exactly, rounded once.
+        /// Integral of the queue length over time, computed exactly and rounded once.
         pub queue_packet_ns: f64,
-        /// Integral of the queue length over time: computed exactly, rounded once.
+        /// Integral of the queue length over time, computed exactly and rounded once.
         pub queue_byte_ns: f64,
         /// Bytes that the line could have carried so far, where its rate varies; else null.
         #[hash(if_values)]
@@ -283,9 +283,9 @@ table! {
         pub cause: &'static str,
         /// Window before the event.
         pub cwnd_before_bytes: u64,
-        /// Window that the event sets; of an event that the algorithm reports, its window then.
+        /// Window that the event sets; for an event that the algorithm reports, its window at that time.
         pub cwnd_after_bytes: u64,
-        /// Path capacity that the algorithm compared with its window; null where the event has none.
+        /// Path capacity that the algorithm compared with its window; null for other events.
         pub pipe_segments: Option<f64>,
     }
 }
@@ -299,9 +299,9 @@ table! {
         pub flow: u32,
         /// Number of the transfer within the flow.
         pub transfer: u64,
-        /// Time of the application's request: of the connection's opening, where the transfer opens one.
+        /// Time of the application's request; for a transfer with its own connection, the time at which the connection opened.
         pub start_ns: u64,
-        /// Time at which the receiving application had the last byte.
+        /// Time at which the receiving application received the last byte.
         pub end_ns: u64,
         /// Size of the transfer.
         pub size_bytes: u64,
@@ -321,23 +321,23 @@ table! {
         pub flow: u32,
         /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
         pub kind: u8,
-        /// First payload byte of data, from 0; acknowledged byte of an ACK. Segments count as full.
+        /// First payload byte of data, from 0; acknowledged byte of an ACK. Every segment counts as a full MSS.
         pub sequence_bytes: u64,
         /// Size on the wire, headers included.
         pub size_bytes: u32,
         /// 0 queued, 1 dropped by the queue, 2 lost by the loss model, 3 queued and marked.
         pub fate: u8,
-        /// Time at which its last bit left the line; null where it was dropped.
+        /// Time at which its last bit left the line; null for a dropped packet.
         pub departure_ns: Option<u64>,
         /// The packet is a retransmission.
         pub retransmission: bool,
         /// Number of the packet in the order of sending, the same at every link.
         #[hash(if_rows)]
         pub packet: u64,
-        /// Time at which its sender put it on its first link.
+        /// Time at which its sender transmitted it on its first link.
         #[hash(if_rows)]
         pub sent_ns: u64,
-        /// Time at which its last bit reached the far end of the link; null where it did not.
+        /// Time at which its last bit reached the far end of the link; null for a packet that did not arrive.
         #[hash(if_rows)]
         pub arrival_ns: Option<u64>,
         /// Number of the flow's connection, modulo 256.
@@ -379,9 +379,9 @@ table! {
         pub medium: String,
         /// Name of the node.
         pub station: String,
-        /// Transmissions that expect a response: data, or the RTS before them.
+        /// Transmissions that require a response: an RTS, or data without one.
         pub attempts: u64,
-        /// Attempts without a response.
+        /// Transmissions without a response.
         pub failures: u64,
         /// Attempts that collided with another transmission.
         pub collisions: u64,
@@ -395,9 +395,9 @@ table! {
         pub sent_bytes: u64,
         /// Packets that the queue dropped.
         pub dropped_packets: u64,
-        /// Time on the air, responses included.
+        /// Airtime, responses included.
         pub airtime_ns: u64,
-        /// Length of the queue, with the packet that contends or is on the air.
+        /// Length of the queue, including the packet in contention or transmission.
         pub queue_packets: u64,
         /// Integral of the queue length over time.
         pub queue_packet_ns: f64,
@@ -411,9 +411,9 @@ table! {
     #[table(lateness, optional)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct LatenessRow {
-        /// Upper end of the bin, included; the lower end is that of the bin before.
+        /// Upper end of the bin, inclusive; the lower end is the upper end of the previous bin.
         pub late_ns: u64,
-        /// Packets delivered so late after the computed time.
+        /// Packets delivered this late after the computed time.
         pub packets: u64,
     }
 }
@@ -427,9 +427,9 @@ table! {
         pub flow: u32,
         /// `base_rtt_ns`, `rate_bps` or `capacity_packets`.
         pub quantity: &'static str,
-        /// Value by the scenario.
+        /// Value in the scenario.
         pub expected: f64,
-        /// Value by the probes.
+        /// Value that the probes measured.
         pub measured: f64,
     }
 }
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_gives_type_unit_rule_and_documentation() {
+    fn a_column_has_type_unit_hash_rule_and_description_of_its_declaration() {
         let cwnd = column("samples", "cwnd_bytes");
         assert_eq!((cwnd.column_type, cwnd.nullable, cwnd.hash_rule), (ColumnType::Int64, true, HashRule::NullsIfAny));
         assert_eq!(cwnd.unit(), "bytes");
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(column("flows", "route").hash_rule, HashRule::Never);
     }
 
-    /// A column has 63 bits for it; the hash of runs in which every sum fits is that of a column without nulls.
+    /// The column holds 63 bits; runs without overflow have the hash of a column without nulls.
     #[test]
     fn a_sum_is_exact_or_null() {
         assert_eq!([fitting(0), fitting((1 << 63) - 1), fitting(1 << 63)], [Some(0), Some((1 << 63) - 1), None]);
@@ -464,22 +464,20 @@ mod tests {
         assert_eq!((sum.column_type, sum.nullable, sum.hash_rule), (ColumnType::Int64, true, HashRule::NullsIfAny));
     }
 
-    /// A comment of two lines is one text.
     #[test]
-    fn lines_of_a_comment_are_joined_by_a_space() {
+    fn the_lines_of_a_doc_comment_are_joined_by_spaces() {
         let description = column("events", "cause").description;
         assert!(description.contains("or a `Reason` of `crates/control/src/event.rs`, where"), "{description}");
     }
 
     #[test]
-    fn tables_that_most_runs_lack_are_optional() {
+    fn tables_of_special_runs_are_optional() {
         let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
         assert_eq!(optional, ["stations", "lateness", "calibration"]);
     }
 
-    /// Units end the names of columns, and no table mixes nanoseconds with seconds.
     #[test]
-    fn every_time_is_in_nanoseconds() {
+    fn every_time_column_is_in_nanoseconds() {
         for table in TABLES {
             for column in table.columns {
                 let name = column.name;

@@ -9,8 +9,8 @@ use cwndlab_units::{Duration, Time};
 use crate::declaration::{ColumnType, Table, Unsigned};
 use crate::rows::{Records, RunRow, TABLES};
 
-/// Version of the tables' schema, also named in docs/records.md. It rises when a release has another set of columns: reading
-/// compares columns, and refuses older folders by this number.
+/// Version of the tables' schema, also named in docs/records.md. A release that changes the set of columns increments it;
+/// reading rejects a folder of another version.
 pub const SCHEMA_VERSION: u32 = 4;
 
 /// Identifies a run.
@@ -30,7 +30,7 @@ pub struct Header {
     pub host: String,
     /// Duration of the run on its own clock.
     pub duration: Duration,
-    /// Start of the measurement: metrics ignore what was earlier.
+    /// Start of the measurement; metrics exclude earlier times.
     pub measure_from: Time,
     /// Interval between samples; zero where there are none.
     pub sample_interval: Duration,
@@ -73,30 +73,35 @@ impl Tables {
         Self { batches: batches.collect(), header }
     }
 
-    /// Tables from batches by name. A table that is not given is empty, and `runs` follows from the header.
+    /// Creates tables from batches by name. Missing tables are empty; `runs` follows from the header.
     ///
     /// # Errors
     ///
-    /// Names an unknown table, or one whose columns differ from its [`schema`].
-    pub fn assembled(header: Header, given: impl IntoIterator<Item = (String, RecordBatch)>) -> Result<Self, String> {
-        let mut made = Self::new(header, &Records::default());
-        for (name, batch) in given {
-            let at = position(&name).filter(|at| *at > 0).ok_or_else(|| format!("'{name}' is no table"))?;
+    /// An unknown table, or a table whose columns differ from its [`schema`].
+    pub fn from_named_batches(
+        header: Header,
+        named: impl IntoIterator<Item = (String, RecordBatch)>,
+    ) -> Result<Self, String> {
+        let mut tables = Self::new(header, &Records::default());
+        for (name, batch) in named {
+            let at = position(&name)
+                .filter(|at| *at > 0)
+                .ok_or_else(|| format!("'{name}' is not a table of engine records"))?;
             if arrow_schema(&TABLES[at]) != batch.schema() {
-                return Err(format!("'{name}' has other columns"));
+                return Err(format!("'{name}' does not have the columns of its schema"));
             }
-            made.batches[at] = vec![batch];
+            tables.batches[at] = vec![batch];
         }
-        Ok(made)
+        Ok(tables)
     }
 
-    /// Tables from the batches of each, in the order of [`TABLES`].
+    /// Creates tables from the batches of each, in the order of [`TABLES`].
     pub(crate) fn from_batches(header: Header, batches: Vec<Vec<RecordBatch>>) -> Self {
         assert_eq!(batches.len(), TABLES.len(), "one list of batches for each table");
         Self { header, batches }
     }
 
-    /// The tables that have a file and a part in the hash, with their batches: all but empty optional ones.
+    /// The tables in the files and in the hash, with their batches: all except empty optional ones.
     pub(crate) fn present(&self) -> impl DoubleEndedIterator<Item = (&'static Table, &[RecordBatch])> {
         let all = TABLES.iter().zip(&self.batches).map(|(table, batches)| (table, batches.as_slice()));
         all.filter(|(table, batches)| !table.optional || batches.iter().any(|batch| batch.num_rows() > 0))
@@ -141,7 +146,7 @@ fn data_type(column_type: ColumnType) -> DataType {
 fn batch(table: &Table, rows: usize, columns: Vec<ArrayRef>) -> RecordBatch {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(arrow_schema(table), columns, &options)
-        .expect("a declaration gives schema and columns alike")
+        .expect("schema and columns come from the same declaration")
 }
 
 #[cfg(test)]
@@ -178,20 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn batches_become_tables_if_they_have_the_columns_of_the_schema() {
+    fn named_batches_must_have_the_columns_of_the_schema() {
         let records =
             Records { transfers: vec![TransferRow { size_bytes: 9, ..TransferRow::default() }], ..Records::default() };
         let filled = Tables::new(Header::default(), &records);
         let batch = filled.batches("transfers").unwrap()[0].clone();
         let header = Header { engine: "live".to_owned(), ..Header::default() };
-        let made = Tables::assembled(header, [("transfers".to_owned(), batch.clone())]).unwrap();
-        assert_eq!(made.batches("transfers").unwrap()[0], batch);
-        assert_eq!(made.batches("flows").unwrap()[0].num_rows(), 0);
-        let engine = made.batches("runs").unwrap()[0].column_by_name("engine").unwrap().as_string::<i32>();
+        let tables = Tables::from_named_batches(header, [("transfers".to_owned(), batch.clone())]).unwrap();
+        assert_eq!(tables.batches("transfers").unwrap()[0], batch);
+        assert_eq!(tables.batches("flows").unwrap()[0].num_rows(), 0);
+        let engine = tables.batches("runs").unwrap()[0].column_by_name("engine").unwrap().as_string::<i32>();
         assert_eq!(engine.value(0), "live");
-        let wrong = |name: &str| Tables::assembled(Header::default(), [(name.to_owned(), batch.clone())]).unwrap_err();
-        assert_eq!(wrong("flows"), "'flows' has other columns");
-        assert_eq!(wrong("runs"), "'runs' is no table");
-        assert_eq!(wrong("unknown"), "'unknown' is no table");
+        let error =
+            |name: &str| Tables::from_named_batches(Header::default(), [(name.to_owned(), batch.clone())]).unwrap_err();
+        assert_eq!(error("flows"), "'flows' does not have the columns of its schema");
+        assert_eq!(error("runs"), "'runs' is not a table of engine records");
+        assert_eq!(error("unknown"), "'unknown' is not a table of engine records");
     }
 }

@@ -29,7 +29,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
-            Self::ExpectedDifference => "by nature",
+            Self::ExpectedDifference => "expected difference",
             Self::Differs => "differs",
             Self::Absent => "absent",
         }

@@ -33,7 +33,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &[],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Gentle::new(arguments))),
 };

@@ -30,7 +30,7 @@ _ATTEMPTS, _PAUSE_S = 3, 5.0
 # Transfers in a row that breakers ended, after which a campaign ends itself.
 STRIKES = 2
 #: Ends of a transfer that are a finding; after any other it is fetched again.
-FINDINGS = frozenset({"whole", "breaker"})
+FINDINGS = frozenset({"complete", "breaker"})
 
 
 @dataclass
@@ -156,7 +156,7 @@ def told(row: Row, question: CampaignSpec, zone: Any) -> str:
     """A line on a transfer."""
     when = datetime.fromisoformat(row["at"]).astimezone(zone)
     head = f"round {row['round']} of {question.rounds}, {when:%H:%M}, {row['algorithm']}: "
-    if row["ended"] != "whole":
+    if row["ended"] != "complete":
         return head + f"ended early ({row['ended']}: {row['why']}) after {row['received_bytes'] / 1e6:.1f} MB"
     return head + f"{row['goodput_bps'] / 1e6:.2f} Mbit/s"
 

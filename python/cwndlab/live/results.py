@@ -65,7 +65,7 @@ class Measurement:
     @cached_property
     def seeds(self) -> list[int]:
         """Rounds that are complete: in each every transfer came whole."""
-        whole = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "whole"}
+        whole = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
         numbers = sorted({row["round"] for row in self.rows})
         return [number for number in numbers if all((number, name) in whole for name in self.algorithms)]
 
@@ -73,7 +73,7 @@ class Measurement:
         """A metric of every whole transfer: by algorithm, then by round."""
         found: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
         for row in self.rows:
-            if row["ended"] == "whole" and row.get(metric) is not None:
+            if row["ended"] == "complete" and row.get(metric) is not None:
                 found[row["algorithm"]][row["round"]] = row[metric]
         return found
 
@@ -171,7 +171,7 @@ class Measurement:
         header += ["idle RTT\nms", "loaded RTT\nms"]
         cells = []
         for name in self.algorithms:
-            mine = [row for row in self.rows if row["algorithm"] == name and row["ended"] == "whole"]
+            mine = [row for row in self.rows if row["algorithm"] == name and row["ended"] == "complete"]
             senders = ", ".join(dict.fromkeys(str(row["sender_algorithm"]) for row in mine)) or "–"
             apart = [
                 _median([row[key] for row in mine if row[key] is not None]) for key in ("idle_rtt_ms", "loaded_rtt_ms")
@@ -191,7 +191,7 @@ class Measurement:
             "p (Holm)",
             "effect",
             "n",
-            "says",
+            "verdict",
         ]
         cells = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
@@ -236,12 +236,12 @@ class Measurement:
             "treatment × group": "algorithm × part of the day",
             "rest": "rest",
         }
-        header = ["effect of", "squares (Mbit/s)²", "df", "F", "p", "says"]
+        header = ["effect of", "squares (Mbit/s)²", "df", "F", "p", "verdict"]
         cells = []
         for one in self.effects():
-            says = "" if one.p is None else "shown" if one.p < _ALPHA else "not shown"
+            verdict = "" if one.p is None else "shown" if one.p < _ALPHA else "not shown"
             if one.p is None and one.name in ("group", "treatment", "treatment × group"):
-                says = "not to be told: too few rounds" if one.freedom else "one part of the day only"
+                verdict = "undetermined: too few rounds" if one.freedom else "one part of the day only"
             cells.append(
                 [
                     names[one.name],
@@ -249,7 +249,7 @@ class Measurement:
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
                     _p(one.p),
-                    says,
+                    verdict,
                 ]
             )
         return header, cells
@@ -304,9 +304,9 @@ class Measurement:
             count = self.question.rounds * len(self.algorithms)
             notes.append(f"{len(left)} of {count} transfers are left; the same command goes on")
         for row in self.rows:
-            if row["ended"] != "whole":
+            if row["ended"] != "complete":
                 notes.append(f"round {row['round']}, {row['algorithm']}: the circuit breaker ended it: {row['why']}")
-        broken = {row["round"] for row in self.rows if row["ended"] != "whole"}
+        broken = {row["round"] for row in self.rows if row["ended"] != "complete"}
         if broken:
             notes.append(f"{len(broken)} rounds are not complete and are not compared")
         failed = sum(row["kind"] == "transfer" and row["ended"] == "failed" for row in state.rows)
@@ -323,7 +323,7 @@ class Measurement:
 def _rate(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    if row["ended"] != "whole" or row["goodput_bps"] is None:
+    if row["ended"] != "complete" or row["goodput_bps"] is None:
         return row["ended"]  # type: ignore[no-any-return]
     return number(row["goodput_bps"] / 1e6)
 

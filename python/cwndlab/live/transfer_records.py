@@ -96,7 +96,7 @@ def joined(
         ],
     }
     checked = check(json.dumps(document), "json")
-    whole = answer["ended"] == "whole"
+    whole = answer["ended"] == "complete"
     header = {
         "scenario": checked.document,
         "scenario_hash": checked.hash,
@@ -223,7 +223,7 @@ def _events(answer: Mapping[str, Any], sender: Sequence[Mapping[str, Any]], why:
             found.append(event(look["time_ns"], _REDUCED[state], "tcp-info", *windows))
     found.sort(key=lambda one: one["time_ns"])
     over = int(answer.get("last_byte_ns") or answer["handshake_ns"])
-    if answer["ended"] != "whole":
+    if answer["ended"] != "complete":
         found.append(event(max(over, found[-1]["time_ns"]), str(answer["ended"]), why or str(answer.get("why") or "")))
     found.append(event(max(over, found[-1]["time_ns"]), "close"))
     return found
@@ -243,7 +243,7 @@ def _notes(answer: Mapping[str, Any], why: str) -> list[str]:
         notes.append(f"the sender's wall clock was {apart / 1e6:.3f} ms ahead of the client's")
     else:
         notes.append("the sender's account was not to be had: window, RTT and retransmissions are not known")
-    if answer["ended"] != "whole":
+    if answer["ended"] != "complete":
         notes.append(
             f"ended early: {answer['ended']}" + (f", {why or answer.get('why')}" if why or answer.get("why") else "")
         )

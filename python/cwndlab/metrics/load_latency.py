@@ -1,5 +1,5 @@
-"""Latency under load: how much a busy bottleneck adds to the round-trip time, and what is left of round trips per
-minute (draft-ietf-ippm-responsiveness)."""
+"""Latency under load: the increase of the RTT by a busy bottleneck, and responsiveness in round trips per minute
+(draft-ietf-ippm-responsiveness)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cwndlab.metrics.over_time import flows_over_time, links_over_time
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: The bottleneck is under load in a window in which it was busy for so much of the time.
+#: Share of a window for which a bottleneck under load is busy.
 LOAD = 0.9
 
 
@@ -25,8 +25,8 @@ def load_latency(
     end_s: float | None = None,
 ) -> pl.DataFrame:
     """Per flow: ``load_latency_ms`` = mean RTT − base RTT over the windows of ``window_s`` in which the first
-    bottleneck was busy for at least the part ``load``; ``trips_per_min`` = 60 000 ms / that mean RTT. Null where it
-    never was, or the flow has no RTT then.
+    bottleneck was busy for at least the share ``load``; ``responsiveness_rpm`` = 60 000 ms / that mean RTT. Null if
+    there is no such window, or the flow has no RTT in it.
 
     Examples
     --------
@@ -49,5 +49,5 @@ def load_latency(
         "name",
         "algorithm",
         (pl.col("rtt_ms") - pl.col("base_rtt_ns") / 1e6).alias("load_latency_ms"),
-        (60_000 / pl.col("rtt_ms")).alias("trips_per_min"),
+        (60_000 / pl.col("rtt_ms")).alias("responsiveness_rpm"),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 # Columns of words.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "says", "minus", "sender", "begins")
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -225,7 +225,7 @@ class Comparison:
             "Welch p",
             "effect",
             "n",
-            "says",
+            "verdict",
         ]
         cells = []
         for (name, metric), (delta, adjusted) in self.comparisons().items():

@@ -36,9 +36,9 @@ COLUMNS = (
     "share",
     "jain",
     "queue_ms",
-    "least_queue_ms",
+    "min_queue_ms",
     "drop_ratio",
-    "odd",
+    "anomalies",
 )
 
 
@@ -106,8 +106,9 @@ def matrix(
 ) -> Iterator[dict[str, Any]]:
     """One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are there.
 
-    ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``least_queue_ms`` the
-    smallest at a sampling instant, ``drop_ratio`` what the queue dropped of what came, ``odd`` what wants a reason.
+    ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``min_queue_ms`` the
+    minimum at a sampling instant, ``drop_ratio`` the share of arrivals that the queue dropped, ``anomalies`` the
+    results that require an explanation.
     ``classes`` are classes of one's own (`cwndlab.custom`) by the names that ``algorithms`` use.
     """
     cells = [
@@ -144,13 +145,13 @@ def _row(records: Records, algorithm: str, setting: Setting, buffer_bdp: float, 
         "share": goodputs[0] / total if total else None,
         "jain": metrics.jain(goodputs),
         "queue_ms": link["queue_ms"],
-        "least_queue_ms": 8e3 * least / rate,
+        "min_queue_ms": 8e3 * least / rate,
         "drop_ratio": link["loss_ratio"],
     }
-    return {**row, "odd": "; ".join(_oddities(row))}
+    return {**row, "anomalies": "; ".join(_anomalies(row))}
 
 
-def _oddities(row: Mapping[str, Any]) -> Iterator[str]:
+def _anomalies(row: Mapping[str, Any]) -> Iterator[str]:
     """What is a fault until it is known to be a property."""
     if row["loss"] == 0 and row["utilisation"] < 0.5:
         yield "fills less than half of a clean path"
@@ -160,7 +161,7 @@ def _oddities(row: Mapping[str, Any]) -> Iterator[str]:
     elif not 0.05 <= share <= 0.95:
         yield "the first flow starves" if share < 0.05 else "the second flow starves"
     # What halves a window of path and four such paths of buffer leaves 1.5 of them waiting: odd is a queue that stands.
-    if row["least_queue_ms"] > max(25, 0.8 * row["queue_ms"]):
+    if row["min_queue_ms"] > max(25, 0.8 * row["queue_ms"]):
         yield "the queue stands"
 
 
@@ -197,7 +198,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "beside reno %": "/".join(map(percent, shares["beside reno"])),
                 "queue ms": "/".join(f"{value(mine, 'queue_ms', 'equal', buffer):.0f}" for buffer in BUFFERS),
                 "drops %": "/".join(f"{100 * value(mine, 'drop_ratio', 'equal', buffer):.2f}" for buffer in BUFFERS),
-                "odd": sum(bool(row["odd"]) for row in mine),
+                "anomalies": sum(bool(row["anomalies"]) for row in mine),
             }
         )
     return found

@@ -1,4 +1,4 @@
-"""One algorithm, several places: the same events and their windows; the same path and where runs part."""
+"""Conformance of one algorithm in several backends: the same events and their windows, and runs on the same path."""
 
 from __future__ import annotations
 
@@ -21,75 +21,77 @@ from cwndlab.scenario.queues import DropTail
 from cwndlab.scenario.topology import Dumbbell
 from cwndlab.simulate import run
 
-COLUMNS = ("algorithm", "course", "place", "verdict", "windows", "differing", "most_segments", "first", "reason")
+COLUMNS = ("algorithm", "case", "backend", "verdict", "windows", "differing", "max_segments", "first", "reason")
 RUN_COLUMNS = (
     "algorithm",
-    "place",
+    "backend",
     "goodput_bps",
     "mean_rtt_ns",
     "retransmitted_packets",
     "congestion_events",
     "mean_cwnd_segments",
-    "parted_s",
+    "divergence_time_s",
     "absent",
 )
 
-#: Windows have parted where their means over this long differ by more than a share of the simulator's.
-OVER_S, PARTED = 0.5, 0.2
-#: Growths that Linux has of its own (`cwndlab.emulation`).
-OWN = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
-#: How long a run lasts: some tens of cycles of the path.
+#: Windows have diverged if their means over this interval differ by more than this share of the simulator's.
+INTERVAL_S, DIVERGENCE = 0.5, 0.2
+#: Congestion-avoidance algorithms that Linux implements itself (`cwndlab.emulation`).
+NATIVE = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
+#: Duration of a run: some tens of cycles on the path.
 DURATION_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """What one place made of the events of one course."""
+    """The result of one case in one backend."""
 
     algorithm: str
-    course: str
-    place: str
-    """``simulator``, ``kernel`` (behind the decider of the kernel's datapath) or ``quic`` (behind the QUIC adapter)."""
+    case: str
+    backend: str
+    """``simulator``, ``kernel`` (the decider of the kernel datapath) or ``quic`` (the QUIC adapter)."""
     verdict: str
-    """``same``; ``by nature``: windows part after something that the place cannot know; ``differs``: they part, or the
-    algorithm is told something else, without such a reason; ``absent``: it does not run there."""
+    """``same``; ``expected difference``: windows differ after a known difference; ``differs``: windows or events differ
+    without a known difference; ``absent``: the algorithm is not available in the backend."""
     windows: int
-    """Windows that were compared."""
+    """Number of compared windows."""
     differing: int
-    """How many of them differ, in whole segments."""
-    most_segments: int
-    """By how many segments at most."""
+    """Number of windows that differ, in full segments."""
+    max_segments: int
+    """Maximum difference of a window, segments."""
     first: str | None
-    """The first difference, in words; none where all are the same."""
+    """Description of the first difference; None if there is none."""
     reason: str | None
-    """Why it must be so, or why the algorithm is absent."""
-    told: tuple[dict[str, Any], ...]
-    """What the algorithm was told differently: the first of each reason, as ``event, time_ns, what, reason``."""
+    """Reason of the known difference, or of the absence of the algorithm."""
+    events: tuple[dict[str, Any], ...]
+    """Differences of the events that the algorithm received: the first of each reason, as ``event, time_ns, difference,
+    reason``."""
 
     @property
     def conforms(self) -> bool:
-        """Nothing differs without a reason."""
+        """Whether every difference has a known reason."""
         return self.verdict != "differs"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self) | {"told": list(self.told)}
+        return asdict(self) | {"events": list(self.events)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What an algorithm did on the path in one place; ``absent`` says why it did not run there."""
+    """The metrics of an algorithm on the path in one backend; ``absent`` is the reason if it did not run there."""
 
     algorithm: str
-    place: str
-    """``simulator``; ``kernel, ours``: decided by our algorithm; ``kernel, its own``: the kernel's of the same name."""
+    backend: str
+    """``simulator``; ``kernel, cwndlab``: the kernel's TCP with the algorithm of the library; ``kernel, native``: with
+    the kernel's algorithm of the same name."""
     goodput_bps: float | None = None
     mean_rtt_ns: int | None = None
     retransmitted_packets: int | None = None
     congestion_events: int | None = None
     mean_cwnd_segments: float | None = None
-    parted_s: float | None = None
-    """When the window parted from the simulator's first: the mean over half a second by more than a fifth."""
+    divergence_time_s: float | None = None
+    """Start of the first half second in which the mean window differs from the simulator's by more than 20 %."""
     absent: str | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -99,22 +101,23 @@ class Run:
 
 
 def conform(algorithm: str) -> tuple[ReplayResult, ...]:
-    """Records what the simulator's TCP tells ``algorithm`` on each of some short courses, and tells it again in every
-    place. Raises ``ScenarioError`` where no algorithm has this name.
+    """Records the events of ``algorithm`` in the simulator in several short cases, and replays them in every backend.
 
-    >>> {one.verdict for one in conform("reno") if one.course == "clean"}
+    Raises ``ScenarioError`` if no algorithm has this name.
+
+    >>> {one.verdict for one in conform("reno") if one.case == "clean"}
     {'same'}
     """
-    return tuple(ReplayResult(**{**row, "told": tuple(row["told"])}) for row in _replay(algorithm))
+    return tuple(ReplayResult(**{**row, "events": tuple(row["events"])}) for row in _replay(algorithm))
 
 
-def courses() -> dict[str, str]:
-    """The courses, and what happens on each."""
+def cases() -> dict[str, str]:
+    """The cases, with their descriptions."""
     return dict(replay_cases())
 
 
 def path(algorithm: str) -> Scenario:
-    """The path on which `on_a_path` runs: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
+    """The scenario of `run_on_path`: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
     bottleneck = Link(rate="20 Mbps", delay="10 ms", queue=DropTail("1 bdp"))
     return Scenario(
         duration=f"{DURATION_S} s",
@@ -124,39 +127,41 @@ def path(algorithm: str) -> Scenario:
     )
 
 
-def on_a_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
-    """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP behind our datapath, and, where the kernel
-    has it, the kernel's own. The last two need root and take `DURATION_S` each on the wall clock; where something that
-    they need is missing the run says what.
+def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
+    """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP with the algorithm of the library, and, if
+    the kernel has an equivalent, with the kernel's algorithm.
+
+    Runs in the kernel require root and take `DURATION_S` each on the wall clock. If a prerequisite is missing,
+    ``absent`` of the run names it.
     """
     scenario = path(algorithm)
-    said = run(scenario, seed=seed)
-    window = _window(said)
+    simulated = run(scenario, seed=seed)
+    window = _window(simulated)
 
-    def ours() -> Records:
+    def with_library() -> Records:
         with attach([algorithm], report="ack", timeout_s=60) as datapath:
             records = emulate(scenario, seed=seed, accept_late=True, datapath="cwndlab")
         notes.append(timing(datapath.totals, real_time=datapath.real_time))
         return records
 
-    def theirs() -> Records:
+    def native() -> Records:
         return emulate(scenario, seed=seed, accept_late=True)
 
-    runs = [_run(algorithm, "simulator", said, window, ())]
-    places: list[tuple[str, Callable[[], Records]]] = [("kernel, ours", ours), ("kernel, its own", theirs)]
-    if re.split(r"[+/(]", canonical_algorithm(algorithm))[0] not in OWN:
-        places.pop()
+    runs = [_run(algorithm, "simulator", simulated, window, ())]
+    backends: list[tuple[str, Callable[[], Records]]] = [("kernel, cwndlab", with_library), ("kernel, native", native)]
+    if re.split(r"[+/(]", canonical_algorithm(algorithm))[0] not in NATIVE:
+        backends.pop()
         missing = "Linux has no algorithm of this name"
-        runs.append(Run(algorithm=algorithm, place="kernel, its own", absent=missing))
-    for place, go in places:
+        runs.append(Run(algorithm=algorithm, backend="kernel, native", absent=missing))
+    for backend, execute in backends:
         notes: list[str] = []
         try:
-            records = go()
+            records = execute()
         except Error as error:
-            runs.append(Run(algorithm=algorithm, place=place, absent=str(error).partition("\n")[0]))
+            runs.append(Run(algorithm=algorithm, backend=backend, absent=str(error).partition("\n")[0]))
             continue
         notes.append(records.notes[-1])
-        runs.append(_run(algorithm, place, records, window, tuple(notes)))
+        runs.append(_run(algorithm, backend, records, window, tuple(notes)))
     return tuple(runs)
 
 
@@ -166,22 +171,26 @@ def _window(records: Records) -> dict[int, float]:
     sums: dict[int, list[float]] = {}
     for row in records.rows("samples"):
         if row["cwnd_bytes"] is not None:
-            sums.setdefault(int(row["time_ns"] / 1e9 / OVER_S), []).append(row["cwnd_bytes"] / mss)
+            sums.setdefault(int(row["time_ns"] / 1e9 / INTERVAL_S), []).append(row["cwnd_bytes"] / mss)
     return {step: sum(values) / len(values) for step, values in sums.items()}
 
 
-def _run(algorithm: str, place: str, records: Records, said: dict[int, float], notes: tuple[str, ...]) -> Run:
+def _run(algorithm: str, backend: str, records: Records, simulated: dict[int, float], notes: tuple[str, ...]) -> Run:
     (flow,) = records.rows("flows")
     window = _window(records)
-    parted = [step * OVER_S for step, mean in said.items() if step in window and abs(window[step] / mean - 1) > PARTED]
+    diverged = [
+        step * INTERVAL_S
+        for step, mean in simulated.items()
+        if step in window and abs(window[step] / mean - 1) > DIVERGENCE
+    ]
     return Run(
         algorithm=algorithm,
-        place=place,
+        backend=backend,
         goodput_bps=goodput(records)["goodput_bps"][0],
         mean_rtt_ns=flow["mean_rtt_ns"],
         retransmitted_packets=flow["retransmitted_packets"],
         congestion_events=flow["recoveries"] + flow["timeouts"] + flow["ecn_reductions"],
         mean_cwnd_segments=sum(window.values()) / max(1, len(window)),
-        parted_s=min(parted, default=None),
+        divergence_time_s=min(diverged, default=None),
         notes=notes,
     )

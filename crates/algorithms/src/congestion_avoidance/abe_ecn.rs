@@ -60,7 +60,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "standard",
     needs: &[Need::Ecn],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|path, arguments| Box::new(AbeEcn::new(path, arguments))),
 };

@@ -98,7 +98,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["takes bandwidth from Reno on paths with a short RTT"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Bic::new(arguments))),
 };

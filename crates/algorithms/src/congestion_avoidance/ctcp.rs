@@ -95,7 +95,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["a base RTT that was measured with a standing queue includes that queue, so the backlog is underestimated"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
 };

@@ -76,7 +76,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["in the Reno-friendly region its share depends on the RTT as Reno's does"],
     companion: "hystart-pp",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments))),
 };

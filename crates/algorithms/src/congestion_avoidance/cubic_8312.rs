@@ -72,7 +72,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments))),
 };

@@ -99,7 +99,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["only a short description of the paper was available: results need not agree with the authors' figures"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments))),
 };

@@ -62,7 +62,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["the reduction applies to the window, not to FlightSize"],
     companion: "hystart-linux",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicLinux::new(arguments))),
 };

@@ -66,7 +66,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["no HyStart: after a large overshoot the small decrease leads to recoveries of several seconds"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicNs2::new(arguments))),
 };

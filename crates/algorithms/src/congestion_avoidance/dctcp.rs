@@ -69,7 +69,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "standard",
     needs: &[Need::Ecn],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments))),
 };

@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["the queue grows with the RTT of the path: N is inversely proportional to the fraction of queueing in the RTT"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
 };

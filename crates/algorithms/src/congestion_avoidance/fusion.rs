@@ -47,7 +47,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["with less than 4 ms of buffer the delay carries no information, and the algorithm is a faster Reno"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),
 };

@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["before the first queue the maximum queueing delay is unknown, and the update is delay-based"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
 };

@@ -36,7 +36,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["large windows need limited slow start (RFC 3742)"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
 };

@@ -87,7 +87,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["of two flows the one with the more recent loss is slower for seconds"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments))),
 };
@@ -124,7 +124,7 @@ pub struct Htcp {
     integer: bool,
     smoothed: bool,
     ns3: Option<Ns3>,
-    now: Epoch,
+    epoch: Epoch,
     rtt_min: u64,
     lost: bool,
     /// Throughput, segments/s: smoothed, and the maximum of this epoch.
@@ -139,7 +139,7 @@ pub struct Htcp {
 impl Htcp {
     fn new(arguments: &Arguments) -> Self {
         let scaling = arguments.word("rtt_scaling");
-        let now = Epoch { since: None, rtt_max: 0, b_before: 0.0, adaptive: false, beta: BETA_MIN };
+        let epoch = Epoch { since: None, rtt_max: 0, b_before: 0.0, adaptive: false, beta: BETA_MIN };
         Self {
             delta_l: arguments.number("delta_l"),
             adaptive_backoff: arguments.word("adaptive_backoff") == "on",
@@ -148,7 +148,7 @@ impl Htcp {
             integer: scaling == "linux",
             smoothed: arguments.word("rtt") == "smoothed",
             ns3: (arguments.word("module") == "ns3").then(Ns3::default),
-            now,
+            epoch,
             rtt_min: u64::MAX,
             lost: false,
             b: 0.0,
@@ -178,25 +178,25 @@ impl Htcp {
 
     /// Round trips since the last event.
     fn rounds(&self, now: Time) -> u64 {
-        now.saturating_since(self.now.since.unwrap_or(now)).0 / self.rtt_min.max(1)
+        now.saturating_since(self.epoch.since.unwrap_or(now)).0 / self.rtt_min.max(1)
     }
 
     /// (3): β at a congestion event.
     fn beta(&mut self) -> f64 {
-        let (b, before) = (self.b_max, self.now.b_before);
-        self.now.b_before = b;
+        let (b, before) = (self.b_max, self.epoch.b_before);
+        self.epoch.b_before = b;
         if self.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
-            self.now.adaptive = false;
+            self.epoch.adaptive = false;
             return BETA_MIN;
         }
-        if !self.now.adaptive {
-            self.now.adaptive = true;
+        if !self.epoch.adaptive {
+            self.epoch.adaptive = true;
             return BETA_MIN;
         }
-        if !self.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.now.rtt_max == 0 {
+        if !self.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.epoch.rtt_max == 0 {
             return BETA_MIN;
         }
-        (self.rtt_min as f64 / self.now.rtt_max as f64).clamp(BETA_MIN, BETA_MAX)
+        (self.rtt_min as f64 / self.epoch.rtt_max as f64).clamp(BETA_MIN, BETA_MAX)
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
@@ -205,9 +205,9 @@ impl Htcp {
         let rtt = rtt.0.max(1);
         self.rtt_min = self.rtt_min.min(rtt);
         if !ack.recovering && self.lost && self.rounds(ack.now) > SETTLING {
-            self.now.rtt_max = self.now.rtt_max.max(self.rtt_min);
-            if rtt <= self.now.rtt_max + RISE_NS {
-                self.now.rtt_max = self.now.rtt_max.max(rtt);
+            self.epoch.rtt_max = self.epoch.rtt_max.max(self.rtt_min);
+            if rtt <= self.epoch.rtt_max + RISE_NS {
+                self.epoch.rtt_max = self.epoch.rtt_max.max(rtt);
             }
         }
     }
@@ -237,11 +237,11 @@ impl Htcp {
 impl CongestionAvoidance for Htcp {
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
-        if self.now.since.is_none() {
-            self.now.since = Some(ack.now);
+        if self.epoch.since.is_none() {
+            self.epoch.since = Some(ack.now);
         }
         if let Some(ns3) = &mut self.ns3 {
-            ns3.observe(ack, self.now.since.unwrap_or(Time::ZERO));
+            ns3.observe(ack, self.epoch.since.unwrap_or(Time::ZERO));
             return;
         }
         self.measure_rtt(ack);
@@ -250,8 +250,8 @@ impl CongestionAvoidance for Htcp {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let delta = ack.now.saturating_since(self.now.since.unwrap_or(ack.now)).0 as f64 * 1e-9;
-        self.alpha = 2.0 * (1.0 - self.now.beta) * self.increase(delta); // (1)
+        let delta = ack.now.saturating_since(self.epoch.since.unwrap_or(ack.now)).0 as f64 * 1e-9;
+        self.alpha = 2.0 * (1.0 - self.epoch.beta) * self.increase(delta); // (1)
         if self.ns3.is_some() {
             return w + Ns3::step(ack, w, self.alpha);
         }
@@ -260,21 +260,21 @@ impl CongestionAvoidance for Htcp {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         if let Some(ns3) = &mut self.ns3 {
-            (self.now.beta, self.now.since) = (ns3.beta(), Some(event.now));
-            return (self.now.beta * flight(event)).max(2.0);
+            (self.epoch.beta, self.epoch.since) = (ns3.beta(), Some(event.now));
+            return (self.epoch.beta * flight(event)).max(2.0);
         }
-        self.now.beta = self.beta();
-        self.now.since = Some(event.now);
+        self.epoch.beta = self.beta();
+        self.epoch.since = Some(event.now);
         self.lost = true;
-        if self.now.rtt_max > self.rtt_min {
-            self.now.rtt_max = self.rtt_min + (self.now.rtt_max - self.rtt_min) * 95 / 100;
+        if self.epoch.rtt_max > self.rtt_min {
+            self.epoch.rtt_max = self.rtt_min + (self.epoch.rtt_max - self.rtt_min) * 95 / 100;
         }
-        (self.now.beta * w).max(2.0) // (3)
+        (self.epoch.beta * w).max(2.0) // (3)
     }
 
     fn extra(&self, put: Extra<'_>) {
         put("alpha_segments", self.alpha);
-        put("beta", self.now.beta);
+        put("beta", self.epoch.beta);
     }
 }
 
@@ -314,7 +314,7 @@ mod tests {
     fn beta_depends_on_the_queue_while_the_throughput_is_stable() {
         for (rtt_max, beta) in [(125, 0.8), (160, 0.625), (300, 0.5)] {
             let mut flow = Htcp { rtt_min: 100_000_000, b_max: 1_000.0, ..flow() };
-            flow.now = Epoch { rtt_max: rtt_max * 1_000_000, b_before: 900.0, adaptive: true, ..flow.now };
+            flow.epoch = Epoch { rtt_max: rtt_max * 1_000_000, b_before: 900.0, adaptive: true, ..flow.epoch };
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 100.0 * beta);
             flow.b_max = 1_333.0;
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);

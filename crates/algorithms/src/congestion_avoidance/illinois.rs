@@ -96,7 +96,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["one RTT outlier raises all thresholds permanently", "decrease=ns2 reduces the window to 1/8 where there is no queue"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),
 };

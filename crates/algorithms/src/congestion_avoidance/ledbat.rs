@@ -62,7 +62,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| {
         Box::new(Ledbat {

@@ -43,7 +43,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["slowdowns also empty the path of a single flow: the bottleneck is not fully used for about a tenth of the time"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments))),
 };

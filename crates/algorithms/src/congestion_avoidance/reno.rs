@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
 };

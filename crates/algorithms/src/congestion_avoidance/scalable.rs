@@ -40,7 +40,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["with synchronised losses the ratio of two flows' windows never changes: they do not converge to fairness"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Scalable::new(arguments))),
 };

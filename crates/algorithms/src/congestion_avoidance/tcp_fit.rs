@@ -62,7 +62,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["of two public ports one computes 2/(3N+1) in integers, which gives 0, the other as 2/3 (N+1)"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments))),
 };

@@ -57,7 +57,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "vegas-ss",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments))),
 };

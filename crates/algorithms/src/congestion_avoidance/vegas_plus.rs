@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["Vegas+ flows can raise the RTT themselves: with many of them some enter the aggressive mode"],
     companion: "vegas-ss",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),
 };

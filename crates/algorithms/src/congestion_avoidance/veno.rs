@@ -68,7 +68,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["with an overestimated base RTT every loss counts as random"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),
 };

@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["bursts of ACKs (ACK compression) inflate B: westwood-plus samples once per round trip"],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Westwood::new(arguments))),
 };

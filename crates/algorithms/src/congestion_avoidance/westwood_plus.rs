@@ -73,7 +73,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "standard",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
 };

@@ -51,7 +51,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["with buffers of less than 80 segments it is loss-based"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),
 };

@@ -36,7 +36,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Mechanism,
 };

@@ -37,7 +37,7 @@ Used in the recovery 'rack' and, with every recovery but 'sack' and 'fack', afte
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Mechanism,
 };

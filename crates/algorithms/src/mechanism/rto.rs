@@ -43,7 +43,7 @@ An expiry marks all outstanding data lost, sets the window to one segment, and s
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Mechanism,
 };

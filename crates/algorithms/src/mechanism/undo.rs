@@ -35,7 +35,7 @@ The transport restores its snapshot of the algorithm from before the reduction, 
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Mechanism,
 };

@@ -26,7 +26,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["reordering by three segments counts as a loss"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Fack),
 };

@@ -20,7 +20,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["only one retransmission per round trip"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::NewReno),
 };

@@ -26,7 +26,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["needs SACK"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Rack),
 };

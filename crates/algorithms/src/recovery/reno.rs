@@ -20,7 +20,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["two losses in a window lead to two reductions or a timeout"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Reno),
 };

@@ -21,7 +21,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["the loss of a retransmission is detected only by the timer"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Sack),
 };

@@ -20,7 +20,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["retransmits data that the receiver may have already"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Recovery(RecoveryKind::Tahoe),
 };

@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::EveryAck, Need::Agent("abc")],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(AbcWireless::new(path))),
 };
@@ -55,7 +55,7 @@ pub struct AbcWireless {
     /// w_abc, segments.
     w: f64,
     /// The routers returned feedback on the handshake.
-    told: bool,
+    has_feedback: bool,
 }
 
 impl AbcWireless {
@@ -64,14 +64,14 @@ impl AbcWireless {
         let avoidance = cubic::make(&Arguments::defaults(cubic::SPEC.parameters));
         let cubic = Composed::new(path, Some(Box::new(start)), Box::new(avoidance));
         let mss = path.mss.0 as f64;
-        Self { cubic, mss, w: path.initial_cwnd.0 as f64 / mss, told: false }
+        Self { cubic, mss, w: path.initial_cwnd.0 as f64 / mss, has_feedback: false }
     }
 }
 
 impl CongestionControl for AbcWireless {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         let event = self.cubic.on_ack(ack);
-        if let Some(feedback) = ack.feedback.filter(|_| self.told) {
+        if let Some(feedback) = ack.feedback.filter(|_| self.has_feedback) {
             let n = segments(ack);
             let accelerate = (feedback.accelerated.0 as f64 / self.mss).min(n);
             // (1). Increases only while the window limits the sender; decreases always.
@@ -85,13 +85,13 @@ impl CongestionControl for AbcWireless {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.cubic.on_congestion(event);
-        if self.told && event.restart {
+        if self.has_feedback && event.restart {
             self.w = 1.0;
         }
     }
 
     fn cwnd(&self) -> Bytes {
-        if !self.told {
+        if !self.has_feedback {
             return self.cubic.cwnd();
         }
         self.cubic.cwnd().min(Bytes(((self.w + 1e-9) * self.mss) as u64)) // (2)
@@ -99,7 +99,7 @@ impl CongestionControl for AbcWireless {
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Established {
-            self.told = window.feedback.is_some();
+            self.has_feedback = window.feedback.is_some();
         }
         self.cubic.on_window(window);
     }
@@ -107,7 +107,7 @@ impl CongestionControl for AbcWireless {
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         match extra {
             Some(put) => {
-                if self.told {
+                if self.has_feedback {
                     put("w_abc_segments", self.w);
                 }
                 self.cubic.state(Some(put))

@@ -28,7 +28,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck, Need::Agent("rcp")],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, _| Box::new(RateFeedback::new(path))),
 };

@@ -19,7 +19,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["the bandwidth that was available over the last 100 ms is reported to all flows that request it"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Mechanism,
 };

@@ -41,7 +41,7 @@ impl RateFeedback {
         Self { fallback, mss: path.mss, rate: None, srtt: Duration::ZERO, restarted: false }
     }
 
-    fn hear(&mut self, feedback: Option<Feedback>) {
+    fn update_rate(&mut self, feedback: Option<Feedback>) {
         if let Some(feedback) = feedback {
             self.rate = Some(Rate(feedback.rate.0.max(1)));
         }
@@ -58,7 +58,7 @@ impl CongestionControl for RateFeedback {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.srtt = ack.srtt;
         self.restarted = false;
-        self.hear(ack.feedback);
+        self.update_rate(ack.feedback);
         if self.rate.is_none() {
             return self.fallback.on_ack(ack);
         }
@@ -86,7 +86,7 @@ impl CongestionControl for RateFeedback {
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Established {
             self.srtt = window.rtt.unwrap_or(Duration::from_millis(100));
-            self.hear(window.feedback);
+            self.update_rate(window.feedback);
         }
         self.fallback.on_window(window);
     }

@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[
+    incompatible: &[
         ("westwood", "it sets the window to B*RTT_min after every loss itself"),
         ("westwood-plus", "it sets the window to B*RTT_min after every loss itself"),
     ],

@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Agent("sirens")],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),
 };
@@ -84,7 +84,7 @@ impl AlssSirens {
 
     /// (1).
     #[inline]
-    fn hear(&mut self, feedback: Option<Feedback>, now: Time) {
+    fn update_bandwidth(&mut self, feedback: Option<Feedback>, now: Time) {
         if let Some(feedback) = feedback {
             (self.a, self.reported) = (feedback.rate.0 as f64 / 8.0, now);
         }
@@ -94,7 +94,7 @@ impl AlssSirens {
 impl SlowStart for AlssSirens {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
-        self.hear(ack.feedback, ack.now);
+        self.update_bandwidth(ack.feedback, ack.now);
         let limit =
             if self.a.is_finite() { limit(self.a, ack.min_rtt.as_secs(), ack.mss.0 as f64) } else { f64::INFINITY };
         let first = !std::mem::replace(&mut self.begun, true);
@@ -106,7 +106,7 @@ impl SlowStart for AlssSirens {
     }
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
-        self.hear(window.feedback, window.now);
+        self.update_bandwidth(window.feedback, window.now);
         (w, ssthresh)
     }
 

@@ -49,7 +49,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
         let ssthresh = arguments.number("ssthresh");

@@ -53,7 +53,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::EveryAck],
-    refuses: &[
+    incompatible: &[
         ("vegas", DELAY_BASED),
         ("vegas-plus", DELAY_BASED),
         ("fast", DELAY_BASED),

@@ -57,7 +57,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments))),
 };

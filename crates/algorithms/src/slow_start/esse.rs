@@ -75,7 +75,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
         Box::new(Esse {

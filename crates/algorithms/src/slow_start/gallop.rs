@@ -49,7 +49,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Gallop::new(arguments))),
 };

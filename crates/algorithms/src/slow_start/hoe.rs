@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Hoe::new(arguments))),
 };

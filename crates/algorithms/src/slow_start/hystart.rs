@@ -36,7 +36,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["jitter and delayed ACKs cause early exits"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
         Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })

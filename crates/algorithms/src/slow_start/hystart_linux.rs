@@ -39,7 +39,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["ACKs more than 2 ms apart are no train: below 12 Mbit/s with one ACK per two segments"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
         Box::new(HyStartLinux {

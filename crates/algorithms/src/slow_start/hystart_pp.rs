@@ -57,7 +57,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["delay is the only signal: with a very small buffer a loss occurs first"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| {
         Box::new(HyStartPp {

@@ -35,7 +35,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["takes long to fill a path with a large BDP"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Limited { max_ssthresh: arguments.number("max_ssthresh") })),
 };

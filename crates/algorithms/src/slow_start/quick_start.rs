@@ -50,7 +50,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Agent("quick-start")],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path, _| Box::new(QuickStart::new(path))),
 };

@@ -52,7 +52,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Search::new(arguments))),
 };

@@ -33,7 +33,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["overshoots to up to twice the BDP plus the buffer"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(make(arguments))),
 };

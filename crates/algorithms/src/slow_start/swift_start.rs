@@ -48,7 +48,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[
+    incompatible: &[
         ("ledbat", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
         ("ledbat-pp", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
     ],

@@ -46,7 +46,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["slow start ends early where bursts queue at the bottleneck; a path with a large BDP is then filled by one segment per round trip"],
     companion: "",
     needs: &[],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
 };

@@ -93,7 +93,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments)))),
 };

@@ -99,7 +99,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(Bbr3::new(path, &options(arguments)))),
 };

@@ -94,7 +94,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Spacing, Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
 };
@@ -121,7 +121,7 @@ struct WindowState {
 #[derive(Clone, Debug)]
 pub struct Copa {
     mss: f64,
-    now: WindowState,
+    window: WindowState,
     /// 1/δ of the default mode.
     default: f64,
     by_last: bool,
@@ -149,10 +149,10 @@ impl Copa {
         let mss = path.mss.0 as f64;
         let default = 1.0 / arguments.number("delta");
         let w = (path.initial_cwnd.0 as f64 / mss).max(1.0);
-        let now = WindowState { w, velocity: 1.0, inverse: default, slow_start: true };
+        let window = WindowState { w, velocity: 1.0, inverse: default, slow_start: true };
         Self {
             mss,
-            now,
+            window,
             default,
             by_last: arguments.word("delay") == "last",
             switches: arguments.word("mode") == "switch",
@@ -183,12 +183,12 @@ impl Copa {
         let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
         if full != self.competing {
             self.competing = full;
-            self.now.inverse = self.default;
+            self.window.inverse = self.default;
             let reason = if full { Reason::Compete } else { Reason::Default };
-            event = Some(Event::new(EventKind::ModeSwitch, reason, self.now.w));
+            event = Some(Event::new(EventKind::ModeSwitch, reason, self.window.w));
         } else if full && window_over {
-            let next = if self.lost { self.now.inverse / 2.0 } else { self.now.inverse + 1.0 };
-            self.now.inverse = next.max(self.default);
+            let next = if self.lost { self.window.inverse / 2.0 } else { self.window.inverse + 1.0 };
+            self.window.inverse = next.max(self.default);
         }
         if window_over {
             self.lost = false;
@@ -198,15 +198,15 @@ impl Copa {
 
     /// (4).
     fn update_velocity(&mut self) {
-        let w = self.now.w;
+        let w = self.window.w;
         let up = w > self.last_w;
         self.same = if up == self.up { self.same + 1 } else { 0 };
         self.up = up;
         if self.same == 0 {
-            self.now.velocity = 1.0;
+            self.window.velocity = 1.0;
         } else if self.same >= DIRECTION_WINDOWS {
             // With v = δ w the window already doubles in a round trip.
-            self.now.velocity = (2.0 * self.now.velocity).min((w / self.now.inverse).max(1.0));
+            self.window.velocity = (2.0 * self.window.velocity).min((w / self.window.inverse).max(1.0));
         }
         self.last_w = w;
     }
@@ -223,47 +223,47 @@ impl CongestionControl for Copa {
         self.round = ack.round;
         let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
-        let WindowState { w, inverse, slow_start, .. } = self.now;
+        let WindowState { w, inverse, slow_start, .. } = self.window;
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
         if slow_start {
             if below {
-                self.now.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
-                self.last_w = self.now.w;
+                self.window.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)
+                self.last_w = self.window.w;
                 return event;
             }
-            self.now.slow_start = false;
+            self.window.slow_start = false;
             event = Some(Event::new(EventKind::SlowStartExit, Reason::Delay, w));
         }
         self.settled |= below;
         if window_over {
             self.update_velocity();
         }
-        if self.turns_at_once && below != self.up && self.now.velocity > 1.0 {
-            (self.now.velocity, self.same, self.up) = (1.0, 0, below);
+        if self.turns_at_once && below != self.up && self.window.velocity > 1.0 {
+            (self.window.velocity, self.same, self.up) = (1.0, 0, below);
             self.last_w = w;
         }
         // (3)
-        let step = (self.now.velocity * n * inverse / w).min(n);
+        let step = (self.window.velocity * n * inverse / w).min(n);
         if !below {
-            self.now.w = (w - step).max(2.0);
+            self.window.w = (w - step).max(2.0);
         } else if ack.cwnd_limited {
-            self.now.w = w + step;
+            self.window.w = w + step;
         }
         event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
         if event.restart {
-            self.now = WindowState { w: 1.0, velocity: 1.0, slow_start: true, ..self.now };
+            self.window = WindowState { w: 1.0, velocity: 1.0, slow_start: true, ..self.window };
             self.settled = false;
             self.same = 0;
         } else if self.halves && !self.competing {
-            self.now.w = (self.now.w / 2.0).max(2.0);
+            self.window.w = (self.window.w / 2.0).max(2.0);
         }
     }
 
     fn cwnd(&self) -> Bytes {
-        Bytes((self.now.w * self.mss) as u64)
+        Bytes((self.window.w * self.mss) as u64)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -278,18 +278,18 @@ impl CongestionControl for Copa {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.now.w * self.mss * 8e9 / self.delays.rtt) as u64))
+        (self.delays.rtt > 0.0).then(|| Rate((2.0 * self.window.w * self.mss * 8e9 / self.delays.rtt) as u64))
     }
 
     /// Copa has no ssthresh: it is unlimited in slow start and equals the window afterwards.
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            put("delta", 1.0 / self.now.inverse);
-            put("velocity", self.now.velocity);
+            put("delta", 1.0 / self.window.inverse);
+            put("velocity", self.window.velocity);
             put("standing_rtt_s", self.delays.rtt * 1e-9);
             put("min_rtt_s", self.delays.min() * 1e-9);
         }
-        if self.now.slow_start {
+        if self.window.slow_start {
             State { ssthresh: Ssthresh::Unlimited, phase: Phase::SlowStart }
         } else {
             State { ssthresh: Ssthresh::At(self.cwnd()), phase: Phase::CongestionAvoidance }
@@ -311,7 +311,7 @@ mod tests {
         let mut first = ack_at(Time::ZERO, 1);
         first.cwnd_limited = false;
         flow.on_ack(&first);
-        flow.now = WindowState { w, slow_start: false, ..flow.now };
+        flow.window = WindowState { w, slow_start: false, ..flow.window };
         flow.settled = true;
         flow
     }
@@ -321,7 +321,7 @@ mod tests {
         ack.rtt = Some(Duration::from_millis(rtt_ms));
         ack.round = flow.round;
         flow.on_ack(&ack);
-        flow.now.w
+        flow.window.w
     }
 
     /// Reference values: dq = 10 ms and δ = 0.5 give λ_t = 200 segments/s, so 22 segments at 110 ms: below, w increases
@@ -338,9 +338,9 @@ mod tests {
         let mut flow = copa(100.0);
         let mut seen = Vec::new();
         for up in [true, true, true, true, true, false, false] {
-            flow.now.w += if up { 1.0 } else { -3.0 };
+            flow.window.w += if up { 1.0 } else { -3.0 };
             flow.update_velocity();
-            seen.push(flow.now.velocity);
+            seen.push(flow.window.velocity);
         }
         assert_eq!(seen, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0]);
     }
@@ -357,17 +357,17 @@ mod tests {
             ack.round = n / 2;
             flow.on_ack(&ack);
         }
-        assert!(flow.competing && flow.now.inverse > 3.0, "{:?}", flow.now);
-        let high = flow.now.inverse;
+        assert!(flow.competing && flow.window.inverse > 3.0, "{:?}", flow.window);
+        let high = flow.window.inverse;
         let mut ack = ack_at(Time(1_250_000_000), 1);
         ack.rtt = Some(Duration::from_millis(190));
         ack.lost = Bytes(1000);
         ack.round = 100;
         flow.on_ack(&ack);
-        assert_eq!(flow.now.inverse, (high / 2.0).max(2.0));
+        assert_eq!(flow.window.inverse, (high / 2.0).max(2.0));
         after(&mut flow, 1400, 101);
         assert!(!flow.competing);
-        assert_eq!(flow.now.inverse, 2.0);
+        assert_eq!(flow.window.inverse, 2.0);
     }
 
     #[test]

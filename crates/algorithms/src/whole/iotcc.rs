@@ -72,7 +72,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::Agent("bandwidth-stamp")],
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Iotcc::new(path, arguments))),
 };

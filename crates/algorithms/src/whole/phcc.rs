@@ -77,7 +77,7 @@ pub static SPEC: Spec = Spec {
     ],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck], // R is the mean of all samples, and steps are spread over ACKs
-    refuses: &[],
+    incompatible: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
 };
@@ -121,7 +121,7 @@ struct Round {
 pub struct Phcc {
     options: Options,
     mss: f64,
-    now: WindowState,
+    window: WindowState,
     phase: Stage,
     /// Target of the window, and change per acknowledged segment towards it.
     target: f64,
@@ -136,11 +136,11 @@ impl Phcc {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        let now = WindowState { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
+        let window = WindowState { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
         Self {
             options: Options::new(arguments),
             mss,
-            now,
+            window,
             phase: Stage::Start,
             target: w,
             slope: 0.0,
@@ -151,12 +151,12 @@ impl Phcc {
     }
 
     /// W of (4), from (3).
-    fn window(&self) -> f64 {
-        let w = self.now.w;
+    fn target_window(&self) -> f64 {
+        let w = self.window.w;
         let q = (self.rtt.r - self.rtt.base).max(self.options.q_floor).max(self.rtt.base / 100.0);
         let uncapped = self.options.alpha * self.rtt.r / q;
         let delay = (1.0 - self.next.delay) * if self.options.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
-        let target = match self.now.w_loss {
+        let target = match self.window.w_loss {
             Some(w_loss) => w_loss,
             None if self.options.unlost_double => 2.0 * w,
             None => return delay,
@@ -166,12 +166,12 @@ impl Phcc {
 
     /// D_min of (5) and D_max of (6), s.
     fn thresholds(&self, flight: f64) -> (f64, f64) {
-        let (w, queued) = (self.now.w, self.rtt.r - self.rtt.base);
+        let (w, queued) = (self.window.w, self.rtt.r - self.rtt.base);
         let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
         let by_delay = if bfs < 1.0 { f64::INFINITY } else { flight * queued / bfs };
         let by_delay = if self.options.by_delay { by_delay } else { 0.0 };
-        let by_loss = if self.options.by_loss { self.now.d_loss } else { 0.0 };
-        (self.now.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
+        let by_loss = if self.options.by_loss { self.window.d_loss } else { 0.0 };
+        (self.window.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
     }
 
     /// Sets the phase and the target window of the next round.
@@ -179,8 +179,8 @@ impl Phcc {
         let d = ((self.rtt.r - self.rtt.base) / (self.rtt.max - self.rtt.base).max(1e-12)).clamp(0.0, 1.0);
         self.next.round(d, self.round.lost); // (1), (2)
         let (d_min, d_max) = self.thresholds(flight);
-        let w = self.now.w;
-        let target = self.window().clamp(w / 2.0, 2.0 * w);
+        let w = self.window.w;
+        let target = self.target_window().clamp(w / 2.0, 2.0 * w);
         (self.phase, self.target) = if self.rtt.r < d_min {
             (Stage::Start, w)
         } else if self.rtt.r <= d_max * (1.0 + 1e-9) {
@@ -201,7 +201,7 @@ impl Phcc {
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
             if before == Stage::Start && self.phase != before {
-                event = Some(exit::now(Reason::DelayMinimum, self.now.w, self.now.ssthresh).event);
+                event = Some(exit::now(Reason::DelayMinimum, self.window.w, self.window.ssthresh).event);
             }
         }
         self.round = Round { number: ack.round, ..Round::default() };
@@ -211,18 +211,18 @@ impl Phcc {
     /// Changes the window for `n` acknowledged segments: (7), or towards the target.
     #[inline]
     fn grow_towards_target(&mut self, n: f64) {
-        let w = self.now.w;
+        let w = self.window.w;
         let (step, limit) = match self.phase {
-            Stage::Start if self.rtt.r > 0.0 => (n, self.now.ssthresh * self.rtt.base / self.rtt.r), // (7)
-            Stage::Start => (n, self.now.ssthresh),
+            Stage::Start if self.rtt.r > 0.0 => (n, self.window.ssthresh * self.rtt.base / self.rtt.r), // (7)
+            Stage::Start => (n, self.window.ssthresh),
             _ => (n * self.slope, self.target),
         };
-        self.now.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
+        self.window.w = if step > 0.0 { (w + step).min(limit.max(w)) } else { (w + step).max(limit.min(w)).max(1.0) };
     }
 
     /// Sets the window and discards its target.
     fn set_window(&mut self, w: f64) {
-        (self.now.w, self.target, self.slope) = (w, w, 0.0);
+        (self.window.w, self.target, self.slope) = (w, w, 0.0);
     }
 }
 
@@ -246,18 +246,18 @@ impl CongestionControl for Phcc {
     fn on_congestion(&mut self, event: &Congestion) {
         self.round.lost = true;
         if !event.repeated {
-            self.now.ssthresh = (self.now.w / 2.0).max(2.0); // (10), at least RFC 5681's minimum
-            self.now.w_loss = Some(self.now.w);
-            self.now.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.0 as f64 * 1e-9 };
+            self.window.ssthresh = (self.window.w / 2.0).max(2.0); // (10), at least RFC 5681's minimum
+            self.window.w_loss = Some(self.window.w);
+            self.window.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.0 as f64 * 1e-9 };
         }
         self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
-        self.set_window(if event.restart { 1.0 } else { self.now.ssthresh });
+        self.set_window(if event.restart { 1.0 } else { self.window.ssthresh });
     }
 
     #[inline]
     fn cwnd(&self) -> Bytes {
         // A rounding margin: k segments may be stored as a sum of fractions.
-        Bytes(((self.now.w + 1e-9) * self.mss) as u64)
+        Bytes(((self.window.w + 1e-9) * self.mss) as u64)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -271,21 +271,21 @@ impl CongestionControl for Phcc {
     #[inline]
     fn pacing_rate(&self) -> Option<Rate> {
         let factor = if self.phase == Stage::Start { 16.0 } else { 9.6 }; // bits: 8 times 2, 8 times 1.2
-        (self.options.pacing && self.rtt.r > 0.0).then(|| Rate((factor * self.now.w * self.mss / self.rtt.r) as u64))
+        (self.options.pacing && self.rtt.r > 0.0).then(|| Rate((factor * self.window.w * self.mss / self.rtt.r) as u64))
     }
 
     #[inline]
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            if let Some(w_loss) = self.now.w_loss {
+            if let Some(w_loss) = self.window.w_loss {
                 put("w_loss_segments", w_loss);
             }
             put("p_delay", self.next.delay);
             put("p_loss", self.next.loss);
         }
-        let starts = self.phase == Stage::Start && self.now.w < self.now.ssthresh;
+        let starts = self.phase == Stage::Start && self.window.w < self.window.ssthresh;
         let phase = if starts { Phase::SlowStart } else { Phase::CongestionAvoidance };
-        State { ssthresh: Ssthresh::of(self.now.ssthresh, self.mss), phase }
+        State { ssthresh: Ssthresh::of(self.window.ssthresh, self.mss), phase }
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
     /// A flow with window `w`, a base RTT of 120 ms and R = `r` seconds.
     fn at(options: &str, w: f64, r: f64) -> Phcc {
         let mut flow = flow(options);
-        (flow.now.w, flow.rtt.base, flow.rtt.max, flow.rtt.r) = (w, 0.12, 0.2, r);
+        (flow.window.w, flow.rtt.base, flow.rtt.max, flow.rtt.r) = (w, 0.12, 0.2, r);
         flow
     }
 
@@ -318,12 +318,12 @@ mod tests {
     #[test]
     fn the_window_matches_the_known_answer() {
         let mut flow = at("", 800.0, 0.13);
-        (flow.next.delay, flow.next.loss, flow.now.w_loss) = (0.35, 0.1475, Some(900.0));
-        assert!((flow.window() - 806.125).abs() < 1e-9, "{}", flow.window());
-        flow.now.w = 500.0;
-        assert!((flow.window() - 806.125).abs() < 1e-9);
+        (flow.next.delay, flow.next.loss, flow.window.w_loss) = (0.35, 0.1475, Some(900.0));
+        assert!((flow.target_window() - 806.125).abs() < 1e-9, "{}", flow.target_window());
+        flow.window.w = 500.0;
+        assert!((flow.target_window() - 806.125).abs() < 1e-9);
         flow.options.delay_cap = true; // bounds the delay target of 1300 to 1000
-        assert!((flow.window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
+        assert!((flow.target_window() - 0.5 * (0.65 * 1000.0 + 767.25)).abs() < 1e-9);
     }
 
     /// Reference values: ssthresh 500, base 120 ms: D_min is 75 ms for w = 800, 150 ms for w = 400; Eq. 10 gives R at F
@@ -331,14 +331,14 @@ mod tests {
     #[test]
     fn the_thresholds_match_the_reference_values() {
         let mut flow = at("d_max=delay", 800.0, 0.15);
-        flow.now.ssthresh = 500.0;
+        flow.window.ssthresh = 500.0;
         let (d_min, d_max) = flow.thresholds(800.0);
         assert!((d_min - 0.075).abs() < 1e-12 && (d_max - 0.15).abs() < 1e-12);
         flow.decide(800.0);
         assert_eq!(flow.phase, Stage::Congestion);
         flow.decide(790.0);
         assert_eq!(flow.phase, Stage::Critical);
-        (flow.now.w, flow.rtt.r) = (400.0, 0.121);
+        (flow.window.w, flow.rtt.r) = (400.0, 0.121);
         assert!((flow.thresholds(400.0).0 - 0.15).abs() < 1e-12);
         flow.decide(400.0);
         assert_eq!(flow.phase, Stage::Start);
@@ -349,20 +349,20 @@ mod tests {
     fn the_window_doubles_then_reaches_its_target_within_a_round_trip() {
         let mut flow = flow("");
         round(&mut flow, 1, 100, 10);
-        assert_eq!((flow.now.w, flow.phase), (20.0, Stage::Start));
+        assert_eq!((flow.window.w, flow.phase), (20.0, Stage::Start));
         flow.on_congestion(&loss(20));
-        assert_eq!((flow.now.w, flow.now.w_loss), (10.0, Some(20.0)));
+        assert_eq!((flow.window.w, flow.window.w_loss), (10.0, Some(20.0)));
         round(&mut flow, 2, 100, 0);
         assert_eq!(flow.phase, Stage::Congestion);
         let target = flow.target;
         assert!(target > 10.0 && target <= 20.0, "{target}");
         round(&mut flow, 2, 100, 5);
-        assert!((flow.now.w - 0.5 * (10.0 + target)).abs() < 1e-9);
+        assert!((flow.window.w - 0.5 * (10.0 + target)).abs() < 1e-9);
         round(&mut flow, 2, 100, 500);
-        assert!((flow.now.w - target).abs() < 1e-9);
-        flow.now.ssthresh = 30.0;
+        assert!((flow.window.w - target).abs() < 1e-9);
+        flow.window.ssthresh = 30.0;
         round(&mut flow, 3, 100, 500);
-        assert!(flow.phase == Stage::Start && (flow.now.w - 30.0).abs() < 1e-9);
+        assert!(flow.phase == Stage::Start && (flow.window.w - 30.0).abs() < 1e-9);
     }
 
     /// (10) and the contract: half the window, one segment after a timeout; repeated timeouts do not change `ssthresh`.
@@ -370,11 +370,11 @@ mod tests {
     fn losses_halve_the_window() {
         let mut flow = at("", 100.0, 0.15);
         flow.on_congestion(&loss(100));
-        assert_eq!((flow.now.w, flow.now.ssthresh, flow.now.w_loss, flow.now.d_loss), (50.0, 50.0, Some(100.0), 0.15));
-        flow.now.w = 100.0;
+        assert_eq!((flow.window.w, flow.window.ssthresh, flow.window.w_loss, flow.window.d_loss), (50.0, 50.0, Some(100.0), 0.15));
+        flow.window.w = 100.0;
         flow.on_congestion(&timeout(100));
-        assert_eq!((flow.now.w, flow.now.ssthresh), (1.0, 50.0));
+        assert_eq!((flow.window.w, flow.window.ssthresh), (1.0, 50.0));
         flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
-        assert_eq!((flow.now.ssthresh, flow.now.w_loss), (50.0, Some(100.0)));
+        assert_eq!((flow.window.ssthresh, flow.window.w_loss), (50.0, Some(100.0)));
     }
 }

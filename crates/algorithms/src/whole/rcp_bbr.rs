@@ -47,7 +47,7 @@ pub static SPEC: Spec = Spec {
     pitfalls: &["not the router-assisted scheme rcp", "the bandwidth estimate grows by at most a tenth per probe"],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
-    refuses: &[],
+    incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments)))),
 };

@@ -91,7 +91,7 @@ fn entry<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
     entry.set_item("companion", spec.companion)?;
     entry.set_item("model_based", spec.model_based)?;
     entry.set_item("needs", spec.needs.iter().copied().map(need).collect::<Vec<_>>())?;
-    entry.set_item("refuses", spec.refuses)?;
+    entry.set_item("incompatible", spec.incompatible)?;
     entry.set_item("quic", over_quic(spec))?;
     Ok(entry)
 }

@@ -73,7 +73,7 @@ fn entry(class: &Class) -> &'static Spec {
         pitfalls: &[],
         companion: "",
         needs: &[],
-        refuses: &[],
+        incompatible: &[],
         model_based: false,
         build: Build::Dynamic(Box::leak(Box::new(ClassEntry(name)))),
     }));

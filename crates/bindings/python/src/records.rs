@@ -39,7 +39,7 @@ impl Records {
     }
 }
 
-/// Converts the outcome of work on a folder to a result with a Python exception.
+/// Converts the outcome of an operation on a folder to a result with a Python exception.
 fn into_result<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
     let mut class = "RecordsError";
     let fault = match outcome {
@@ -48,7 +48,7 @@ fn into_result<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, Recor
             if error.is_output {
                 class = "OutputError";
             }
-            (error.place, error.what, error.hint)
+            (error.path, error.message, error.hint)
         }
         Err(panic) => (folder.display().to_string(), panic, "please report with this line".to_owned()),
     };
@@ -234,7 +234,7 @@ pub(crate) fn assemble(
         let batch = RecordBatch::try_new(schema.clone(), columns);
         batches.push((name.clone(), batch.map_err(|cause| PyValueError::new_err(format!("{name}: {cause}")))?));
     }
-    Tables::assembled(header, batches).map(Records::new).map_err(PyValueError::new_err)
+    Tables::from_named_batches(header, batches).map(Records::new).map_err(PyValueError::new_err)
 }
 
 fn column(field: &Field, rows: &[Bound<'_, PyDict>]) -> PyResult<ArrayRef> {

@@ -40,16 +40,16 @@ pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py
 fn row<'py>(py: Python<'py>, algorithm: &str, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("algorithm", algorithm)?;
-    row.set_item("course", finding.case)?;
-    row.set_item("place", finding.backend.name())?;
+    row.set_item("case", finding.case)?;
+    row.set_item("backend", finding.backend.name())?;
     row.set_item("verdict", finding.verdict.name())?;
     row.set_item("windows", finding.windows)?;
     row.set_item("differing", finding.differing)?;
-    row.set_item("most_segments", finding.max_segments)?;
+    row.set_item("max_segments", finding.max_segments)?;
     row.set_item("first", finding.first().map(ToString::to_string))?;
     row.set_item("reason", reason(finding))?;
     let events = finding.events.iter().map(|one| difference(py, one)).collect::<PyResult<Vec<_>>>()?;
-    row.set_item("told", events)?;
+    row.set_item("events", events)?;
     Ok(row)
 }
 
@@ -64,7 +64,7 @@ fn difference<'py>(py: Python<'py>, one: &Difference) -> PyResult<Bound<'py, PyD
     let row = PyDict::new(py);
     row.set_item("event", one.event)?;
     row.set_item("time_ns", one.now_ns)?;
-    row.set_item("what", one.to_string())?;
+    row.set_item("difference", one.to_string())?;
     row.set_item("reason", one.known.map(cwndlab_replay::verdict::KnownDifference::reason))?;
     Ok(row)
 }

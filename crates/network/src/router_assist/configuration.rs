@@ -7,15 +7,14 @@ pub(super) trait Configuration: Sized {
     /// The state of the agent.
     type Agent;
 
-    /// Its rates are shares of the line, headers of packets included; other schemes write rates of payload.
+    /// Rates include packet headers, as shares of the line; in other schemes they are rates of payload.
     const COUNTS_HEADERS: bool = false;
 
-    /// The receiver returns the header with its ACKs, and the next request continues with what it says.
+    /// The receiver returns the header with its ACKs, and the next request continues from its contents.
     const IS_RETURNED: bool = false;
 
-    /// The rate that a sender requests, bit/s; `parameter` returns a parameter of the algorithm that uses the
-    /// scheme, if it has it.
-    /// Infinity requests any rate.
+    /// The rate that a sender requests, bit/s; infinity requests any rate. `parameter` returns a parameter of the
+    /// algorithm that uses the scheme, if it exists.
     fn requested_rate(_parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
         f64::INFINITY
     }

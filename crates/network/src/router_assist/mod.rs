@@ -51,7 +51,7 @@ macro_rules! schemes {
             }
         }
 
-        /// The schemes in their order, which their identity is.
+        /// All schemes; the index in this list identifies a scheme.
         #[derive(Clone, Copy)]
         enum Position {
             $($name,)*

@@ -1,7 +1,7 @@
-//! 802.11 as a shared medium: stations contend by DCF (802.11g) or EDCA's best-effort class (802.11n).
+//! A shared 802.11 medium: stations contend by DCF (802.11g) or EDCA's best-effort access category (802.11n).
 //!
-//! A [`Medium`] goes from one transmission to the next: what happens between two of them, counted slots and frozen
-//! counters, follows from the times alone. All stations hear each other; propagation takes no time.
+//! A [`Medium`] advances from one transmission to the next; backoff slots and frozen counters between two transmissions
+//! are computed from the times. Every station receives all others, and the propagation delay is zero.
 
 mod contention;
 mod medium;

@@ -1,27 +1,28 @@
-//! Times on the air: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016) and 802.11n (HT-mixed at 20 MHz, clause 19).
+//! Airtimes of 802.11 frames: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016) and 802.11n (HT-mixed at 20 MHz, clause 19).
 
 use cwndlab_units::Duration;
 
-/// A symbol with the long guard interval.
+/// OFDM symbol with the long guard interval.
 const SYMBOL: Duration = Duration::from_micros(4);
 /// Short and long training fields and SIGNAL.
 const PREAMBLE: Duration = Duration::from_micros(20);
-/// What a 2.4 GHz receiver is given after the last symbol (aSignalExtension).
+/// Signal extension in the 2.4 GHz band (aSignalExtension).
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 /// SERVICE and tail of a PPDU.
 const SERVICE_AND_TAIL_BITS: u64 = 22;
-/// Bits per symbol at 6, 12 and 24 Mbit/s: the mandatory rates, in which control frames are sent.
+/// Bits per symbol at 6, 12 and 24 Mbit/s, the mandatory rates, which control frames use.
 const BASIC_BITS: [u32; 3] = [24, 48, 96];
-/// Bits per symbol of one stream of HT MCS 0 to 7 at 20 MHz (tables 19-27 and on).
+/// Bits per symbol of one stream with HT MCS 0 to 7 at 20 MHz (from table 19-27).
 const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
-/// The ERP-OFDM rate that answers for each of them: the same modulation and code, highest basic rate not above it.
+/// Bits per symbol of the control responses to HT MCS 0 to 7: the highest basic rate not above the rate of the same
+/// modulation and code.
 const HT_BASIC_BITS: [u32; 8] = [24, 48, 48, 96, 96, 96, 96, 96];
 
 /// SIFS of the 2.4 GHz band.
 pub const SIFS: Duration = Duration::from_micros(10);
-/// Slot without and with a station that only knows 802.11b.
+/// Slot time without 802.11b stations.
 pub const SHORT_SLOT: Duration = Duration::from_micros(9);
-/// See [`SHORT_SLOT`].
+/// Slot time with 802.11b stations.
 pub const LONG_SLOT: Duration = Duration::from_micros(20);
 /// The rates of ERP-OFDM, Mbit/s.
 pub const RATES_MBPS: [u32; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
@@ -31,19 +32,19 @@ pub const ACK_BYTES: u32 = 14;
 pub const RTS_BYTES: u32 = 20;
 /// Bytes of a compressed BlockAck.
 pub const BLOCK_ACK_BYTES: u32 = 32;
-/// What a QoS-less frame adds to an IP packet: header 24, LLC/SNAP 8, FCS 4.
+/// Overhead of a frame without QoS over an IP packet: header 24, LLC/SNAP 8, FCS 4.
 pub const OVERHEAD_BYTES: u32 = 36;
-/// The same with QoS control.
+/// Overhead of a frame with QoS control.
 pub const QOS_OVERHEAD_BYTES: u32 = 38;
-/// A subframe's delimiter in an A-MPDU, and what subframes are padded to.
+/// Bytes of the delimiter of an A-MPDU subframe, and alignment of subframes.
 pub const DELIMITER_BYTES: u32 = 4;
 
-/// How a data frame is sent.
+/// Modulation and coding of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// ERP-OFDM.
     Ofdm {
-        /// Data bits of a symbol: 4 per Mbit/s.
+        /// Data bits per symbol: 4 per Mbit/s.
         bits: u32,
     },
     /// High throughput, mixed format.
@@ -58,13 +59,13 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The ERP-OFDM rate of that many Mbit/s, if there is one.
+    /// The ERP-OFDM mode of `mbps`, if there is one.
     #[must_use]
     pub fn ofdm(mbps: u32) -> Option<Self> {
         RATES_MBPS.contains(&mbps).then_some(Self::Ofdm { bits: mbps * 4 })
     }
 
-    /// Rate of the payload's symbols, bit/s.
+    /// Data rate, bit/s.
     #[must_use]
     pub fn rate_bps(self) -> u64 {
         match self {
@@ -81,7 +82,7 @@ impl Mode {
         }
     }
 
-    /// How long a frame of that many bytes, header and FCS included, is on the air.
+    /// Airtime of a frame of `bytes`, header and FCS included.
     #[inline]
     #[must_use]
     pub fn airtime(self, bytes: u32) -> Duration {
@@ -89,20 +90,20 @@ impl Mode {
         match self {
             Self::Ofdm { .. } => PREAMBLE + SYMBOL * symbols + SIGNAL_EXTENSION,
             Self::Ht { streams, short_guard, .. } => {
-                // Equation 19-90: short symbols fill up to a boundary of long ones.
+                // Equation 19-90: short symbols are extended to a boundary of long ones.
                 let symbols = if short_guard { (symbols * 9).div_ceil(10) } else { symbols };
                 Self::ht_preamble(streams) + SYMBOL * symbols + SIGNAL_EXTENSION
             }
         }
     }
 
-    /// Legacy fields, HT-SIG 8, HT-STF 4, and one HT-LTF a stream, but four for three (table 19-13).
+    /// Legacy fields, HT-SIG 8, HT-STF 4, and one HT-LTF per stream, four for three streams (table 19-13).
     fn ht_preamble(streams: u8) -> Duration {
         let training = if streams == 3 { 4 } else { u64::from(streams) };
         PREAMBLE + Duration::from_micros(12 + 4 * training)
     }
 
-    /// Control frames that go with it: the highest basic rate not above its own.
+    /// The mode of its control frames: the highest basic rate not above its own.
     #[must_use]
     pub fn control(self) -> Self {
         let bits = match self {
@@ -113,13 +114,13 @@ impl Mode {
     }
 }
 
-/// How long a frame at 1 Mbit/s (DSSS, long preamble of 192 µs) is on the air.
+/// Airtime of a frame at 1 Mbit/s (DSSS, long preamble of 192 µs).
 #[must_use]
 pub fn dsss_airtime(bytes: u32) -> Duration {
     Duration::from_micros(192 + 8 * u64::from(bytes))
 }
 
-/// Bytes of the subframe that an MPDU makes in an A-MPDU; only the last one stays unpadded (9.7.1).
+/// Bytes of a padded A-MPDU subframe with an MPDU of `mpdu` bytes; only the last subframe is unpadded (9.7.1).
 #[must_use]
 pub fn subframe_bytes(mpdu: u32) -> u32 {
     DELIMITER_BYTES + mpdu.next_multiple_of(4)
@@ -140,7 +141,7 @@ mod tests {
     /// `known-answers.csv`, wifi-g: 393.5, 681.5 and 2233.5 µs; a data frame of 254 µs and an ACK of 34 at 54 Mbit/s, of
     /// 542 at 24; 30.5, 17.6 and 5.37 Mbit/s.
     #[test]
-    fn cycles_of_802_11g_are_the_known_ones() {
+    fn cycles_of_802_11g_match_the_known_answers() {
         let mode = |mbps| Mode::ofdm(mbps).unwrap();
         assert_eq!(mode(54).airtime(1536), Duration::from_micros(254));
         assert_eq!(mode(24).airtime(1536), Duration::from_micros(542));
@@ -154,7 +155,7 @@ mod tests {
 
     /// IEEE 802.11-2016, table 10-6 by its rule: the basic rates of ERP-OFDM are 6, 12 and 24 Mbit/s.
     #[test]
-    fn control_frames_go_at_the_highest_basic_rate_not_above() {
+    fn control_frames_use_the_highest_basic_rate_not_above_the_data_rate() {
         let control = RATES_MBPS.map(|mbps| Mode::ofdm(mbps).unwrap().control().rate_bps() / 1_000_000);
         assert_eq!(control, [6, 6, 12, 12, 24, 24, 24, 24]);
         assert_eq!(Mode::ofdm(11), None);
@@ -163,7 +164,7 @@ mod tests {
     /// `links-and-queues.md`, MCS 7: 234 µs for one frame, a cycle of 382.5 µs, 31.4 Mbit/s; 3846 µs for 20 subframes
     /// of 1544 bytes, a cycle of 3998.5 µs, 60.0 Mbit/s.
     #[test]
-    fn cycles_of_802_11n_are_the_known_ones() {
+    fn cycles_of_802_11n_match_the_known_answers() {
         let mpdu = 1500 + QOS_OVERHEAD_BYTES;
         assert_eq!(subframe_bytes(mpdu), 1544);
         assert_eq!(MCS7.airtime(mpdu), Duration::from_micros(234));
@@ -178,7 +179,7 @@ mod tests {
 
     /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
     #[test]
-    fn the_rates_of_802_11n_are_those_of_the_standard() {
+    fn rates_of_802_11n_match_the_standard() {
         let rate = |short_guard, streams| move |mcs| Mode::Ht { mcs, streams, short_guard }.rate_bps() as f64 / 1e6;
         let long: Vec<f64> = (0..8).map(rate(false, 1)).collect();
         assert_eq!(long, [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
@@ -189,14 +190,14 @@ mod tests {
 
     /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
     #[test]
-    fn three_streams_train_as_long_as_four() {
+    fn three_streams_have_the_preamble_of_four() {
         let times = [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1).0 / 1_000);
         assert_eq!(times, [46, 50, 58, 58]);
     }
 
     /// By hand: 100 symbols of 3.6 µs are 360 µs, 99 are 356.4 and end at the next boundary, 360.
     #[test]
-    fn short_symbols_fill_up_to_a_boundary() {
+    fn short_symbols_are_extended_to_a_boundary_of_long_ones() {
         let mode = Mode::Ht { mcs: 0, streams: 1, short_guard: true };
         let bytes = |symbols: u32| (symbols * 26 - 22) / 8;
         assert_eq!(mode.airtime(bytes(100)), Duration::from_micros(42 + 360));

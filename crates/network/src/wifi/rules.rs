@@ -1,71 +1,72 @@
-//! What all stations of a medium obey.
+//! Parameters and access rules of an 802.11 medium, common to all of its stations.
 
 use cwndlab_units::Duration;
 
 use super::phy::{self, dsss_airtime, ACK_BYTES, OVERHEAD_BYTES, QOS_OVERHEAD_BYTES, SHORT_SLOT, SIFS};
 
-/// Frames that are sent together to one receiver.
+/// Limits of an aggregate: frames in one transmission to one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
-    /// The most frames, which is also the window of the BlockAck.
+    /// Maximum number of frames, which is also the BlockAck window.
     pub frames: u32,
-    /// The most bytes, delimiters included.
+    /// Maximum size, delimiters included, bytes.
     pub bytes: u32,
-    /// The longest time on the air.
+    /// Maximum airtime.
     pub airtime: Duration,
 }
 
-/// What a station does whose frame comes to an idle medium when its counter stands at zero, and somebody else sends
-/// before it may.
+/// Access of a frame that arrives at an idle medium with a backoff counter of zero, if another station sends before the
+/// interframe space ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferral {
-    /// It draws a backoff (IEEE 802.11-2016, 10.3.4.2).
+    /// The station draws a backoff (IEEE 802.11-2016, 10.3.4.2).
     Draws,
-    /// It sends a DIFS after the frame came, or, where somebody sends in between, a DIFS after that, without a backoff;
-    /// and the SIFS between a frame that it received and its answer is idle too. So ns-3's DCF does: what a host answers
-    /// at once, as a TCP receiver does, goes out a DIFS after the ACK.
+    /// The station sends without a backoff, a DIFS after the arrival of the frame or after the other transmission. The SIFS
+    /// between a received frame and its acknowledgement also counts as idle. This is the access rule of ns-3's DCF: an
+    /// immediate response of a host, such as a TCP ACK, is sent a DIFS after the 802.11 ACK.
     Keeps,
 }
 
-/// Beacons of one station.
+/// Beacons of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beacon {
-    /// Who sends them.
+    /// The sending station.
     pub station: u32,
-    /// Their nominal distance; the first is due after one.
+    /// Beacon interval; the first beacon is due after one interval.
     pub interval: Duration,
-    /// How long one is on the air.
+    /// Airtime of a beacon.
     pub airtime: Duration,
 }
 
-/// The rules of a medium.
+/// Parameters of a medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// Slot.
+    /// Slot time.
     pub slot: Duration,
-    /// Slots of the interframe space above SIFS: 2 make DIFS, EDCA's best effort has 3.
+    /// Slots of the interframe space after SIFS: 2 for DIFS, 3 for EDCA's best effort.
     pub aifsn: u32,
-    /// Smallest contention window.
+    /// Minimum contention window, slots.
     pub cw_min: u32,
-    /// Largest.
+    /// Maximum contention window, slots.
     pub cw_max: u32,
-    /// A frozen counter was decremented at the boundary at which somebody else began to send: EDCA does (10.22.2.4), DCF
-    /// only counts slots that ended idle (10.3.4.3), so that after DIFS the first slot is the last sender's alone.
+    /// The slot boundary at which another station starts to send decrements the backoff counter. EDCA does this
+    /// (10.22.2.4); DCF counts only slots that end idle (10.3.4.3), so that only the last sender can use the first slot
+    /// after DIFS.
     pub counts_busy_slot: bool,
-    /// Attempts at an RTS, or at a frame that goes without (dot11ShortRetryLimit).
+    /// Maximum attempts of an RTS, or of a frame without RTS (dot11ShortRetryLimit).
     pub short_attempts: u32,
-    /// Attempts at a frame behind its RTS (dot11LongRetryLimit).
+    /// Maximum attempts of a frame with RTS (dot11LongRetryLimit).
     pub long_attempts: u32,
-    /// Frames of more bytes, header and FCS included, go behind an RTS.
+    /// RTS threshold: larger frames, header and FCS included, are sent after an RTS, bytes.
     pub rts_above: Option<u32>,
-    /// How long an ACK at the lowest rate takes: bystanders of a collision wait SIFS and that before DIFS (EIFS,
-    /// 10.3.2.3.7). `None`: they wait DIFS, as where nobody could make out a preamble.
+    /// Airtime of an ACK at the lowest rate. After a collision, other stations wait for SIFS and this airtime before DIFS
+    /// (EIFS, 10.3.2.3.7). `None`: they wait for DIFS, as if no preamble was detected.
     pub eifs_ack: Option<Duration>,
-    /// What a frame adds to an IP packet, bytes.
+    /// Overhead of a frame over its IP packet, bytes.
     pub overhead: u32,
     /// A-MPDU with BlockAck.
     pub aggregation: Option<Aggregation>,
-    /// When the medium turns busy before a first try.
+    /// Access after an arrival at an idle medium.
     pub deferral: Deferral,
     /// Beacons.
     pub beacon: Option<Beacon>,
@@ -111,38 +112,38 @@ impl Rules {
         SIFS + self.slot * u64::from(self.aifsn)
     }
 
-    /// The one before a beacon.
+    /// The interframe space before a beacon.
     #[must_use]
     pub fn pifs(&self) -> Duration {
         SIFS + self.slot
     }
 
-    /// How long after a frame its sender misses the answer: SIFS, a slot and the answer's preamble (10.3.2.9).
+    /// ACK timeout after the end of a frame: SIFS, a slot and the preamble of the ACK (10.3.2.9).
     #[must_use]
     pub fn timeout(&self) -> Duration {
         SIFS + self.slot + Duration::from_micros(20)
     }
 
-    /// What a bystander waits after a collision.
+    /// Interframe space of the other stations after a collision.
     #[must_use]
     pub fn after_collision(&self) -> Duration {
         self.eifs_ack.map_or(Duration::ZERO, |ack| SIFS + ack) + self.difs()
     }
 
-    /// An ACK at 1 Mbit/s, the lowest rate of an 802.11g station.
+    /// Airtime of an ACK at 1 Mbit/s, the lowest rate of an 802.11g station.
     #[must_use]
     pub fn lowest_ack() -> Duration {
         dsss_airtime(ACK_BYTES)
     }
 
-    /// The contention window after another failure.
+    /// The contention window after another failed attempt.
     #[must_use]
     pub fn widened(&self, cw: u32) -> u32 {
         (2 * cw + 1).min(self.cw_max)
     }
 
-    /// The most bytes of an A-MPDU in this mode.
-    pub(super) fn most_bytes(&self, mode: phy::Mode) -> u32 {
+    /// Maximum size of an A-MPDU in this mode, bytes.
+    pub(super) fn max_bytes(&self, mode: phy::Mode) -> u32 {
         let Some(aggregation) = self.aggregation else { return 0 };
         let (mut fits, mut over) = (0, aggregation.bytes + 1);
         while over - fits > 1 {

@@ -1,4 +1,4 @@
-//! A station: its counter, its queue, what it counted; and the frames on their way from it to one receiver.
+//! The state of an 802.11 station: queue, contention window, counters, and its frames per receiver.
 
 use std::collections::VecDeque;
 
@@ -8,73 +8,73 @@ use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES};
 use crate::aqm::{Discipline, Waiting};
 use crate::queue::Limit;
 
-/// What the exchange under way comes to: it is known when it begins, and counts when it is answered.
+/// Counts of the current exchange. They are computed at its start and take effect at its end.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Underway {
-    /// When it is answered.
+pub(super) struct PendingExchange {
+    /// End of the exchange, acknowledgement included.
     pub(super) until: Time,
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
     pub(super) given_up: u64,
 }
 
-/// What a station counts.
+/// Counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Transmissions begun that ask for an answer: RTS, or data that goes without.
+    /// Transmissions that require a response: an RTS, or data without one.
     pub attempts: u64,
-    /// Those without an answer.
+    /// Transmissions without a response.
     pub failures: u64,
-    /// Of these, those that met another transmission.
+    /// Transmissions that collided with another one.
     pub collisions: u64,
-    /// Frames given up.
+    /// Frames dropped after the last attempt.
     pub given_up: u64,
-    /// Frames that were answered.
+    /// Acknowledged frames.
     pub sent: u64,
-    /// Their bytes as IP packets.
+    /// Acknowledged bytes, as IP packets.
     pub sent_bytes: u64,
     /// Frames lost to noise, retries included.
     pub errors: u64,
-    /// Frames that met a full queue.
+    /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Time on the air, answers included, ns.
+    /// Airtime, responses included, ns.
     pub airtime_ns: u64,
 }
 
-/// What one path counts, beside its queue.
+/// Counters of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathTotals {
-    /// Taken into the queue.
+    /// Packets accepted by the queue.
     pub accepted: u64,
-    /// Refused.
+    /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Given up.
+    /// Packets dropped after the last attempt.
     pub given_up: u64,
-    /// Answered.
+    /// Acknowledged packets.
     pub sent: u64,
-    /// Their bytes as IP packets.
+    /// Acknowledged bytes, as IP packets.
     pub sent_bytes: u64,
 }
 
-/// How many packets and bytes are held, and the integrals of both over time.
+/// The queue length in packets and bytes, with the integrals of both over time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gauge {
+pub(super) struct QueueLength {
     pub(super) packets: u64,
     bytes: u64,
     since: Time,
     packet_ns: u128,
     byte_ns: u128,
-    /// On the air: they count until they are answered, and their integral up to there is in already.
-    leaving: (Time, u64, u64),
-    pub(super) most: u64,
+    /// End of the current exchange, and its packets and bytes. They count until then; the integrals already include them.
+    departing: (Time, u64, u64),
+    pub(super) max: u64,
 }
 
-/// An integral outgrows 64 bits: 125 MB for 74 s are 2⁶³ byte-nanoseconds.
-fn product(held: u64, span: Duration) -> u128 {
-    u128::from(held) * u128::from(span.0)
+/// 64 bits are insufficient for an integral: 125 MB for 74 s are 2⁶³ byte-nanoseconds.
+fn product(length: u64, span: Duration) -> u128 {
+    u128::from(length) * u128::from(span.0)
 }
 
-impl Gauge {
+impl QueueLength {
     fn advance(&mut self, now: Time) {
         let span = now - self.since;
         self.packet_ns += product(self.packets, span);
@@ -86,16 +86,17 @@ impl Gauge {
         self.advance(now);
         self.packets += 1;
         self.bytes += u64::from(size);
-        self.most = self.most.max(self.held(now).0);
+        self.max = self.max.max(self.at(now).0);
     }
 
-    /// One is dropped out of the queue.
+    /// Removes a packet that a discipline dropped.
     pub(super) fn drop_one(&mut self, now: Time, size: u32) {
         self.advance(now);
         self.packets -= 1;
         self.bytes -= u64::from(size);
     }
 
+    /// Removes packets of an exchange from `now` to `until`.
     pub(super) fn leave(&mut self, now: Time, until: Time, packets: u64, bytes: u64) {
         if packets == 0 {
             return;
@@ -103,14 +104,14 @@ impl Gauge {
         self.advance(now);
         self.packets -= packets;
         self.bytes -= bytes;
-        self.leaving = (until, packets, bytes);
+        self.departing = (until, packets, bytes);
         self.packet_ns += product(packets, until - now);
         self.byte_ns += product(bytes, until - now);
     }
 
-    /// Packets and bytes, those on the air included.
-    pub(super) fn held(&self, now: Time) -> (u64, u64) {
-        let (until, packets, bytes) = self.leaving;
+    /// Packets and bytes at `now`, including those in transmission.
+    pub(super) fn at(&self, now: Time) -> (u64, u64) {
+        let (until, packets, bytes) = self.departing;
         if now < until {
             (self.packets + packets, self.bytes + bytes)
         } else {
@@ -118,9 +119,9 @@ impl Gauge {
         }
     }
 
-    /// Packets and bytes of which it is sure that they are in service: those on the air, or the first in line.
+    /// Packets and bytes in service: those in transmission, otherwise the first in the queue, of size `first`.
     pub(super) fn in_service(&self, now: Time, first: u32) -> (u64, u64) {
-        let (until, packets, bytes) = self.leaving;
+        let (until, packets, bytes) = self.departing;
         if now < until {
             (packets, bytes)
         } else if self.packets > 0 {
@@ -131,7 +132,7 @@ impl Gauge {
     }
 
     pub(super) fn integrals(&self, now: Time) -> (u128, u128) {
-        let (until, packets, bytes) = self.leaving;
+        let (until, packets, bytes) = self.departing;
         let (span, ahead) = (now - self.since, until.saturating_since(now));
         (
             self.packet_ns + product(self.packets, span) - product(packets, ahead),
@@ -140,13 +141,13 @@ impl Gauge {
     }
 }
 
-/// What became of a frame.
+/// State of a frame in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting,
-    /// At the receiver, behind one that is missing there.
+    /// Received, after a frame that is still missing.
     Received,
-    /// Given up, behind one that is not.
+    /// Dropped after the last attempt, after a frame that is still queued.
     Lost,
 }
 
@@ -154,29 +155,29 @@ pub(super) enum State {
 pub(super) struct Frame<P> {
     pub(super) one: Waiting<P>,
     pub(super) serial: u64,
-    /// Failures without and behind an RTS.
+    /// Failed attempts without RTS, and with RTS.
     pub(super) failures: [u32; 2],
     pub(super) state: State,
 }
 
-/// How long the frames of a path are on the air.
+/// Airtimes of the frames of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Airtimes {
     pub(super) rts: Duration,
     pub(super) ack: Duration,
     pub(super) block_ack: Duration,
-    /// The last data: its bytes and its time. Sizes repeat.
+    /// Size and airtime of the last data frame, as a cache: sizes repeat.
     data: (u32, Duration),
 }
 
 impl Airtimes {
-    /// Those of a path that sends in this mode.
+    /// Airtimes of a path with this mode.
     pub(super) fn new(mode: Mode) -> Self {
         let [rts, ack, block_ack] = [RTS_BYTES, ACK_BYTES, BLOCK_ACK_BYTES].map(|bytes| mode.control().airtime(bytes));
         Self { rts, ack, block_ack, data: (0, mode.airtime(0)) }
     }
 
-    /// That of data of so many bytes.
+    /// Airtime of a data frame of `bytes`.
     pub(super) fn data(&mut self, mode: Mode, bytes: u32) -> Duration {
         if self.data.0 != bytes {
             self.data = (bytes, mode.airtime(bytes));
@@ -185,22 +186,22 @@ impl Airtimes {
     }
 }
 
-/// From one station to another.
+/// A path from one station to another.
 #[derive(Debug)]
 pub(super) struct Path<P> {
     pub(super) from: u32,
     pub(super) to: Option<u32>,
     pub(super) mode: Mode,
     pub(super) error: f64,
-    pub(super) most_bytes: u32,
-    pub(super) known: Airtimes,
+    pub(super) max_bytes: u32,
+    pub(super) airtimes: Airtimes,
     pub(super) frames: VecDeque<Frame<P>>,
-    pub(super) gauge: Gauge,
+    pub(super) queue_length: QueueLength,
     pub(super) totals: PathTotals,
-    pub(super) underway: Underway,
+    pub(super) pending_exchange: PendingExchange,
 }
 
-/// A packet in the queue of a station, and the path that it takes.
+/// A packet in the queue of a station, with its path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Routed<P> {
     /// The path.
@@ -209,39 +210,38 @@ pub struct Routed<P> {
     pub packet: P,
 }
 
-/// A contender.
+/// A station.
 #[derive(Debug)]
 pub(super) struct Station<P> {
     pub(super) limit: Limit,
     pub(super) counts_in_service: bool,
-    /// What stands above the device; without one the device's own drop-tail queue is all.
+    /// The discipline above the device; `None`: only the device's drop-tail queue.
     pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
-    /// Frames in the device that are not received or given up.
+    /// Frames in the device that are neither received nor dropped.
     pub(super) device: u64,
-    /// It has a discipline, and what became of its last transmission is not told yet.
+    /// The station has a discipline, and the outcomes of its last transmission are not taken yet.
     pub(super) pending: bool,
-    /// Its path, if it has only one.
+    /// The station's path, if it has exactly one.
     pub(super) sole_path: Option<u32>,
-    /// Where there are several: paths in the order in which frames came, with the frame's number; those that went already
-    /// are skipped.
+    /// For several paths: path and serial number of each frame in the order of arrival; completed frames are skipped.
     pub(super) order: VecDeque<(u32, u64)>,
-    pub(super) gauge: Gauge,
+    pub(super) queue_length: QueueLength,
     pub(super) cw: u32,
-    /// When it last received a frame: the SIFS before its answer counts as idle where a turn is kept.
+    /// End of the last received frame: under [`Deferral::Keeps`](super::Deferral) the SIFS before the ACK counts as idle.
     pub(super) gap_from: Time,
     pub(super) counters: Counters,
-    pub(super) underway: Underway,
+    pub(super) pending_exchange: PendingExchange,
 }
 
 impl<P> Station<P> {
-    /// A packet of this size fits into its queue.
-    pub(super) fn takes(&self, now: Time, size: u32, first: u32) -> bool {
-        let (packets, bytes) = self.gauge.held(now);
-        let (serving, served) = if self.counts_in_service { (0, 0) } else { self.gauge.in_service(now, first) };
+    /// Whether the queue admits a packet of `size` bytes; `first` is the size of the packet in service.
+    pub(super) fn admits(&self, now: Time, size: u32, first: u32) -> bool {
+        let (packets, bytes) = self.queue_length.at(now);
+        let (serving, served) = if self.counts_in_service { (0, 0) } else { self.queue_length.in_service(now, first) };
         match self.limit {
             Limit::Unlimited => true,
-            Limit::Packets(most) => packets - serving < most || packets == 0,
-            Limit::Bytes(most) => bytes - served + u64::from(size) <= most || packets == 0,
+            Limit::Packets(max) => packets - serving < max || packets == 0,
+            Limit::Bytes(max) => bytes - served + u64::from(size) <= max || packets == 0,
         }
     }
 }

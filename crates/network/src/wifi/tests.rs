@@ -1,4 +1,4 @@
-//! The medium against what is known of it: cycles by hand, Bianchi's chain, the cell of ns-3, and what every run obeys.
+//! Tests of the medium: cycles by hand, Bianchi's Markov chain, ns-3's cell, and invariants of random runs.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::queue::Limit;
 use crate::random::Stream;
 
 const S: Duration = Duration::from_secs(1);
-/// A second after the start of the run.
+/// One second after the start of the run.
 const FIRST: Time = Time(S.0);
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
 const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
@@ -40,14 +40,14 @@ where
     Waiting { since: now, size, packet, ..Waiting::default() }
 }
 
-/// What became of packets by `now`, in their order.
+/// The outcomes until `now`, in order.
 fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<Waiting<P>>) -> Vec<FrameOutcome<P>> {
     let mut taken = Vec::new();
     medium.take(now, &mut taken, dropped);
     taken
 }
 
-/// What a saturated run gives.
+/// Results of a saturated run.
 struct Run {
     /// Packets delivered, by path.
     delivered: Vec<u64>,
@@ -117,7 +117,7 @@ fn refined(n: i32, data: f64, ack: f64, slot: f64) -> (f64, f64) {
     let success = (data + 10.0 + ack + difs) / (1.0 - b) + slot;
     let collision = data + difs + slot;
     let mean = idle * slot + one * success + (1.0 - idle - one) * collision;
-    // Per attempt: a success carries 1/(1 − B) frames, of which all but the first met nobody.
+    // Per attempt: a success carries 1/(1 − B) frames, of which only the first can collide.
     let (attempts, failures) = (f64::from(n) * tau + one * b / (1.0 - b), f64::from(n) * tau - one);
     (one / (1.0 - b) * UDP_BITS / mean, failures / attempts)
 }
@@ -125,7 +125,7 @@ fn refined(n: i32, data: f64, ack: f64, slot: f64) -> (f64, f64) {
 /// The reference's README gives 29.93, 30.54, 29.12, 27.34 and 25.26 Mbit/s and 0, 0.103, 0.264, 0.376 and 0.481 for its
 /// `refined_*` columns.
 #[test]
-fn the_refined_chain_is_the_one_of_the_reference() {
+fn the_refined_model_matches_the_reference() {
     for (n, mbps, p) in
         [(1, 29.926, 0.0), (2, 30.539, 0.1029), (5, 29.116, 0.2636), (10, 27.344, 0.3764), (20, 25.258, 0.4810)]
     {
@@ -135,9 +135,9 @@ fn the_refined_chain_is_the_one_of_the_reference() {
 }
 
 /// `reference/ns3/README.md`, "What to expect" of `u_up`, with its tolerances: one sender ±0.3 % of payload per cycle,
-/// several ±1.5 %, the retry ratio ±0.015; and the refined chain, which knows no ACK timeout, within 2 %.
+/// several ±1.5 %, the retry ratio ±0.015; and the refined model, which has no ACK timeout, within 2 %.
 #[test]
-fn saturated_uploads_are_those_of_ns3_and_of_the_refined_chain() {
+fn saturated_uploads_match_ns3_and_the_refined_model() {
     for (n, mbps, ratio) in
         [(1, 29.93, 0.0), (2, 30.31, 0.108), (5, 29.15, 0.258), (10, 27.47, 0.370), (20, 25.41, 0.474)]
     {
@@ -151,9 +151,9 @@ fn saturated_uploads_are_those_of_ns3_and_of_the_refined_chain() {
     }
 }
 
-/// The same of `u_up_slot20`: 23.66 and 24.19 Mbit/s.
+/// Source: the same README, `u_up_slot20`: 23.66 and 24.19 Mbit/s.
 #[test]
-fn a_long_slot_costs_what_it_does_in_ns3() {
+fn throughput_with_a_long_slot_matches_ns3() {
     let rules = Rules { slot: LONG_SLOT, ..Rules::erp_ofdm() };
     for (n, mbps, allowed) in [(1, 23.66, 0.003), (10, 24.19, 0.015)] {
         let ours = saturate(medium(rules.clone(), n, OFDM54, 1), n, 20).mbps();
@@ -161,10 +161,10 @@ fn a_long_slot_costs_what_it_does_in_ns3() {
     }
 }
 
-/// The same of `u_up_nodetect`: 30.29 Mbit/s at 2 stations, none of which stands by, and 25.90 at 10, whose bystanders
-/// wait an EIFS with an ACK of 304 µs.
+/// Source: the same README, `u_up_nodetect`: 30.29 Mbit/s with 2 stations, which both send in every collision, and 25.90
+/// with 10, where the others wait for an EIFS with an ACK of 304 µs.
 #[test]
-fn bystanders_that_wait_an_eifs_cost_what_they_do_in_ns3() {
+fn throughput_with_eifs_matches_ns3() {
     assert_eq!(dsss_airtime(ACK_BYTES), Duration::from_micros(304));
     let rules = Rules { eifs_ack: Some(Rules::lowest_ack()), ..Rules::erp_ofdm() };
     for (n, mbps) in [(2, 30.29), (10, 25.90)] {
@@ -173,10 +173,10 @@ fn bystanders_that_wait_an_eifs_cost_what_they_do_in_ns3() {
     }
 }
 
-/// By hand: an RTS of 20 bytes takes 34 µs at 24 Mbit/s, a CTS of 14 too, each with a SIFS behind it, so that a cycle is
-/// 88 µs longer, and a collision costs 34 µs in place of 254.
+/// By hand: an RTS of 20 bytes and a CTS of 14 take 34 µs each at 24 Mbit/s, and a SIFS follows each, so that a cycle is
+/// 88 µs longer. A collision takes 34 µs instead of 254.
 #[test]
-fn an_rts_costs_88_us_and_saves_the_data_of_a_collision() {
+fn an_rts_adds_88_us_and_shortens_collisions() {
     let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
     let one = saturate(medium(rules.clone(), 1, OFDM54, 1), 1, 20).mbps();
     assert!((one / (UDP_BITS / (393.5 + 88.0)) - 1.0).abs() < 0.003, "{one}");
@@ -188,9 +188,9 @@ fn an_rts_costs_88_us_and_saves_the_data_of_a_collision() {
 }
 
 /// By hand: with a frame error rate of 20 % a frame needs 1.25 attempts; the contention window is doubled by every
-/// failure, 15, 31, 63 …, and what fails seven times is given up: 0.2⁷ of all frames.
+/// failure, 15, 31, 63 …, and a frame is dropped after seven failures: 0.2⁷ of all frames.
 #[test]
-fn noise_is_retried() {
+fn frames_lost_to_noise_are_retransmitted() {
     let path = PathConfig { error: 0.2, ..path(0, OFDM54) };
     let medium = Medium::new(Rules::erp_ofdm(), stations(1), &[path], Stream::new(1, 90, 0));
     let run = saturate(medium, 1, 60);
@@ -204,9 +204,10 @@ fn noise_is_retried() {
     assert_eq!(run.counters[0].collisions, 0);
 }
 
-/// `reference/ns3/README.md`: a beacon every 102.4 ms at 1 Mbit/s costs one sender 0.7 %, 29.71 for 29.93 Mbit/s.
+/// `reference/ns3/README.md`: a beacon every 102.4 ms at 1 Mbit/s reduces the throughput of one sender by 0.7 %, from
+/// 29.93 to 29.71 Mbit/s.
 #[test]
-fn beacons_cost_what_they_do_in_ns3() {
+fn throughput_with_beacons_matches_ns3() {
     let beacon = Beacon { station: 1, interval: Duration::from_micros(102_400), airtime: dsss_airtime(68) };
     let rules = Rules { beacon: Some(beacon), ..Rules::erp_ofdm() };
     let medium = Medium::new(rules, stations(2), &[path(0, OFDM54)], Stream::new(1, 90, 0));
@@ -214,9 +215,9 @@ fn beacons_cost_what_they_do_in_ns3() {
     assert!((ours / 29.71 - 1.0).abs() < 0.003, "{ours}");
 }
 
-/// Stations of the same rules share alike: Jain's index over 20 s is 0.997 or more in the reference.
+/// Jain's index over 20 s is at least 0.997 in the reference.
 #[test]
-fn stations_share_alike() {
+fn stations_with_equal_parameters_get_equal_throughput() {
     let run = saturate(medium(Rules::erp_ofdm(), 20, OFDM54, 3), 20, 20);
     let (sum, squares) =
         run.delivered.iter().fold((0.0, 0.0), |(sum, squares), &n| (sum + n as f64, squares + (n * n) as f64));
@@ -224,10 +225,10 @@ fn stations_share_alike() {
     assert!(jain > 0.99, "{jain}");
 }
 
-/// The anomaly of 802.11 (Heusse, Rousseau, Berger-Sabbatel, Duda, INFOCOM 2003): stations get the same number of frames
-/// through, so one at 6 Mbit/s takes down a fast one to its own throughput.
+/// The anomaly of 802.11 (Heusse, Rousseau, Berger-Sabbatel, Duda, INFOCOM 2003): all stations
+/// deliver the same number of frames, so that a station at 6 Mbit/s reduces a fast one to its own throughput.
 #[test]
-fn a_slow_station_slows_down_the_fast_one() {
+fn a_slow_station_reduces_the_throughput_of_a_fast_one() {
     let paths = [path(0, OFDM54), path(1, Mode::Ofdm { bits: 24 })];
     let medium = Medium::new(Rules::erp_ofdm(), stations(2), &paths, Stream::new(1, 90, 0));
     let run = saturate(medium, 2, 60);
@@ -236,11 +237,11 @@ fn a_slow_station_slows_down_the_fast_one() {
     assert!(run.delivered[0] as f64 * UDP_BITS / 60.0 < 5e6);
 }
 
-/// `links-and-queues.md`, 802.11n at MCS 7: 31.4 Mbit/s of IP packets without aggregation. With it 5.484 ms on the air
+/// `links-and-queues.md`, 802.11n at MCS 7: 31.4 Mbit/s of IP packets without aggregation. With aggregation, 5.484 ms
 /// hold 28 subframes of 1544 bytes: ⌈(22 + 8 · 43,230) / 260⌉ = 1331 symbols, 5366 µs, of a cycle of 37 + 67.5 + 5366 +
 /// 10 + 38 µs.
 #[test]
-fn one_802_11n_sender_is_as_fast_as_its_cycle() {
+fn the_throughput_of_one_802_11n_sender_follows_from_its_cycle() {
     let single = Rules { aggregation: None, ..Rules::ht() };
     let ip = |run: Run| run.delivered[0] as f64 * 12e3 / run.seconds / 1e6;
     let ours = ip(saturate(medium(single, 1, MCS7, 1), 1, 20));
@@ -253,9 +254,9 @@ fn one_802_11n_sender_is_as_fast_as_its_cycle() {
     assert!((ours / (42.0 * 12e3 / (104.5 + 40.0 + 998.0 * 4.0 + 6.0 + 48.0)) - 1.0).abs() < 0.003, "{ours}");
 }
 
-/// The first frame of a station that was silent goes out at once if the medium has rested for a DIFS.
+/// IEEE 802.11-2016, 10.3.4.2: a frame that arrives after the medium was idle for a DIFS is sent immediately.
 #[test]
-fn a_frame_for_a_quiet_medium_is_sent_at_once() {
+fn a_frame_for_an_idle_medium_is_sent_immediately() {
     let mut medium = medium(Rules::erp_ofdm(), 2, OFDM54, 1);
     assert_eq!(medium.next(), NEVER);
     medium.offer(FIRST, 0, packet(FIRST, 7, IP_BYTES), &mut Vec::new());
@@ -270,10 +271,10 @@ fn a_frame_for_a_quiet_medium_is_sent_at_once() {
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
 }
 
-/// An answer that is ready when the frame ends finds a busy medium and backs off; where a turn is kept it goes out a DIFS
-/// after the ACK of 34 µs, at 254 + 10 + 34 + 28 µs, and arrives 254 µs later.
+/// By hand: a response that is ready at the end of the frame backs off, because the medium is busy. With
+/// `Deferral::Keeps` it is sent a DIFS after the ACK of 34 µs, at 254 + 10 + 34 + 28 µs, and arrives 254 µs later.
 #[test]
-fn an_answer_backs_off_unless_its_turn_is_kept() {
+fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
     let answered = |deferral, seed| {
         let paths = [PathConfig { to: Some(1), ..path(0, OFDM54) }, path(1, OFDM54)];
         let rules = Rules { deferral, ..Rules::erp_ofdm() };
@@ -292,8 +293,8 @@ fn an_answer_backs_off_unless_its_turn_is_kept() {
 }
 
 proptest! {
-    /// Every packet is delivered once, in the order of its pair, or given up, or still there; queues keep their limits;
-    /// one transmission at a time: what was delivered fits into the time.
+    /// Every packet is delivered once in the order of its path, or dropped, or still queued. Queues stay within their
+    /// limits, and the airtime of the delivered packets does not exceed the duration.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         offers in prop::collection::vec((0u64..400_000, 0u32..4, 40u32..1500), 1..300),
@@ -341,7 +342,7 @@ proptest! {
                 prop_assert!(held <= limit + serving);
             }
         }
-        // What is left after a second of quiet is nothing.
+        // After ten idle seconds all queues are empty.
         run(&mut medium, now + S * 10, &mut seen, &mut given_up, &mut air);
         prop_assert_eq!(medium.next(), NEVER);
         let delivered: u64 = seen.iter().map(|one| one.len() as u64).sum();
@@ -358,10 +359,10 @@ proptest! {
     }
 }
 
-/// A discipline above the device works as on a wire: a saturated sender's throughput stays that of its cycle, and CoDel
-/// holds the time in the queue near its target, where 100 packets wait 40 ms in a drop-tail queue.
+/// With CoDel above the device, the throughput of a saturated sender still follows from its cycle, and the queueing delay
+/// is near the target; 100 packets in a drop-tail queue wait for 40 ms.
 #[test]
-fn a_discipline_stands_above_the_device() {
+fn codel_above_the_device_limits_the_queueing_delay() {
     let config = codel::Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
     let codel = StationConfig {
         limit: Limit::Unlimited,

@@ -1,3 +1,5 @@
+//! Tests of reading and writing run folders, and of the hash of records.
+
 use super::*;
 use crate::hash::hash;
 use crate::rows::{CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, PacketRow, Records, SampleRow, StationRow};
@@ -86,7 +88,7 @@ fn tables(seed: u64, rows: u64) -> Tables {
 }
 
 #[test]
-fn a_run_that_was_written_is_read_back() {
+fn a_written_run_is_read_back() {
     let folder = Folder::new();
     let written = tables(7, 1000);
     write(&written, &folder.0).unwrap();
@@ -102,7 +104,7 @@ fn a_run_that_was_written_is_read_back() {
     assert_eq!(folder.files(), expected);
 }
 
-/// Without 802.11 the table `stations` is empty, and its file is optional.
+/// A run without 802.11 has an empty table `stations`.
 #[test]
 fn an_empty_optional_table_has_no_file() {
     let folder = Folder::new();
@@ -116,13 +118,13 @@ fn an_empty_optional_table_has_no_file() {
 }
 
 #[test]
-fn a_folder_accepts_the_same_run_again_and_rejects_another() {
+fn a_folder_accepts_the_same_run_again_and_rejects_a_different_run() {
     let folder = Folder::new();
     write(&tables(7, 10), &folder.0).unwrap();
     write(&tables(7, 10), &folder.0).unwrap();
-    let refused = write(&tables(8, 10), &folder.0).unwrap_err();
+    let error = write(&tables(8, 10), &folder.0).unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        error.to_string(),
         format!(
             "{}: holds another run (scenario 0123456789ab, seed 7, version 0.1.0)\n  hint: name a folder that is empty or does not exist",
             folder.0.display()
@@ -134,28 +136,28 @@ fn a_folder_accepts_the_same_run_again_and_rejects_another() {
 #[test]
 fn a_file_that_is_not_part_of_a_run_is_not_overwritten() {
     let folder = Folder::new();
-    let place = file(&folder.0, "flows");
-    fs::write(&place, "my own").unwrap();
-    let refused = write(&tables(7, 10), &folder.0).unwrap_err();
+    let path = file(&folder.0, "flows");
+    fs::write(&path, "my own").unwrap();
+    let error = write(&tables(7, 10), &folder.0).unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        error.to_string(),
         format!(
             "{}: exists and is not part of a run\n  hint: name a folder that is empty or does not exist",
-            place.display()
+            path.display()
         )
     );
     assert_eq!(folder.files(), ["flows.parquet"]);
-    assert_eq!(fs::read_to_string(&place).unwrap(), "my own");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "my own");
 }
 
 #[test]
 fn a_file_in_place_of_the_folder_is_an_error() {
     let folder = Folder::new();
-    let place = folder.0.join("taken");
-    fs::write(&place, "x").unwrap();
+    let path = folder.0.join("taken");
+    fs::write(&path, "x").unwrap();
     assert_eq!(
-        write(&tables(7, 1), &place).unwrap_err().to_string(),
-        format!("{}: is a file, not a folder\n  hint: name a folder that is empty or does not exist", place.display())
+        write(&tables(7, 1), &path).unwrap_err().to_string(),
+        format!("{}: is a file, not a folder\n  hint: name a folder that is empty or does not exist", path.display())
     );
 }
 
@@ -163,19 +165,19 @@ fn a_file_in_place_of_the_folder_is_an_error() {
 fn a_truncated_file_is_named() {
     let folder = Folder::new();
     write(&tables(7, 1000), &folder.0).unwrap();
-    let place = file(&folder.0, "samples");
-    let whole = fs::read(&place).unwrap();
-    for kept in [0, 3, whole.len() / 2, whole.len() - 1] {
-        fs::write(&place, &whole[..kept]).unwrap();
+    let path = file(&folder.0, "samples");
+    let complete = fs::read(&path).unwrap();
+    for kept in [0, 3, complete.len() / 2, complete.len() - 1] {
+        fs::write(&path, &complete[..kept]).unwrap();
         let error = read(&folder.0).unwrap_err();
-        assert_eq!(error.place, place.display().to_string());
-        assert_eq!(error.what, "does not match its checksum in SHA256SUMS");
+        assert_eq!(error.path, path.display().to_string());
+        assert_eq!(error.message, "does not match its checksum in SHA256SUMS");
         assert_eq!(error.hint, "it was truncated, altered or belongs to another run; run again");
         update_checksums(&folder.0);
         let error = read(&folder.0).unwrap_err();
-        assert!(error.what.starts_with("is not a complete Parquet file ("), "{}", error.what);
+        assert!(error.message.starts_with("is not a complete Parquet file ("), "{}", error.message);
         write(&tables(7, 1000), &folder.0).unwrap_err();
-        fs::write(&place, &whole).unwrap();
+        fs::write(&path, &complete).unwrap();
         update_checksums(&folder.0);
     }
 }
@@ -184,13 +186,13 @@ fn a_truncated_file_is_named() {
 fn a_missing_file_is_named() {
     let folder = Folder::new();
     write(&tables(7, 1), &folder.0).unwrap();
-    let place = file(&folder.0, "events");
-    fs::remove_file(&place).unwrap();
+    let path = file(&folder.0, "events");
+    fs::remove_file(&path).unwrap();
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
             "{}: there is no such file\n  hint: name a folder that `cwndlab run --out` has written",
-            place.display()
+            path.display()
         )
     );
 }
@@ -219,7 +221,7 @@ fn update_checksums(folder: &Path) {
     fs::write(folder.join(CHECKSUMS), checksums).unwrap();
 }
 
-/// The checksums are those of `sha256sum`, known here from FIPS 180-2, appendix B.1: of "abc".
+/// Source: FIPS 180-2, appendix B.1, the digest of "abc".
 #[test]
 fn checksums_are_sha256_in_the_format_of_sha256sum() {
     let digest = hex(Sha256::digest("abc"));
@@ -229,23 +231,23 @@ fn checksums_are_sha256_in_the_format_of_sha256sum() {
     );
 }
 
-/// A sample of the bits of every file, that of the checksums included.
+/// A sample of the bits of every file, the checksum file included.
 #[test]
 fn a_flipped_bit_in_any_file_is_an_error() {
     let folder = Folder::new();
     write(&tables(7, 100), &folder.0).unwrap();
     for name in folder.files() {
-        let place = folder.0.join(&name);
-        let whole = fs::read(&place).unwrap();
-        let step = if name == CHECKSUMS { 1 } else { whole.len() / 40 + 1 };
-        for (n, at) in (0..whole.len()).step_by(step).enumerate() {
-            let mut altered = whole.clone();
+        let path = folder.0.join(&name);
+        let complete = fs::read(&path).unwrap();
+        let step = if name == CHECKSUMS { 1 } else { complete.len() / 40 + 1 };
+        for (n, at) in (0..complete.len()).step_by(step).enumerate() {
+            let mut altered = complete.clone();
             altered[at] ^= 1 << (n % 8);
-            fs::write(&place, &altered).unwrap();
+            fs::write(&path, &altered).unwrap();
             let error = read(&folder.0).map(|_| ()).unwrap_err();
-            assert!(error.what.contains("checksum"), "byte {at} of {name}: {error}");
+            assert!(error.message.contains("checksum"), "byte {at} of {name}: {error}");
         }
-        fs::write(&place, &whole).unwrap();
+        fs::write(&path, &complete).unwrap();
     }
     read(&folder.0).unwrap();
 }
@@ -254,43 +256,43 @@ fn a_flipped_bit_in_any_file_is_an_error() {
 fn a_run_without_checksums_is_an_error() {
     let folder = Folder::new();
     write(&tables(7, 1), &folder.0).unwrap();
-    let place = folder.0.join(CHECKSUMS);
-    fs::remove_file(&place).unwrap();
+    let path = folder.0.join(CHECKSUMS);
+    fs::remove_file(&path).unwrap();
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
-        format!("{}: there is no such file\n  hint: the run was not written completely; run again", place.display())
+        format!("{}: there is no such file\n  hint: the run was not written completely; run again", path.display())
     );
 }
 
 fn write_raw(path: &Path, entries: &[(&str, &str)]) {
     let entries = entries.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned())).collect();
     let properties = WriterProperties::builder().set_key_value_metadata(Some(entries)).build();
-    stage_one(path, &TABLES[0], tables(1, 1).batches("runs").unwrap(), properties).unwrap();
+    stage_table(path, &TABLES[0], tables(1, 1).batches("runs").unwrap(), properties).unwrap();
 }
 
 #[test]
 fn a_foreign_file_and_one_of_another_version_have_different_errors() {
     let folder = Folder::new();
-    let place = file(&folder.0, "runs");
-    write_raw(&place, &[]);
+    let path = file(&folder.0, "runs");
+    write_raw(&path, &[]);
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
             "{}: was not written by cwndlab (its header has no 'cwndlab.schema_version')\n  hint: name a folder that `cwndlab run --out` has written",
-            place.display()
+            path.display()
         )
     );
-    write_raw(&place, &[(SCHEMA, "9"), (VERSION, "3.0.0")]);
+    write_raw(&path, &[(SCHEMA, "9"), (VERSION, "3.0.0")]);
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
             "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 4\n  hint: read it with the version that wrote it, or run again",
-            place.display()
+            path.display()
         )
     );
 }
 
-/// `/dev/full` refuses every byte, as a full disk does.
+/// `/dev/full` fails every write like a full disk.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_leaves_no_file() {
@@ -309,7 +311,7 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
     assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
 }
 
-/// By the definition of the hash: machine and release are irrelevant, every other value of `runs` is not.
+/// Definition of the hash: it excludes machine and release and includes every other value of `runs`.
 #[test]
 fn the_hash_ignores_only_host_and_version() {
     let base = tables(7, 10);
@@ -329,25 +331,25 @@ fn the_hash_ignores_only_host_and_version() {
 proptest! {
     #[test]
     fn the_hash_does_not_depend_on_batches(rows in 1_u64..200, cut in 0_usize..200) {
-        let whole = tables(1, rows);
+        let complete = tables(1, rows);
         let parts = TABLES.iter().map(|table| {
-            let batch = &whole.batches(table.name).unwrap()[0];
+            let batch = &complete.batches(table.name).unwrap()[0];
             let at = cut.min(batch.num_rows());
             vec![batch.slice(0, at), batch.slice(at, batch.num_rows() - at)]
         });
-        prop_assert_eq!(hash(&Tables::from_batches(whole.header.clone(), parts.collect())), hash(&whole));
+        prop_assert_eq!(hash(&Tables::from_batches(complete.header.clone(), parts.collect())), hash(&complete));
     }
 
-    /// Also where the checksums match the altered bytes.
+    /// The checksums match the altered bytes, so that the Parquet reader receives them.
     #[test]
     fn altered_bytes_do_not_panic(at in 0_usize..4000, value: u8) {
         let folder = Folder::new();
         write(&tables(7, 100), &folder.0).unwrap();
-        let place = file(&folder.0, "samples");
-        let mut bytes = fs::read(&place).unwrap();
+        let path = file(&folder.0, "samples");
+        let mut bytes = fs::read(&path).unwrap();
         let at = at % bytes.len();
         bytes[at] = value;
-        fs::write(&place, bytes).unwrap();
+        fs::write(&path, bytes).unwrap();
         update_checksums(&folder.0);
         let _ = read(&folder.0);
     }

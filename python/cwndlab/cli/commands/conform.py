@@ -1,4 +1,4 @@
-"""``cwndlab conform``: one algorithm in several places."""
+"""``cwndlab conform``: conformance of one algorithm in several backends."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ if TYPE_CHECKING:
 def conform(
     names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
     replay: Annotated[
-        bool, typer.Option("--replay", help="Only tell it the same again: nothing runs on the wall clock.")
+        bool, typer.Option("--replay", help="Only replay recorded events: nothing runs on the wall clock.")
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Tell an algorithm the same in simulator, kernel and QUIC; run it on one path in simulator and kernel."""
+    """Replay the same events in simulator, kernel and QUIC, and run one path in simulator and kernel."""
 
-    found = [one for name in names for one in cwndlab.validation.replay.conform(name)]
+    results = [one for name in names for one in cwndlab.validation.replay.conform(name)]
     if format is Format.table:
-        _show(found)
-    runs = [] if replay else [one for name in names for one in cwndlab.validation.replay.on_a_path(name)]
+        _show(results)
+    runs = [] if replay else [one for name in names for one in cwndlab.validation.replay.run_on_path(name)]
     match format:
         case Format.json:
-            write_json({"replays": [one.as_dict() for one in found], "runs": [one.as_dict() for one in runs]})
+            write_json({"replays": [one.as_dict() for one in results], "runs": [one.as_dict() for one in runs]})
         case Format.csv:
-            write_csv([one.as_dict() for one in found], cwndlab.validation.replay.COLUMNS)
+            write_csv([one.as_dict() for one in results], cwndlab.validation.replay.COLUMNS)
         case Format.table if runs:
             _show_runs(runs)
-    parted = sum(not one.conforms for one in found)
-    if parted:
-        say(f"{parted} of {len(found)} replays differ for no reason")
+    differing = sum(not one.conforms for one in results)
+    if differing:
+        say(f"{differing} of {len(results)} replays differ without a known reason")
         raise typer.Exit(1)
 
 
-def _show(found: list[ReplayResult]) -> None:
+def _show(results: list[ReplayResult]) -> None:
     rows = [
         {
             "algorithm": one.algorithm,
-            "course": one.course,
-            "place": one.place,
+            "case": one.case,
+            "backend": one.backend,
             "windows": one.windows,
-            "differ": one.differing,
-            "by segments": one.most_segments,
+            "differing": one.differing,
+            "max segments": one.max_segments,
             "verdict": one.verdict,
         }
-        for one in found
+        for one in results
     ]
     write_rows(rows, tuple(rows[0]), Format.table)
     remarks: dict[str, list[str]] = {}
-    for one in found:
+    for one in results:
         if one.verdict != "same":
-            text = one.reason or "no reason is known: a fault of the adapter"
-            remarks.setdefault(text, []).append(f"{one.algorithm}, {one.course}, {one.place}: {one.first or 'absent'}")
+            text = one.reason or "no known reason: a fault of the adapter"
+            remarks.setdefault(text, []).append(f"{one.algorithm}, {one.case}, {one.backend}: {one.first or 'absent'}")
     for reason, where in remarks.items():
         write(f"\n{reason}")
         for line in where:
@@ -66,36 +66,41 @@ def _show(found: list[ReplayResult]) -> None:
 
 
 def _show_runs(runs: list[Run]) -> None:
-    def part(value: float | None, said: float | None, is_said: bool) -> str:
-        return "" if is_said or value is None or not said else f" ({100 * (value / said - 1):+.1f} %)"
+    def relative(value: float | None, simulated: float | None, is_simulated: bool) -> str:
+        return "" if is_simulated or value is None or not simulated else f" ({100 * (value / simulated - 1):+.1f} %)"
 
     rows = []
     for one in runs:
-        said = next(run for run in runs if run.algorithm == one.algorithm)
+        simulated = next(run for run in runs if run.algorithm == one.algorithm)
         if one.absent is not None:
             continue
-        first = one is said
+        first = one is simulated
         rows.append(
             {
                 "algorithm": one.algorithm,
-                "place": one.place,
+                "backend": one.backend,
                 "goodput": f"{(one.goodput_bps or 0) / 1e6:.2f} Mbit/s"
-                + part(one.goodput_bps, said.goodput_bps, first),
-                "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms" + part(one.mean_rtt_ns, said.mean_rtt_ns, first),
-                "sent again": one.retransmitted_packets,
-                "congestion": one.congestion_events,
+                + relative(one.goodput_bps, simulated.goodput_bps, first),
+                "mean RTT": f"{(one.mean_rtt_ns or 0) / 1e6:.1f} ms"
+                + relative(one.mean_rtt_ns, simulated.mean_rtt_ns, first),
+                "retransmitted": one.retransmitted_packets,
+                "congestion events": one.congestion_events,
                 "mean window": f"{one.mean_cwnd_segments:.1f}"
-                + part(one.mean_cwnd_segments, said.mean_cwnd_segments, first),
-                "parted": "" if first else "never" if one.parted_s is None else f"{one.parted_s:g} s",
+                + relative(one.mean_cwnd_segments, simulated.mean_cwnd_segments, first),
+                "divergence": ""
+                if first
+                else "none"
+                if one.divergence_time_s is None
+                else f"{one.divergence_time_s:g} s",
             }
         )
     write("")
     write_rows(rows, tuple(rows[0]), Format.table)
     for one in runs:
         if one.absent is not None:
-            write(f"{one.algorithm}, {one.place}: not here, because {one.absent}")
+            write(f"{one.algorithm}, {one.backend}: not available: {one.absent}")
         for note in one.notes:
-            say(f"{one.algorithm}, {one.place}: {note}")
+            say(f"{one.algorithm}, {one.backend}: {note}")
 
 
 def add(app: typer.Typer) -> None:

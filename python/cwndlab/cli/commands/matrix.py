@@ -42,12 +42,12 @@ def matrix(
     if format is not Format.table:
         write_rows(rows, cwndlab.study.matrix.COLUMNS, format)
         return
-    found = cwndlab.study.matrix.summary(rows)
-    write_rows(found, tuple(found[0]), format)
-    odd = [row for row in rows if row["odd"]]
+    summary = cwndlab.study.matrix.summary(rows)
+    write_rows(summary, tuple(summary[0]), format)
+    anomalies = [row for row in rows if row["anomalies"]]
     write("")
-    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "odd")
-    write_rows([{**row, **_rounded(row)} for row in odd], columns, format)
+    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "anomalies")
+    write_rows([{**row, **_rounded(row)} for row in anomalies], columns, format)
 
 
 def _rounded(row: Row) -> dict[str, Any]:

@@ -271,4 +271,4 @@ def show(found: Measurement, format: Format) -> None:
         say(note)
 
 
-_WORDS = ("sender", "minus", "metric", "says")
+_WORDS = ("sender", "minus", "metric", "verdict")

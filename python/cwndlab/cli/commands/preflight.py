@@ -147,7 +147,7 @@ def _tables() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
         ("route", cwndlab.live.preflight.route.COLUMNS, ()),
         ("networks", cwndlab.live.preflight.wifi.COLUMNS, ()),
         ("channels", cwndlab.live.preflight.channels.COLUMNS, ()),
-        ("tcp", cwndlab.live.preflight.tcp.COLUMNS, ("value", "says")),
+        ("tcp", cwndlab.live.preflight.tcp.COLUMNS, ("value", "note")),
     )
 
 
@@ -156,13 +156,13 @@ def _shown(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Rows as people read them."""
     if name == "tcp":
-        columns = ("name", "value", "in a scenario", "says")
+        columns = ("name", "value", "in a scenario", "note")
         return [
             {
                 "name": row["name"].removeprefix("net.ipv4."),
                 "value": row["value"],
                 "in a scenario": f"{row['field']} = {_toml(row['stack'])}" if row["field"] else "",
-                "says": row["says"],
+                "note": row["note"],
             }
             for row in rows
         ], columns

@@ -26,7 +26,7 @@ class Setting:
     value: str
     field: str = ""
     stack: str | int | bool | None = None
-    says: str = ""
+    note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """In the order of `COLUMNS`."""
@@ -34,7 +34,7 @@ class Setting:
 
 
 #: Columns of a setting.
-COLUMNS = ("name", "value", "field", "stack", "says")
+COLUMNS = ("name", "value", "field", "stack", "note")
 
 _Reading = Callable[[str], "str | int | bool | None"]
 
@@ -120,13 +120,13 @@ def linux_settings(folder: Path = Path("/proc/sys/net"), *, everything: bool = F
         names += [name for name in there if name not in _LINUX]
     found = []
     for name in names:
-        field, reading, says = _LINUX.get(name, ("", None, ""))
+        field, reading, note = _LINUX.get(name, ("", None, ""))
         text = _line(there[name])
         if text is not None:
-            found.append(_setting(f"net.ipv4.{name}", text, field, reading, says))
+            found.append(_setting(f"net.ipv4.{name}", text, field, reading, note))
     qdisc = _line(folder / "core" / "default_qdisc")
     if qdisc is not None:
-        found.append(Setting("net.core.default_qdisc", qdisc, says="queue of new devices; fq paces by itself"))
+        found.append(Setting("net.core.default_qdisc", qdisc, note="queue of new devices; fq paces by itself"))
     found.append(_initial_window())
     return found
 
@@ -140,10 +140,10 @@ def _line(file: Path) -> str | None:
 
 def _initial_window() -> Setting:
     try:
-        window, says = initial_window(run(("ip", "route", "show", "table", "all")))
+        window, note = initial_window(run(("ip", "route", "show", "table", "all")))
     except Unknown as why:
-        window, says = 10, f"{_COMPILED}, which is not known: {why}"
-    return Setting("initial window", str(window), "initial_window", window, says)
+        window, note = 10, f"{_COMPILED}, which is not known: {why}"
+    return Setting("initial window", str(window), "initial_window", window, note)
 
 
 def initial_window(routes: str) -> tuple[int, str]:
@@ -204,8 +204,8 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     known = {_bare(name): (name, *told) for name, told in _WINDOWS.items()}
     found = []
     for name, value in chosen.items():
-        shown, field, reading, says = known.get(_bare(name), (name, "", None, ""))
-        found.append(_setting(shown, value, field, reading, says))
+        shown, field, reading, note = known.get(_bare(name), (name, "", None, ""))
+        found.append(_setting(shown, value, field, reading, note))
     return found, [name for name in names if name]
 
 
@@ -231,9 +231,9 @@ def _bare(name: str) -> str:
     return re.sub(r"\W", "", name).lower()
 
 
-def _setting(name: str, text: str, field: str, reading: _Reading | None, says: str) -> Setting:
+def _setting(name: str, text: str, field: str, reading: _Reading | None, note: str) -> Setting:
     stack = None if reading is None else reading(text)
-    return Setting(name, text, field if stack is not None else "", stack, says)
+    return Setting(name, text, field if stack is not None else "", stack, note)
 
 
 def profile_of(settings: Iterable[Setting]) -> dict[str, str | int | bool]:

@@ -28,7 +28,7 @@ BASE, GROWTH, RECOVERY = "standard", "cubic-ns2", "sack"
 _EARLY_S, _LATE_S = 11.0, 40.0
 
 _LOSS, _USE = ("packets lost in the first 10 s", "loss_ratio"), ("utilisation in the first 10 s", "early_utilisation")
-_FILL = ("time to fill the pipe", "fill_s")
+_FILL = ("time to fill the pipe", "time_to_full_utilisation_s")
 _ALIKE = RatioIn(0.99, inf)
 _OPEN = Underspecified("the words name a technique and nothing that can be measured")
 #: The paper's Table 2, strength and weakness in its own words: what is compared, with which module, and the relation.
@@ -71,7 +71,7 @@ def measure_start(records: Records) -> dict[str, float | None]:
     late = metrics.total_goodput(records, start_s=_EARLY_S, end_s=_LATE_S)
     return {
         "loss_ratio": early["loss_ratio"],
-        "fill_s": metrics.fill(records)["fill_s"][0],
+        "time_to_full_utilisation_s": metrics.fill(records)["time_to_full_utilisation_s"][0],
         "sent_goodput_bps": late["sent_goodput_bps"][0],
         "goodput_bps": late["goodput_bps"][0],
         "early_utilisation": metrics.utilisation(records, start_s=0, end_s=_EARLY_S)["utilisation"][0],
@@ -122,7 +122,7 @@ def _table1_charts(measured: Measured) -> list[Chart]:
     charts = []
     for metric, title, unit, factor in (
         ("loss_ratio", "Packets lost in the first 10 s", "% of packets", 100.0),
-        ("fill_s", "Time to fill the pipe", "s", 1.0),
+        ("time_to_full_utilisation_s", "Time to fill the pipe", "s", 1.0),
         ("sent_goodput_bps", "Goodput after 10 s", "Mbit/s", 1e-6),
     ):
         found = [measured.estimate(metric, module=name) for name in names]
@@ -135,7 +135,7 @@ def _table1_why(measured: Measured) -> list[str]:
     sentences = []
     for name in modules():
         rows = list(measured.found({"module": name}))
-        never = sum(row.values["fill_s"] is None for row in rows)
+        never = sum(row.values["time_to_full_utilisation_s"] is None for row in rows)
         if never:
             sentences.append(
                 f"{name} does not keep the line {BUSY:.0%} busy for a sampling interval in {never} of {len(rows)} runs."

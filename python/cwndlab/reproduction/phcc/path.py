@@ -132,7 +132,7 @@ def measure(records: Records) -> dict[str, float | None]:
     found["jain_together"] = metrics.fairness(records, start_s=math.ceil(last))["jain"][0]
     lowest = [one for one in (records.flows["min_rtt_ns"] - records.flows["base_rtt_ns"]).to_list() if one is not None]
     found["base_error_ms"] = max(lowest) / 1e6 if lowest else None
-    found["fill_s"] = _fill(records)
+    found["time_to_full_utilisation_s"] = _fill(records)
     return found
 
 

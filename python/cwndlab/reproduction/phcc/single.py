@@ -69,7 +69,13 @@ def _fig6a_claims(size: Size) -> list[Claim]:
     del size
     side = {"rtt_ms": 2}
     return [
-        Claim("time until the line is in full use, s", "full use at once", "fill_s", [side], ValueIn(-inf, 0.5)),
+        Claim(
+            "time until the line is in full use, s",
+            "full use at once",
+            "time_to_full_utilisation_s",
+            [side],
+            ValueIn(-inf, 0.5),
+        ),
         Claim("utilisation", "full use", "utilisation", [side], ValueIn(0.95, inf)),
     ]
 
@@ -78,7 +84,13 @@ def _fig6b_claims(size: Size) -> list[Claim]:
     del size
     sides = [{"rtt_ms": 20}, {"rtt_ms": 2}]
     return [
-        Claim("time until the line is in full use, 20 / 2 ms", "slower growth at 20 ms", "fill_s", sides, Greater())
+        Claim(
+            "time until the line is in full use, 20 / 2 ms",
+            "slower growth at 20 ms",
+            "time_to_full_utilisation_s",
+            sides,
+            Greater(),
+        )
     ]
 
 

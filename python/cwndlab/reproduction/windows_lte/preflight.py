@@ -83,7 +83,7 @@ def _tables(measured: Measured) -> list[Table]:
     del measured
     settings, _ = windows_settings(SETTINGS)
     rows: list[Sequence[str | float | None]] = [
-        (one.name, one.value, f"{one.field} = {one.stack}" if one.field else "", one.says) for one in settings
+        (one.name, one.value, f"{one.field} = {one.stack}" if one.field else "", one.note) for one in settings
     ]
     wifi: list[Sequence[str | float | None]] = [
         ("channel", CHANNEL),
@@ -95,7 +95,7 @@ def _tables(measured: Measured) -> list[Table]:
     route: list[Sequence[str | float | None]] = [("hops", HOPS)]
     route += [(f"ping, {name}, ms", value) for name, value in PINGS_MS.items()]
     return [
-        Table(f"TCP settings as published, and in profile {PROFILE}", ("setting", "value", "profile", "says"), rows),
+        Table(f"TCP settings as published, and in profile {PROFILE}", ("setting", "value", "profile", "note"), rows),
         Table("Wi-Fi as published", ("quantity", "value"), wifi),
         Table("Route as published", ("quantity", "value"), route),
     ]

@@ -254,7 +254,7 @@ def _table(question: Sweep, cells: Iterable[Cell]) -> pl.DataFrame:
 
 def unfinished(store: Store, rows: int) -> str:
     """What is missing of a sweep of which ``rows`` runs are there; empty where it came to its end."""
-    asked = store.manifest.get("asked", {})
+    asked = store.manifest.get("request", {})
     if asked.get("complete"):
         return ""
     return f"unfinished: {rows} of {asked['total']} runs are there" if "total" in asked else "unfinished"
@@ -264,7 +264,7 @@ def rows_of(store: Store) -> pl.DataFrame:
     """The answer: a row per run of the sweep, its cell's columns first. Two cells that mean the same scenario share
     its runs."""
     cells = store.cells().drop("scenario")
-    asked = store.manifest.get("asked", {})
+    asked = store.manifest.get("request", {})
     runs = store.runs()
     if asked.get("until") is None:
         runs = runs.filter(runs["seed"].is_in(asked.get("seeds", [])))

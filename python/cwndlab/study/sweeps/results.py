@@ -26,7 +26,7 @@ def load(place: str | Path) -> pl.DataFrame:
 def note(place: str | Path) -> tuple[str, str]:
     """The title that a sweep gave itself, and what is missing of it; either may be empty."""
     store = Store(place)
-    title: str = store.manifest.get("asked", {}).get("title", "")
+    title: str = store.manifest.get("request", {}).get("title", "")
     return title, unfinished(store, len(rows_of(store)))
 
 

@@ -236,7 +236,7 @@ class Store:
         parts = self.manifest["parts"]
         of = (self._version, self._metrics)
         if not self._version:
-            of = tuple(self.manifest.get("asked", {}).get("runs", ("", "")))
+            of = tuple(self.manifest.get("request", {}).get("runs", ("", "")))
         frames = []
         for part in parts:
             if (part["version"], part["metrics"]) != of:
@@ -266,7 +266,7 @@ class Store:
     def describe(self, asked: Mapping[str, Any], cells: pl.DataFrame) -> None:
         """Keeps what the rows answer: that of the last sweep."""
         self._put("cells.parquet", _parquet(cells))
-        self.manifest["asked"] = dict(asked) | {"runs": [self._version, self._metrics]}
+        self.manifest["request"] = dict(asked) | {"runs": [self._version, self._metrics]}
         self._put("manifest.json", json.dumps(self.manifest, indent=1).encode())
 
     def cells(self) -> pl.DataFrame:
@@ -282,7 +282,7 @@ class Store:
     def finish(self, rows: pl.DataFrame, *, total: int, complete: bool) -> None:
         """Writes the answer, and whether all of its ``total`` runs are there."""
         self._put("rows.parquet", _parquet(rows))
-        self.manifest["asked"] |= {"total": total, "complete": complete}
+        self.manifest["request"] |= {"total": total, "complete": complete}
         self._put("manifest.json", json.dumps(self.manifest, indent=1).encode())
 
 

@@ -23,7 +23,7 @@ SHOWN = ("goodput_bps", "utilisation", "jain", "queue_ms", "drops_per_s")
 
 def columns_of(store: Store) -> list[str]:
     """The columns of the fields that were swept."""
-    found: list[str] = store.manifest.get("asked", {}).get("columns", [])
+    found: list[str] = store.manifest.get("request", {}).get("columns", [])
     return found
 
 

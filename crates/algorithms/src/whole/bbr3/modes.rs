@@ -136,7 +136,7 @@ impl Bbr3 {
                 let risky = self.cycle.too_high && in_flight >= self.path.bounds.inflight_long;
                 if !risky && ack.cwnd_limited && self.w >= self.path.bounds.inflight_long {
                     self.path.full.restart(ack_sample.bw);
-                } else if risky || self.path.full.now {
+                } else if risky || self.path.full.at_plateau {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
                     self.start_down(ack);

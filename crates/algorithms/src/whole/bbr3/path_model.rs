@@ -96,7 +96,7 @@ pub struct Plateau {
     bw: f64,
     rounds: u32,
     /// The bandwidth is at a plateau (the draft's `full_bw_now`).
-    pub now: bool,
+    pub at_plateau: bool,
     /// The bandwidth has been at a plateau: the pipe was full (`full_bw_reached`).
     pub reached: bool,
 }
@@ -104,21 +104,21 @@ pub struct Plateau {
 impl Plateau {
     /// Restarts the count at `bw`.
     pub fn restart(&mut self, bw: f64) {
-        (self.bw, self.rounds, self.now) = (bw, 0, false);
+        (self.bw, self.rounds, self.at_plateau) = (bw, 0, false);
     }
 
     /// Adds a sample that is not application-limited; `round`: a round began.
     #[inline]
     pub fn step(&mut self, bw: f64, round: bool) {
-        if self.now {
+        if self.at_plateau {
             return;
         }
         if bw >= 1.25 * self.bw {
             self.restart(bw);
         } else if round {
             self.rounds += 1;
-            self.now = self.rounds >= 3;
-            self.reached |= self.now;
+            self.at_plateau = self.rounds >= 3;
+            self.reached |= self.at_plateau;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How packets come to a station, and from its queue into its device.
+//! Queues of 802.11 stations: arrivals, and the transfer of packets to the device.
 
 use cwndlab_units::Time;
 
@@ -7,7 +7,7 @@ use crate::aqm::Waiting;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {
-    /// A packet for a path; what is dropped for it goes to `dropped`.
+    /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
     pub fn offer(&mut self, now: Time, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         self.settle(now);
         let index = self.paths[path as usize].from as usize;
@@ -18,7 +18,7 @@ impl<P: Copy> Medium<P> {
         let first = self.first_size(index);
         let station = &mut self.stations[index];
         let to = &mut self.paths[path as usize];
-        if !station.takes(now, one.size, first) {
+        if !station.admits(now, one.size, first) {
             station.counters.dropped += 1;
             to.totals.dropped += 1;
             dropped.push(one);
@@ -26,8 +26,8 @@ impl<P: Copy> Medium<P> {
         }
         let idle = station.device == 0;
         to.totals.accepted += 1;
-        to.gauge.join(now, one.size);
-        station.gauge.join(now, one.size);
+        to.queue_length.join(now, one.size);
+        station.queue_length.join(now, one.size);
         self.load(index, path, one);
         if idle {
             self.begin_contending(now, index);
@@ -37,7 +37,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// A frame comes into the device.
+    /// Adds a frame to the device.
     fn load(&mut self, index: usize, path: u32, one: Waiting<P>) {
         self.serial += 1;
         let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting };
@@ -50,15 +50,15 @@ impl<P: Copy> Medium<P> {
         self.contention.set_sends(index, true);
     }
 
-    /// A packet for a station with a discipline.
+    /// Enqueues a packet at a station with a discipline.
     fn enqueue(&mut self, now: Time, index: usize, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
         let serving = self.serving(index);
         let station = &mut self.stations[index];
         let Some(queue) = &mut station.queue else { return };
         let to = &mut self.paths[path as usize];
         to.totals.accepted += 1;
-        to.gauge.join(now, one.size);
-        station.gauge.join(now, one.size);
+        to.queue_length.join(now, one.size);
+        station.queue_length.join(now, one.size);
         queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
         self.count_drops(now, index, dropped);
         let idle = self.stations[index].device == 0;
@@ -70,7 +70,7 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// The device takes what it has room for: one frame, or as many as an aggregate holds. Whether it has any now.
+    /// Fills the device from the discipline: one frame, or the maximum of an aggregate. Returns whether it has frames.
     pub(super) fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) -> bool {
         let room = self.rules.aggregation.map_or(1, |aggregation| u64::from(aggregation.frames));
         while self.stations[index].device < room {
@@ -82,7 +82,7 @@ impl<P: Copy> Medium<P> {
         self.stations[index].device > 0
     }
 
-    /// Counts what a discipline dropped.
+    /// Counts the packets that the discipline dropped.
     fn count_drops(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) {
         let station = &mut self.stations[index];
         for one in self.dropped.drain(..) {
@@ -90,13 +90,13 @@ impl<P: Copy> Medium<P> {
             path.totals.accepted -= 1;
             path.totals.dropped += 1;
             station.counters.dropped += 1;
-            path.gauge.drop_one(now, one.size);
-            station.gauge.drop_one(now, one.size);
+            path.queue_length.drop_one(now, one.size);
+            station.queue_length.drop_one(now, one.size);
             dropped.push(with(one, one.packet.packet));
         }
     }
 
-    /// Bytes of what is in service, for a discipline that counts it.
+    /// Size of the packet in service, bytes; 0 if there is none.
     fn serving(&mut self, index: usize) -> u32 {
         if self.stations[index].device == 0 {
             return 0;
@@ -120,7 +120,7 @@ impl<P: Copy> Medium<P> {
             return path;
         }
         loop {
-            let &(path, serial) = order.front().expect("a station with packets has one in its order");
+            let &(path, serial) = order.front().expect("a station with frames has an entry in its order");
             if self.paths[path as usize].frames.front().is_some_and(|frame| frame.serial <= serial) {
                 return path;
             }
@@ -129,7 +129,7 @@ impl<P: Copy> Medium<P> {
     }
 }
 
-/// The same arrival with another packet.
+/// The queued packet with another payload type.
 fn with<P, Q>(one: Waiting<P>, packet: Q) -> Waiting<Q> {
     Waiting { since: one.since, size: one.size, flow: one.flow, ecn: one.ecn, marked: one.marked, packet }
 }

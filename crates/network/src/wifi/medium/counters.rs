@@ -1,0 +1,81 @@
+//! Counters and queue lengths of a medium, its stations and paths.
+
+use cwndlab_units::Time;
+
+use super::{Counters, Medium, PathTotals};
+
+impl<P: Copy> Medium<P> {
+    /// Number of stations.
+    #[must_use]
+    pub fn stations(&self) -> u32 {
+        self.stations.len() as u32
+    }
+
+    /// Counters of a station until `now`. Frames in transmission are neither sent nor dropped yet.
+    #[must_use]
+    pub fn counters(&self, now: Time, station: u32) -> Counters {
+        let station = &self.stations[station as usize];
+        let (mut counters, pending) = (station.counters, station.pending_exchange);
+        if now < pending.until {
+            counters.sent -= pending.sent;
+            counters.sent_bytes -= pending.sent_bytes;
+            counters.given_up -= pending.given_up;
+        }
+        counters
+    }
+
+    /// Counters of a path until `now`.
+    #[must_use]
+    pub fn path_totals(&self, now: Time, path: u32) -> PathTotals {
+        let path = &self.paths[path as usize];
+        let (mut totals, pending) = (path.totals, path.pending_exchange);
+        if now < pending.until {
+            totals.sent -= pending.sent;
+            totals.sent_bytes -= pending.sent_bytes;
+            totals.given_up -= pending.given_up;
+        }
+        totals
+    }
+
+    /// Packets and bytes of a path in the queue of its station, including those in transmission.
+    #[must_use]
+    pub fn path_backlog(&self, now: Time, path: u32) -> (u64, u64) {
+        self.paths[path as usize].queue_length.at(now)
+    }
+
+    /// Integrals of the queue length of a path until `now`, in packet-nanoseconds and byte-nanoseconds.
+    #[must_use]
+    pub fn path_integrals(&self, now: Time, path: u32) -> (u128, u128) {
+        self.paths[path as usize].queue_length.integrals(now)
+    }
+
+    /// Maximum number of packets of a path in the queue.
+    #[must_use]
+    pub fn path_most(&self, path: u32) -> u64 {
+        self.paths[path as usize].queue_length.max
+    }
+
+    /// Packets and bytes in the queue of a station.
+    #[must_use]
+    pub fn backlog(&self, now: Time, station: u32) -> (u64, u64) {
+        self.stations[station as usize].queue_length.at(now)
+    }
+
+    /// Integrals of the queue length of a station until `now`, in packet-nanoseconds and byte-nanoseconds.
+    #[must_use]
+    pub fn integrals(&self, now: Time, station: u32) -> (u128, u128) {
+        self.stations[station as usize].queue_length.integrals(now)
+    }
+
+    /// Maximum length of the queue of a station, packets.
+    #[must_use]
+    pub fn most(&self, station: u32) -> u64 {
+        self.stations[station as usize].queue_length.max
+    }
+
+    /// Beacons sent.
+    #[must_use]
+    pub fn beacons(&self) -> u64 {
+        self.beacons
+    }
+}
