@@ -177,12 +177,12 @@ def pythons(page: Path) -> list[Snippet]:
 
 
 def write_files(page: Path, folder: Path) -> list[str]:
-    """Writes blocks that are files, whose line before begins with their name: "`mine.py` (…):". Gives the others."""
+    """Writes blocks that are files, named by the line before: "The file `mine.py` (…):". Gives the others."""
     script = []
     for block in documented.snippets(page):
         if block.kind not in ("python", "toml"):
             continue
-        if file := re.match(r"`([a-z_-]+\.(?:py|toml))` .*:$", block.before):
+        if file := re.match(r"(?:The file )?`([a-z_-]+\.(?:py|toml))` .*:$", block.before):
             (folder / file[1]).write_text(block.text)
         elif block.kind == "python" and not any(line in block.text for line in documented.NOT_RUN_PYTHON):
             script.append(block.text)
