@@ -158,7 +158,7 @@ STAGES = (
     ),
     Stage(
         "agenda",
-        r"path/(agenda|ties):",
+        r"path/(agenda|arrivals|ties):",
         38,
         "1.5 arrivals: 7 store the next time, 18 compare it on 6 levels of a tree over 64 links",
     ),

@@ -33,6 +33,7 @@ maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 default_role = "py:obj"
 add_module_names = False
+suppress_warnings = ["ref.python"]  # a name of the package and of its module: one refers to the other
 
 html_theme = "furo"
 html_copy_source = False

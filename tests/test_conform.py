@@ -9,7 +9,7 @@ import sys
 import cwndlab
 import pytest
 from cwndlab.validation import replay as conform
-from cwndlab.validation.replay import Run, cases, run_on_path
+from cwndlab.validation.replay import Run, Verdict, cases, run_on_path
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -24,10 +24,10 @@ def test_reno_is_the_same_in_all_backends_without_losses() -> None:
         (case, backend) for case in cases() for backend in ("simulator", "kernel", "quic")
     }
     assert all(one.conforms for one in results)
-    assert {one.verdict for one in results if one.case == "clean" or one.backend != "quic"} == {"same"}
+    assert {one.verdict for one in results if one.case == "clean" or one.backend != "quic"} == {Verdict.SAME}
     # The known difference of QUIC is reported with the first window that differs (RFC 9002, 7.3; docs/conform.md).
     (loss,) = [one for one in results if (one.case, one.backend) == ("loss", "quic")]
-    assert loss.verdict == "expected difference"
+    assert loss.verdict is Verdict.EXPECTED_DIFFERENCE
     assert (
         loss.reason == "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds"
     )

@@ -21,7 +21,7 @@ import pytest
 from cwndlab import ScenarioError
 from cwndlab.custom import Ack, Congestion, Window
 from cwndlab.custom import Path as NetworkPath
-from cwndlab.validation.conformance import CheckReport, Rule, check_many, chosen
+from cwndlab.validation.conformance import CheckReport, Rule, check_many, select
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -64,7 +64,7 @@ def test_the_page_explains_every_rule() -> None:
 
 
 def test_all_means_every_growth_and_every_slow_start() -> None:
-    texts, _ = chosen((), everything=True)
+    texts, _ = select((), everything=True)
     assert len(texts) == len(set(texts))
     kinds = {kind: {entry.name for entry in cwndlab.algorithms(kind)} for kind in ("growth", "whole", "slow-start")}
     parts = [text.partition("(")[0].partition("+") for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import pickle
@@ -9,17 +10,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab import Flow, Records, RunError, Scenario, ScenarioError
+from cwndlab import Flow, Records, RunError, Scenario, ScenarioError, catalogue, custom
 from cwndlab.custom import Ack, Congestion, Window, load
 from cwndlab.custom import Path as NetworkPath
 from cwndlab.errors import AlgorithmError
-from cwndlab.simulate import run_many
+from cwndlab.simulate import run_each, run_many
 from cwndlab.study.compare import compare
 
 ROOT = Path(__file__).parents[1]
@@ -244,7 +245,7 @@ def test_records_say_which_class_made_them(scenario: Scenario, tmp_path: Path) -
     assert records.notes[0] == (
         f"'py-reno' is the class PyReno of test_custom_algorithm.py (SHA-256 {entry['sha256'][:12]}…)"
     )
-    records.write(tmp_path / "out")
+    records.save(tmp_path / "out")
     again = Records.read(tmp_path / "out")
     assert again.scenario == records.scenario
     cwndlab.report(again, tmp_path / "page.html")
@@ -303,6 +304,161 @@ def test_a_comparison_of_another_source_is_another_comparison(scenario: Scenario
             compare(scenario, kinds, repetitions=1, out=tmp_path / "out")
     with pytest.raises(ScenarioError, match="holds another comparison"):
         compare(scenario, kinds, repetitions=1, out=tmp_path / "out")
+
+
+@pytest.fixture
+def registry() -> Iterator[None]:
+    """Removes what a test registers."""
+    before = set(custom.registered())
+    yield
+    for name in custom.registered().keys() - before:
+        custom.unregister(name)
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_registered_class_is_named_as_a_built_in_one(scenario: Scenario) -> None:
+    """It gives the run of the class that is handed over, in every way in which an algorithm is named."""
+    given = scenario.with_({"flow[0].algorithm": "py-reno/sack"}, algorithms={"py-reno": PyReno})
+    assert cwndlab.register(PyReno) is PyReno
+    cwndlab.register(Fixed, "eight")
+    named = scenario.with_({"flow[0].algorithm": "py-reno/sack"})
+    assert named.to_document() == given.to_document()
+    assert named == given == Scenario.from_toml(named.to_toml()) == pickle.loads(pickle.dumps(named))
+    assert named.classes == {"py-reno": PyReno}
+    expected = cwndlab.run(given, seed=1).hash()
+    flows = [Flow("py-reno/sack", rtt=flow.rtt) for flow in scenario.flows[:1]]
+    built = Scenario(duration="1 s", dumbbell=scenario.dumbbell, flows=flows)
+    assert built.classes == {"py-reno": PyReno}
+    document = scenario.to_document()
+    document["flow"][0]["algorithm"] = "py-reno/sack"
+    assert {cwndlab.run(one, seed=1).hash() for one in (named, document)} == {expected}
+    assert {records.hash() for _, records in run_many([(named, 1), (document, 1)])} == {expected}
+    compared = compare(scenario, ["reno", "py-reno"], repetitions=2)
+    assert compared.values("reno", "goodput_bps") == compared.values("py-reno", "goodput_bps")
+    assert cwndlab.check("eight(segments=4)", quick=True).rules
+    jobs = iter([("job", named.to_json(), 1)])
+    assert [result for _, result in run_each(lambda: next(jobs, None), Records.hash)] == [expected]
+
+
+@pytest.mark.usefixtures("registry")
+def test_the_catalogue_lists_registered_classes() -> None:
+    cwndlab.register(Fixed, "eight")
+    entry = cwndlab.algorithms()[-1]
+    assert (entry.name, entry.title, entry.kind, entry.summary) == (
+        "eight",
+        "Fixed",
+        "whole",
+        "The least that a class must have.",
+    )
+    assert [str(one) for one in entry.parameters] == ["segments=8", "halve=false"]
+    assert [one.domain for one in entry.parameters] == ["any number", "false | true"]
+    assert cwndlab.explain("eight").startswith("eight — Fixed (whole)\n")
+    assert catalogue.canonical("eight(segments=9)") == "eight(segments=9)"
+    assert entry in cwndlab.algorithms("whole")
+    custom.unregister("eight")
+    assert entry not in cwndlab.algorithms()
+    with pytest.raises(ScenarioError, match="no algorithm is called 'eight'"):
+        catalogue.canonical("eight")
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_name_is_registered_once_and_is_not_a_built_in_one() -> None:
+    cwndlab.register(Fixed, "mine")
+    place = os.path.relpath(__file__)
+    with pytest.raises(ScenarioError) as raised:
+        cwndlab.register(PyReno, "mine")
+    assert str(raised.value) == (
+        f"{place}, class PyReno: 'mine' is registered already ({place}, class Fixed)\n"
+        "  hint: give another name, or remove it by cwndlab.custom.unregister('mine')"
+    )
+    with pytest.raises(ScenarioError) as raised:
+        cwndlab.register(PyReno, "cubic")
+    assert str(raised.value) == (
+        f"{place}, class PyReno: 'cubic' is an algorithm of the catalogue\n  hint: give the class another name"
+    )
+    with pytest.raises(ScenarioError, match="has no method 'on_ack'"):
+        cwndlab.register(int, "int")  # type: ignore[type-var]
+    with pytest.raises(ScenarioError) as raised:
+        custom.unregister("other")
+    assert str(raised.value) == "name: no class is registered as 'other'\n  hint: registered: mine"
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_registered_class_leaves_other_scenarios_as_they_are(scenario: Scenario) -> None:
+    """Those that do not name it, and those that describe another class of its name."""
+    plain = scenario.to_json()
+    other = mine(scenario, PyReno).to_json().replace("PyReno", "Other")
+    theirs = json.loads(other)
+    theirs["algorithms"]["py-reno"]["sha256"] = "0" * 64
+    cwndlab.register(PyReno)
+    assert scenario.with_().to_json() == plain
+    assert scenario.with_().classes == {}
+    assert Scenario.from_json(json.dumps(theirs)).classes == {}
+    with pytest.raises(ScenarioError, match=r"the class Other of .* is not available"):
+        cwndlab.run(theirs, seed=1)
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    "change",
+    [{"flow": 5}, {"flow": ["reno"]}, {"flow": [{"algorithm": 5}]}, {"algorithms": 5}, {"algorithms": {"py-reno": 5}}],
+)
+def test_faults_of_a_document_are_the_same_with_registered_classes(scenario: Scenario, change: dict[str, Any]) -> None:
+    document = scenario.to_document() | change
+    faults = []
+    for name in (None, "py-reno"):
+        if name is not None:
+            cwndlab.register(PyReno, name)
+        for use in (lambda: cwndlab.run(document, seed=1), lambda: Scenario.from_json(json.dumps(document))):
+            with pytest.raises(ScenarioError) as raised:
+                use()
+            faults.append(raised.value.faults)
+    assert faults[0] == faults[2]
+    assert faults[1] == faults[3]
+
+
+class Typed:
+    """Follows the protocol: mypy checks the annotated uses below (``make check``)."""
+
+    def __init__(self, path: NetworkPath, gain: float = 1.0) -> None:
+        self.window = path.initial_cwnd
+        self.gain = gain
+
+    def on_ack(self, ack: Ack) -> tuple[str, str] | None:
+        self.window += self.gain * ack.acked / self.window
+        return None
+
+    def on_congestion(self, event: Congestion) -> None:
+        self.window = 1.0 if event.restart else max(self.window / 2, 2.0)
+
+    def cwnd(self) -> float:
+        return self.window
+
+
+class Derived(cwndlab.CongestionControl):
+    """Inherits from the protocol, and lacks a method."""
+
+    def on_ack(self, ack: Ack) -> None: ...
+
+    def on_congestion(self, event: Congestion) -> None: ...
+
+
+class Complete(Derived):
+    def __init__(self, path: NetworkPath) -> None: ...
+
+    def cwnd(self) -> float:
+        return 8.0
+
+
+def test_a_class_follows_the_protocol(scenario: Scenario) -> None:
+    typed: type[cwndlab.CongestionControl] = Typed
+    incomplete: type[cwndlab.CongestionControl] = str  # type: ignore[assignment]
+    assert issubclass(typed, cwndlab.CongestionControl)
+    assert not issubclass(incomplete, cwndlab.CongestionControl)
+    assert cwndlab.run(mine(scenario, typed), seed=1).flows["algorithm"][0] == "typed/rack"
+    assert cwndlab.run(mine(scenario, Complete), seed=1).flows["algorithm"][0] == "complete/rack"
+    with pytest.raises(ScenarioError, match=r"class Derived: has no method 'cwnd'"):
+        mine(scenario, Derived)
 
 
 # What goes wrong while a run runs: status 1, with the algorithm, what happened, and when.
@@ -476,7 +632,7 @@ def test_what_is_wrong_with_a_class_is_told_at_once(scenario: Scenario) -> None:
     with pytest.raises(ScenarioError) as told:
         mine(scenario, Half)
     where = f"{os.path.relpath(__file__)}, class {Half.__qualname__}"
-    page = "docs/add-an-algorithm.md shows a whole class"
+    page = "docs/add-an-algorithm.md shows a complete class"
     assert str(told.value) == (
         f"{where}: has no method 'on_congestion'\n  hint: write `def on_congestion(self, event):`; {page}\n"
         f"{where}: has no method 'cwnd'\n  hint: write `def cwnd(self):`; {page}\n"
@@ -504,7 +660,7 @@ def test_names_and_objects_that_cannot_be_are_told(scenario: Scenario) -> None:
             "mine",
             Nothing,
             f"{os.path.relpath(__file__)}, class {Nothing.__qualname__}: its constructor does not take "
-            "the path\n  hint: write `def __init__(self, path):`; docs/add-an-algorithm.md shows a whole class",
+            "the path\n  hint: write `def __init__(self, path):`; docs/add-an-algorithm.md shows a complete class",
         ),
     ]
     for name, kind, text in given:
@@ -544,7 +700,7 @@ def test_a_file_that_holds_no_algorithm_is_told(cli: Cli, tmp_path: Path, path: 
         "mine.py: is no UTF-8 text (byte 0)\n  hint: name a file of Python with a class in it\n"
     )
     assert told("x = 1\n") == (
-        "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a whole class\n"
+        "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a complete class\n"
     )
     assert told("class Mine:\n  def on_ack(self, ack): pass\n  def __init__(self, path): pass\n").startswith(
         f"{os.path.relpath(tmp_path / 'mine.py')}, class Mine: has no method 'on_congestion'\n".replace(

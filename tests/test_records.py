@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import generated
 import polars as pl
 import pytest
 import records_doc
-from cwndlab import Records, RecordsError, Scenario
+from cwndlab import Records, RecordsError, RunError, Scenario, ScenarioError
 from cwndlab.engine import tables
 from cwndlab.records import TABLES
 from cwndlab.scenario.media import Wlan
@@ -91,12 +92,82 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
     assert repr(records) == f"<Records of scenario {records.scenario_hash[:12]}, seed 7>"
 
 
+#: The figures of a run with two flows and without transfers.
+FIGURES = ("cwnd", "goodput", "rtt", "queue", "loss", "share", "phase", "overview", "cdf-rtt", "cdf-queue")
+
+
+def test_a_run_draws_its_figures(records: Records) -> None:
+    """The same figures as the functions of `cwndlab.plot`."""
+    plot = cwndlab.plot
+    for kind in plot.SERIES:
+        assert records.plot(kind) == plot.series(records, kind)
+    assert records.plot() == records.plot("cwnd")
+    assert records.plot("share") == plot.share(records)
+    assert records.plot("cdf-rtt") == plot.cdf(records, "rtt")
+    assert all(records.plot(kind) is not None for kind in FIGURES)
+
+
+def test_a_figure_without_data_or_of_another_name_is_refused(records: Records) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        records.plot("window")
+    (fault,) = raised.value.faults
+    assert (fault.where, fault.what) == ("kind", "no figure is called 'window'")
+    assert set(FIGURES) < set(fault.hint.removeprefix("there are ").split(", "))
+    with pytest.raises(ScenarioError) as raised:
+        records.plot("cdf-completion")
+    assert str(raised.value) == (
+        "kind: the run has no data for 'cdf-completion'\n  hint: it needs samples or transfers"
+    )
+
+
+def test_the_flow_table_of_a_notebook_has_the_numbers_of_the_frames(records: Records) -> None:
+    """One row per flow; goodput and RTTs by the metrics and the totals, in the units of the headings."""
+    html = records._repr_html_()
+    assert html.startswith("<table>")
+    assert html.count("<tr>") == 1 + 2
+    goodput = cwndlab.metrics.goodput(records)["goodput_bps"]
+    for row, rate in zip(records.rows("flows"), goodput, strict=True):
+        losses = row["queue_drops"] + row["wire_losses"]
+        numbers = [f"{rate / 1e6:.4g}", f"{row['mean_rtt_ns'] / 1e6:.4g}", f"{row['min_rtt_ns'] / 1e6:.4g}", losses]
+        cells = [row["name"], row["algorithm"], *numbers, row["retransmitted_packets"], row["timeouts"]]
+        assert "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>" in html
+    assert f"seed 7, 2 s (simulate, {cwndlab.version()})" in html
+
+
+def test_the_flow_table_of_a_notebook_is_short_and_escaped(scenario: Scenario) -> None:
+    many = scenario.with_({"title": "<i>", "flow[0].count": 30, "flow[0].name": "a&b"})
+    html = cwndlab.run(many.with_(duration="100 ms"), seed=1)._repr_html_()
+    assert "<caption>&lt;i&gt;, seed 1" in html
+    assert "<td>a&amp;b-1</td>" in html
+    assert html.count("<tr>") == 1 + 20 + 1
+    assert "11 more flows" in html
+
+
+def test_a_table_becomes_a_pandas_frame(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    for name in TABLES:
+        frame = records.to_pandas(name)
+        assert list(frame.columns) == records.frame(name).columns
+        assert len(frame) == records.height(name)
+    assert records.to_pandas("flows")["delivered_bytes"].tolist() == records.flows["delivered_bytes"].to_list()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(RunError) as raised:
+        records.to_pandas("flows")
+    assert str(raised.value) == ("to_pandas: the module pandas is not installed\n  hint: pip install 'cwndlab[pandas]'")
+
+
+def test_a_run_writes_its_page(records: Records, tmp_path: Path) -> None:
+    records.report(tmp_path / "own.html")
+    cwndlab.report(records, tmp_path / "other.html")
+    assert (tmp_path / "own.html").read_bytes() == (tmp_path / "other.html").read_bytes()
+
+
 #: What a run without a medium of 802.11 writes.
 WRITTEN = [table["name"] for table in tables() if not table["optional"]]
 
 
 def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path / "out")
+    records.save(tmp_path / "out")
     files = [*(f"{name}.parquet" for name in WRITTEN), "SHA256SUMS"]
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == sorted(files)
     again = Records.read(tmp_path / "out")
@@ -108,7 +179,7 @@ def test_what_is_written_is_read_back(records: Records, tmp_path: Path) -> None:
 
 
 def test_other_readers_of_parquet_see_the_same(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     for name in WRITTEN:
         assert pl.read_parquet(tmp_path / f"{name}.parquet").equals(records.frame(name))
     metadata = pl.read_parquet_metadata(tmp_path / "flows.parquet")
@@ -122,7 +193,7 @@ def test_a_run_over_802_11_writes_its_stations(tmp_path: Path) -> None:
     flows = [cwndlab.Flow("cubic", rtt="20 ms"), cwndlab.Flow("cubic", rtt="20 ms", direction="upload")]
     scenario = Scenario(duration="2 s", wlan=Wlan(standard="802.11g"), flows=flows, sample_interval="100 ms")
     records = cwndlab.run(scenario, seed=1)
-    records.write(tmp_path)
+    records.save(tmp_path)
     stations = Records.read(tmp_path).stations
     assert stations.equals(records.stations)
     assert sorted(stations["station"].unique()) == ["ap", "sta0", "sta1"]
@@ -132,10 +203,10 @@ def test_a_run_over_802_11_writes_its_stations(tmp_path: Path) -> None:
 
 
 def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, tmp_path: Path) -> None:
-    records.write(tmp_path)
-    records.write(tmp_path)
+    records.save(tmp_path)
+    records.save(tmp_path)
     with pytest.raises(RecordsError) as told:
-        cwndlab.run(scenario, seed=8).write(tmp_path)
+        cwndlab.run(scenario, seed=8).save(tmp_path)
     assert str(told.value) == (
         f"{tmp_path}: holds another run (scenario {records.scenario_hash[:12]}, seed 7, version {cwndlab.version()})\n"
         "  hint: name a folder that is empty or does not exist"
@@ -145,7 +216,7 @@ def test_records_of_another_run_are_kept(records: Records, scenario: Scenario, t
 
 @pytest.mark.parametrize("kept", [0, 3, 0.5, -1])
 def test_a_truncated_file_is_named(records: Records, tmp_path: Path, kept: float) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     file = tmp_path / "events.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[: int(kept * len(whole)) if kept == 0.5 else int(kept)])
@@ -161,7 +232,7 @@ def test_a_flipped_bit_in_any_file_is_refused(
     records: Records, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Parquet notices only some: of 600 flipped bits 25 used to change values silently."""
-    records.write(tmp_path)
+    records.save(tmp_path)
     for file in sorted(tmp_path.iterdir()):
         whole = file.read_bytes()
         for count, at in enumerate(range(0, len(whole), max(1, len(whole) // 60))):
@@ -174,7 +245,7 @@ def test_a_flipped_bit_in_any_file_is_refused(
 
 
 def test_sha256sum_checks_a_run(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     for line in (tmp_path / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ")
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
@@ -190,7 +261,7 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 
 
 def test_a_foreign_parquet_file_is_told(records: Records, tmp_path: Path) -> None:
-    records.write(tmp_path)
+    records.save(tmp_path)
     (tmp_path / "SHA256SUMS").unlink()
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "flows.parquet")
     with pytest.raises(RecordsError) as told:
@@ -221,7 +292,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(records: Records, small_disk: P
     (small_disk / "mine").write_text("kept")
     out = small_disk / "out"
     with pytest.raises(RecordsError) as told:
-        records.write(out)
+        records.save(out)
     (fault,) = told.value.faults
     assert Path(fault.where).parent == out
     assert fault.what == "no space is left on the device"

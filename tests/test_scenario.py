@@ -283,3 +283,28 @@ def test_the_public_names_are_few_and_there() -> None:
         assert getattr(cwndlab, name) is not None
     with pytest.raises(AttributeError, match="module 'cwndlab' has no attribute 'walk'"):
         _ = cwndlab.walk  # type: ignore[attr-defined]
+
+
+def test_the_table_of_a_notebook_has_path_and_flows(scenario: Scenario) -> None:
+    """The fields as they were set, each link, medium and flow in a row; texts are escaped."""
+    changed = scenario.with_({"title": "a <b>", "flow[0].name": "long", "dumbbell.bottleneck.queue": DropTail("1 bdp")})
+    html = changed._repr_html_()
+    assert f"<caption>a &lt;b&gt;, {changed.duration} ({changed.hash[:12]})</caption>" in html
+    assert "<td>dumbbell</td><td>bottleneck</td>" in html
+    assert "capacity = &quot;1 bdp&quot;" in html
+    assert "<td>flow</td><td>long</td><td>algorithm = cubic" in html
+    assert html.count("<tr>") == 1 + 1 + len(changed.flows)
+    hops = [Link(rate="10 Mbit/s", delay="1 ms") for _ in range(2)]
+    row = Scenario(duration="1 s", parking_lot=ParkingLot(hops), flows=[Flow("reno", rtt="40 ms")] * 40)._repr_html_()
+    assert "<td>parking_lot</td><td>hops[1]</td><td>delay = 1 ms, rate = 10 Mbit/s</td>" in row
+    assert row.count("<tr>") == 1 + 30 + 1
+    assert "12 more" in row
+
+
+def test_tables_are_written_as_they_are_made() -> None:
+    """Fields that are not set are left out: the text can be typed."""
+    queue = FqCodel(target="5 ms", capacity="100 packets")
+    link = Link(rate="10 Mbit/s", queue=queue)
+    assert repr(link) == f"Link(rate='10 Mbit/s', queue={queue!r})"
+    assert eval(repr(link)) == link
+    assert repr(Flow("reno", rtt="40 ms")) == "Flow(algorithm='reno', rtt='40 ms')"

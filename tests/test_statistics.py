@@ -290,14 +290,14 @@ def test_a_stopping_rule_is_read_and_says_what_is_wrong() -> None:
     assert Until.parse(" jain  within .5%", names, at_most=4) == Until("jain", 0.005, 4, 4)
     assert str(rule) == "goodput_bps within 2 %, at most 50"
     for text, message in (
-        ("goodput_bps", "--until: 'goodput_bps' is no stopping rule\n  hint: write --until 'goodput_bps within 2 %'"),
+        ("goodput_bps", "until: 'goodput_bps' is no stopping rule\n  hint: write until='goodput_bps within 2 %'"),
         ("goodput_bps within 0 %", "is no stopping rule"),
         ("goodput within 2 %", "no metric is called 'goodput'\n  hint: there are goodput_bps, sent_goodput_bps"),
     ):
         with pytest.raises(ScenarioError) as caught:
             Until.parse(text, names, at_most=50)
         assert message in str(caught.value)
-    with pytest.raises(ScenarioError, match="--at-most: '1' repetitions have no interval"):
+    with pytest.raises(ScenarioError, match="at_most: '1' repetitions have no interval"):
         Until.parse("jain within 2 %", names, at_most=1)
 
 

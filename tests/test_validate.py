@@ -196,7 +196,7 @@ def test_the_cells_of_ns_3_hold() -> None:
 def test_a_tolerance_of_ns_3_is_not_widened_by_the_spread_of_its_runs() -> None:
     """w3: 3 cuts or 30 % as its README says, though cubic's two runs, which differ by a start alone, differ by one."""
     rows, _ = validate([folder("ns3")], algorithms=["cubic"])
-    cuts = next(row for row in rows if row.scenario == "ns3/w3" and row.quantity == "congestion_events[0]")
+    cuts = next(row for row in rows if (row.kind, row.name, row.label) == ("ns3", "w3", "congestion_events[0]"))
     assert (cuts.reference, cuts.tolerance) == (14.5, 4.35)
 
 

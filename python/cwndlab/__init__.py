@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from cwndlab import study as study
     from cwndlab import validation as validation
     from cwndlab.catalogue import Algorithm, algorithms, explain
+    from cwndlab.custom import CongestionControl, register
     from cwndlab.engine import version
     from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
@@ -56,6 +57,7 @@ __all__ = [
     "Bulk",
     "Codel",
     "Comparison",
+    "CongestionControl",
     "Control",
     "DropTail",
     "DualPi2",
@@ -90,6 +92,7 @@ __all__ = [
     "metrics",
     "plot",
     "presets",
+    "register",
     "report",
     "reproduce",
     "run",
@@ -122,6 +125,7 @@ if not TYPE_CHECKING:
         modules=(*_PUBLIC, *_INTERNAL),
         names={
             "catalogue": ("Algorithm", "algorithms", "explain"),
+            "custom": ("CongestionControl", "register"),
             "engine": ("version",),
             "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
             "records": ("Records",),

@@ -1,19 +1,22 @@
-"""The catalogue: every algorithm, slow start, recovery and mechanism, with its source and parameters."""
+"""The catalogue: every algorithm, slow start, recovery and mechanism, with its source and parameters, and the classes
+that `cwndlab.register` made available."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from inspect import getdoc
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
+from cwndlab.custom import CustomAlgorithm, described, registered
 from cwndlab.engine import aliases, canonical_algorithm, entries
 from cwndlab.errors import Fault, ScenarioError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A parameter of an entry; either a range or ``words``."""
+    """A parameter of an entry: a number within a range, which may be open, or one of ``words``."""
 
     name: str
     unit: str
@@ -25,8 +28,10 @@ class Parameter:
 
     @property
     def domain(self) -> str:
-        """What it may be, in words."""
-        return " | ".join(self.words) if self.words else f"{_number(self.low)} … {_number(self.high)}"
+        """Its values, as text."""
+        if self.words:
+            return " | ".join(self.words)
+        return "any number" if self.low is None else f"{_number(self.low)} … {_number(self.high)}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values; either low and high, or words."""
@@ -42,7 +47,13 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Algorithm:
-    """An entry of the catalogue."""
+    """An entry of the catalogue.
+
+    >>> reno, *_ = algorithms("growth")
+    >>> abc = next(entry for entry in algorithms() if entry.name == "abc-wireless")
+    >>> abc.agents, abc.kind
+    (['abc'], 'router')
+    """
 
     name: str
     title: str
@@ -57,11 +68,11 @@ class Algorithm:
     companion: str
     model_based: bool
     needs: tuple[str, ...]
-    """Of host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
+    """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
     incompatible: tuple[tuple[str, str], ...]
     """Algorithms with which it cannot be combined, each with the reason."""
     quic: tuple[str, ...]
-    """What it does not get over QUIC (`docs/quic.md`), or why it does not run there."""
+    """Limitations over QUIC (`docs/quic.md`), or the reason why it does not run there."""
     aliases: tuple[str, ...]
 
     @property
@@ -82,34 +93,81 @@ class Algorithm:
 
 
 def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
-    """All entries, or those of one ``kind``: growth, slow-start, recovery, whole, router, mechanism.
+    """All entries, or those of one kind; registered classes (`cwndlab.register`) come last.
 
+    Parameters
+    ----------
+    kind
+        ``growth`` (congestion avoidance), ``slow-start``, ``recovery``, ``whole``, ``router`` or ``mechanism``.
+
+    Examples
+    --------
     >>> [entry.name for entry in algorithms("recovery")]
     ['tahoe', 'reno', 'newreno', 'sack', 'fack', 'rack']
     """
-    others = aliases()
-    found = []
-    for entry in entries():
-        if kind is not None and entry["kind"] != kind:
-            continue
-        parameters = tuple(
-            Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
+    known = [_entry(entry) for entry in entries()] + [_class_entry(one) for one in registered().values()]
+    return tuple(entry for entry in known if kind in (None, entry.kind))
+
+
+def _entry(entry: dict[str, Any]) -> Algorithm:
+    """An entry of the engine's catalogue."""
+    parameters = tuple(
+        Parameter(**{**parameter, "words": tuple(parameter.get("words", ()))}) for parameter in entry["parameters"]
+    )
+    lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "incompatible", "quic")}
+    names = tuple(alias for alias, target in aliases() if target == entry["name"])
+    return Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names})
+
+
+def _class_entry(algorithm: CustomAlgorithm) -> Algorithm:
+    """The entry of a registered class."""
+    parameters = tuple(
+        Parameter(
+            name=name,
+            unit="",
+            default=str(default).lower() if isinstance(default, bool) else float(default),
+            words=("false", "true") if isinstance(default, bool) else (),
+            doc="of the class's constructor",
         )
-        lists = {key: tuple(entry[key]) for key in ("choices", "pitfalls", "needs", "incompatible", "quic")}
-        names = tuple(alias for alias, target in others if target == entry["name"])
-        found.append(Algorithm(**{**entry, **lists, "parameters": parameters, "aliases": names}))
-    return tuple(found)
+        for name, default in algorithm.parameters.items()
+    )
+    return Algorithm(
+        name=algorithm.name,
+        title=algorithm.entry["class"],
+        kind="whole",
+        source=algorithm.entry["file"] or "a class in Python",
+        year=0,
+        confidence="high",
+        summary=(getdoc(algorithm.kind) or "A class in Python.").partition("\n\n")[0],
+        parameters=parameters,
+        choices=(),
+        pitfalls=(),
+        companion="",
+        model_based=False,
+        needs=(),
+        incompatible=(),
+        quic=("classes in Python do not run over QUIC",),
+        aliases=(),
+    )
 
 
 def other_names() -> list[dict[str, str]]:
-    """Rows of ``alias`` and what it ``means``: the names by which papers and stacks call things."""
+    """Rows of ``alias`` and the algorithm that it ``means``: the names that papers and stacks use."""
     return [{"alias": alias, "means": target} for alias, target in aliases()]
 
 
 def canonical(text: str, scenario: str | None = None) -> str:
-    """The text in full: aliases resolved, companions named, parameters in the entry's order. ``scenario`` is JSON in
-    which classes of one's own are described.
+    """The text in full: aliases resolved, companions named, parameters in the entry's order.
 
+    Parameters
+    ----------
+    text
+        An algorithm, as a flow names it.
+    scenario
+        JSON that describes the custom classes of a scenario. Registered classes are known in any case.
+
+    Examples
+    --------
     >>> canonical("hstcp")
     'highspeed+standard'
     >>> canonical("cubik")
@@ -117,62 +175,78 @@ def canonical(text: str, scenario: str | None = None) -> str:
     cwndlab.errors.ScenarioError: no algorithm is called 'cubik'
       hint: did you mean 'cubic'? `cwndlab list` shows them all
     """
-    return canonical_algorithm(text, scenario)
+    return canonical_algorithm(text, described(registered(), scenario))
 
 
-def meant_by(text: str) -> tuple[Algorithm, ...]:
-    """The entries that ``text`` names: one, several of one name, or the parts of a whole algorithm."""
+class Parts(NamedTuple):
+    """The names of an algorithm's parts; a part that its text does not name is empty."""
+
+    growth: str
+    slow_start: str
+    recovery: str
+
+
+def parts(text: str) -> Parts:
+    """The names of the parts of an algorithm.
+
+    >>> parts("cubic+ccm-ss(mu=2)/sack")
+    Parts(growth='cubic', slow_start='ccm-ss', recovery='sack')
+    """
+    plain, depth = "", 0
+    for letter in canonical(text):
+        depth += (letter == "(") - (letter == ")")
+        plain += letter if depth == 0 and letter != ")" else ""
+    before, _, recovery = plain.partition("/")
+    growth, _, slow_start = before.partition("+")
+    return Parts(growth, slow_start, recovery)
+
+
+def entries_of(text: str) -> tuple[Algorithm, ...]:
+    """The entries that a text names: those with this name or alias, or the parts of a composed algorithm.
+
+    >>> [entry.name for entry in entries_of("cubic+hystart/sack")]
+    ['cubic', 'hystart', 'sack']
+    """
     text = text.strip()
     known = algorithms()
-    found = tuple(entry for entry in known if text in (entry.name, *entry.aliases))
-    if found:
-        return found
+    entries = tuple(entry for entry in known if text in (entry.name, *entry.aliases))
+    if entries:
+        return entries
     presets = [alias for alias, _ in aliases()]
     if text not in presets and not any(mark in text for mark in "+/("):
         raise ScenarioError(_unknown(text, [entry.name for entry in known] + presets))
-    parts = _parts(canonical(text))
-    return tuple(entry for part, kinds in parts for entry in known if entry.name == part and entry.kind in kinds)
+    names = parts(text)
+    pairs = list(zip(names, (_GROWTHS, ("slow-start",), ("recovery",)), strict=True))
+    return tuple(entry for name, kinds in pairs for entry in known if entry.name == name and entry.kind in kinds)
 
 
 def explain(text: str) -> str:
-    """What is known of an entry, an alias, or a whole text such as ``cubic+ccm-ss(mu=1.5)/sack``.
+    """The description of an entry, an alias, or a composed algorithm such as ``cubic+ccm-ss(mu=1.5)/sack``.
 
     >>> print(explain("tahoe").splitlines()[0])
     tahoe means reno+standard/tahoe, or the recovery below
     """
     text = text.strip()
-    entries = meant_by(text)
+    entries = entries_of(text)
     target = dict(aliases()).get(text)
-    own = any(entry.name == text for entry in entries)
+    is_entry = any(entry.name == text for entry in entries)
     heading = ""
     if target is not None:
-        heading = f"{text} means {target}" + (f", or the {entries[0].kind} below" if own else "") + "\n\n"
-    elif not own:
+        heading = f"{text} means {target}" + (f", or the {entries[0].kind} below" if is_entry else "") + "\n\n"
+    elif not is_entry:
         heading = f"{text} means {canonical(text)}\n\n"
     return heading + "\n\n".join(_page(entry) for entry in entries)
 
 
-#: What an entry may need, in words.
+#: Descriptions of the requirements of entries.
 _NEEDS = {
     "pacing": "a sender that paces",
     "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
     "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
-    "every-ack": "to be told of every ACK; others may be asked once per round trip",
+    "every-ack": "a call for every ACK; others may be called once per round trip",
 }
 
 _GROWTHS = ("growth", "whole", "router")
-
-
-def _parts(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Names and possible kinds of the parts of a canonical text."""
-    plain, depth = "", 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        plain += letter if depth == 0 and letter != ")" else ""
-    rest, _, recovery = plain.partition("/")
-    growth, _, start = rest.partition("+")
-    parts = [(growth, _GROWTHS), (start, ("slow-start",)), (recovery, ("recovery",))]
-    return [(name, kinds) for name, kinds in parts if name]
 
 
 def _unknown(name: str, names: list[str]) -> Fault:

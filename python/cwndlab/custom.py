@@ -1,12 +1,8 @@
 """Custom algorithms: classes in Python, called per ACK.
 
-A class has ``__init__(self, path)``, ``on_ack(self, ack)``, ``on_congestion(self, event)`` and ``cwnd(self)``, as the
-contract in Rust has; optional are ``on_timeout``, ``on_window``, ``on_sent``, ``pacing_rate``, ``state`` and the
-attribute ``ssthresh``. ``on_ack`` returns ``None``, or an event of two strings for the records: what
-happened and why. Amounts are in segments, as papers write them, times in seconds, rates in segments per second.
-`Ack`, `Congestion`, `Path`, `Window` and `Sent` are the types of the methods' arguments.
-The transport copies an object by ``copy.deepcopy`` before a congestion event, and restores the copy where the reduction
-was spurious. ``docs/add-an-algorithm.md`` shows it all.
+`CongestionControl` is the protocol that a class follows; `Ack`, `Congestion`, `Path`, `Window` and `Sent` are the types
+of its methods' arguments. Amounts are in segments, as papers write them, times in seconds, rates in segments per
+second. `register` makes a class available under a name in this process. ``docs/add-an-algorithm.md`` has an example.
 """
 
 from __future__ import annotations
@@ -17,23 +13,118 @@ import json
 import linecache
 import re
 import sys
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as File
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from cwndlab.engine import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
 
-__all__ = ["Ack", "Congestion", "DeliveryRate", "Path", "Sent", "Window", "load", "name_of"]
+__all__ = [
+    "Ack",
+    "Congestion",
+    "CongestionControl",
+    "DeliveryRate",
+    "Path",
+    "Sent",
+    "Window",
+    "load",
+    "name_of",
+    "register",
+    "unregister",
+]
 
-Classes: TypeAlias = Mapping[str, type]
+
+@runtime_checkable
+class CongestionControl(Protocol):
+    """A congestion control algorithm in Python: the methods that the transport calls.
+
+    The constructor takes the path, ``__init__(self, path)``; its other parameters need defaults and are the parameters
+    of the algorithm, ``Flow("mine(gain=2)")``. A class may inherit from this one; it need not. Amounts are in segments,
+    times in seconds, rates in segments per second.
+
+    The transport copies the object by ``copy.deepcopy`` before a congestion event, and restores the copy where the
+    event was spurious.
+
+    Optional members:
+
+    ==============================  ===================================================================================
+    ``on_timeout(self, event)``     An expired retransmission timer (`Congestion`); without it ``on_congestion``.
+    ``on_window(self, window)``     The transport changed the window (`Window`): after an idle period, at the end of a
+                                    recovery, when the connection is established.
+    ``on_sent(self, sent)``         A segment was sent (`Sent`).
+    ``pacing_rate(self)``           Segments per second, or ``None`` for no pacing.
+    ``state(self)``                 Named numbers of the state, a dictionary; for debugging and conformance checks.
+    ``ssthresh``                    Attribute: the slow-start threshold, segments.
+    ==============================  ===================================================================================
+
+    Examples
+    --------
+    >>> class Aimd:
+    ...     def __init__(self, path, gain=1.0):
+    ...         self.window, self.gain = path.initial_cwnd, gain
+    ...
+    ...     def on_ack(self, ack):
+    ...         self.window += self.gain * ack.acked / self.window
+    ...
+    ...     def on_congestion(self, event):
+    ...         self.window = max(self.window / 2, 2)
+    ...
+    ...     def cwnd(self):
+    ...         return self.window
+    >>> issubclass(Aimd, CongestionControl)
+    True
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> flows = [cwndlab.Flow(Aimd, rtt="40 ms")]
+    >>> cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1).flows["algorithm"][0]
+    'aimd/rack'
+    """
+
+    @abstractmethod
+    def on_ack(self, ack: Ack, /) -> tuple[str, str] | None:
+        """Called for every acknowledgement.
+
+        Parameters
+        ----------
+        ack
+            What is acknowledged (``acked``, segments), the RTT sample (``rtt``, seconds, or ``None``), the flight size
+            after it (``in_flight``, segments), and more.
+
+        Returns
+        -------
+        tuple of str, optional
+            An event for the records: what happened, and why.
+        """
+
+    @abstractmethod
+    def on_congestion(self, event: Congestion, /) -> None:
+        """Called at most once per window, where packets are lost or marked.
+
+        Parameters
+        ----------
+        event
+            ``cause`` is ``"loss"``, ``"ecn"`` or ``"timeout"``; ``in_flight`` and ``lost`` are in segments. ``restart``
+            demands a window of one segment; ``repeated`` marks a further expiry of the same timer.
+        """
+
+    @abstractmethod
+    def cwnd(self) -> float:
+        """The congestion window, segments."""
+        raise NotImplementedError
+
+
+_Class = TypeVar("_Class", bound=type[CongestionControl])
+
+Classes: TypeAlias = Mapping[str, type[CongestionControl]]
 
 _SIGNATURES = {"on_ack": "on_ack(self, ack)", "on_congestion": "on_congestion(self, event)", "cwnd": "cwnd(self)"}
-_PAGE = "docs/add-an-algorithm.md shows a whole class"
+_PAGE = "docs/add-an-algorithm.md shows a complete class"
 
 
 @dataclass(frozen=True)
@@ -41,7 +132,7 @@ class CustomAlgorithm:
     """A class and the name by which flows call it."""
 
     name: str
-    kind: type
+    kind: type[CongestionControl]
 
     @cached_property
     def parameters(self) -> dict[str, float | bool]:
@@ -64,7 +155,8 @@ class CustomAlgorithm:
         for name, value in given.items():
             if type(self.parameters[name]) is int and float(value).is_integer():
                 given[name] = int(value)
-        return self.kind(path, **given)
+        constructor: type[Any] = self.kind
+        return constructor(path, **given)
 
 
 def validate_class(name: str, kind: object) -> CustomAlgorithm:
@@ -73,10 +165,11 @@ def validate_class(name: str, kind: object) -> CustomAlgorithm:
         what = f"{kind!r} is no class"
         raise ScenarioError(Fault(f"algorithm '{name}'", what, "hand over the class itself, not an object of it"))
     where = _where(kind)
+    abstract: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())
     faults = [
         Fault(where, f"has no method '{method}'", f"write `def {written}:`; {_PAGE}")
         for method, written in _SIGNATURES.items()
-        if not callable(getattr(kind, method, None))
+        if method in abstract or not callable(getattr(kind, method, None))
     ]
     faults += _constructor(kind, where)
     if not re.fullmatch("[a-z][a-z0-9-]*", name):
@@ -97,25 +190,131 @@ def _constructor(kind: type, where: str) -> Iterator[Fault]:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if not parameters or parameters[0].kind not in (*positional, inspect.Parameter.VAR_POSITIONAL):
         yield Fault(where, "its constructor does not take the path", f"write `def __init__(self, path):`; {_PAGE}")
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     for one in parameters[1:]:
-        if one.default is inspect.Parameter.empty and one.kind not in several:
+        if one.default is inspect.Parameter.empty and one.kind not in variadic:
             hint = f"write `{one.name}=1.0`, or whatever it shall be unless a flow says `name({one.name}=…)`"
             yield Fault(where, f"its constructor's parameter '{one.name}' has no default", hint)
 
 
 def validate_classes(classes: Mapping[str, object] | None) -> dict[str, CustomAlgorithm]:
     """Classes by their names, checked; raises ``ScenarioError`` with every fault."""
-    found: dict[str, CustomAlgorithm] = {}
+    valid: dict[str, CustomAlgorithm] = {}
     faults: list[Fault] = []
     for name, kind in (classes or {}).items():
         try:
-            found[name] = validate_class(name, kind)
+            valid[name] = validate_class(name, kind)
         except ScenarioError as error:
             faults += error.faults
     if faults:
         raise ScenarioError(*faults)
-    return found
+    return valid
+
+
+# The registered classes by name. Changed by `register` and `unregister` only, in one step each.
+_REGISTERED: dict[str, CustomAlgorithm] = {}
+
+
+def register(algorithm: _Class, name: str | None = None) -> _Class:
+    """Makes a class available as an algorithm of this process, under its name wherever a built-in one may stand.
+
+    Processes of a cluster do not have it. Usable as a decorator.
+
+    Parameters
+    ----------
+    algorithm
+        A class that follows `CongestionControl`.
+    name
+        The name for flows: lower-case letters, digits and ``-``; by default the one of `name_of`.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    ScenarioError
+        Where the class does not follow the protocol, and where the name is registered already or is that of a
+        built-in algorithm.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> @cwndlab.register
+    ... class FixedWindow:
+    ...     def __init__(self, path, segments=8): self.segments = segments
+    ...     def on_ack(self, ack): ...
+    ...     def on_congestion(self, event): ...
+    ...     def cwnd(self): return self.segments
+    >>> "fixed-window" in [entry.name for entry in cwndlab.algorithms()]
+    True
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> flows = [cwndlab.Flow("fixed-window(segments=4)", rtt="40 ms")]
+    >>> cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1).flows["name"].to_list()
+    ['flow0']
+    >>> cwndlab.custom.unregister("fixed-window")
+    """
+    if name is None:
+        name = name_of(algorithm) if isinstance(algorithm, type) else "algorithm"
+    valid = validate_class(name, algorithm)
+    _sha256(valid.kind)
+    other = _REGISTERED.setdefault(name, valid)
+    if other is not valid:
+        what = f"'{name}' is registered already ({_where(other.kind)})"
+        hint = f"give another name, or remove it by cwndlab.custom.unregister('{name}')"
+        raise ScenarioError(Fault(_where(valid.kind), what, hint))
+    return algorithm
+
+
+def unregister(name: str) -> None:
+    """Removes a class that `register` made available; raises ``ScenarioError`` where none has this name.
+
+    Examples
+    --------
+    >>> unregister("mine")
+    Traceback (most recent call last):
+    cwndlab.errors.ScenarioError: name: no class is registered as 'mine'
+      hint: none is registered
+    """
+    if _REGISTERED.pop(name, None) is None:
+        hint = f"registered: {', '.join(_REGISTERED)}" if _REGISTERED else "none is registered"
+        raise ScenarioError(parameter_fault("name", f"no class is registered as '{name}'", hint=hint))
+
+
+def registered() -> dict[str, CustomAlgorithm]:
+    """The registered classes by name."""
+    return dict(_REGISTERED)
+
+
+def registered_in(document: Mapping[str, Any]) -> dict[str, type[CongestionControl]]:
+    """The registered classes that the flows of a scenario (plain values) name and that it does not give to others."""
+    flows = document.get("flow")
+    texts = [flow.get("algorithm") for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
+    names = {base_name(text) for text in texts if isinstance(text, str)}
+    return {name: one.kind for name, one in undescribed(document).items() if name in names}
+
+
+def undescribed(document: Mapping[str, Any]) -> dict[str, CustomAlgorithm]:
+    """The registered classes whose names a scenario (plain values) does not give to another class: a description with
+    the checksum of the registered class is that class."""
+    described = document.get("algorithms")
+    descriptions = described if isinstance(described, Mapping) else {}
+    return {
+        name: one
+        for name, one in registered().items()
+        if name not in descriptions
+        or (isinstance(descriptions[name], Mapping) and descriptions[name].get("sha256") == one.entry["sha256"])
+    }
+
+
+def base_name(text: str) -> str:
+    """The name at the beginning of an algorithm's text, without parameters and recovery.
+
+    >>> base_name("mine(gain=2)/sack")
+    'mine'
+    """
+    return text.partition("(")[0].partition("/")[0].partition("+")[0].strip()
 
 
 def name_of(kind: type) -> str:
@@ -129,20 +328,24 @@ def name_of(kind: type) -> str:
 
 
 def merged(sources: Iterable[Classes]) -> dict[str, type]:
-    """The classes of several sources; raises ``ScenarioError`` where two have one name."""
-    found: dict[str, type] = {}
+    """The union of classes by name; raises ``ScenarioError`` where two have one name."""
+    union: dict[str, type] = {}
     for classes in sources:
         for name, kind in classes.items():
-            if found.setdefault(name, kind) is not kind:
-                what = f"'{name}' is the name of another class, too ({_where(found[name])})"
+            if union.setdefault(name, kind) is not kind:
+                what = f"'{name}' is the name of another class, too ({_where(union[name])})"
                 raise ScenarioError(Fault(_where(kind), what, "give one of them another name"))
-    return found
+    return union
 
 
-def described(algorithms: Mapping[str, CustomAlgorithm]) -> str | None:
-    """A document for the engine that describes these classes apart from a scenario, JSON; ``None`` without classes."""
+def described(algorithms: Mapping[str, CustomAlgorithm], scenario: str | None = None) -> str | None:
+    """A document for the engine that describes these classes, JSON: ``scenario`` with those that it does not describe,
+    or one of the descriptions alone; ``None`` where there is neither."""
+    if not algorithms:
+        return scenario
+    document: dict[str, Any] = json.loads(scenario) if scenario is not None else {"schema_version": 1}
     entries = {name: algorithm.entry for name, algorithm in algorithms.items()}
-    return json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None
+    return json.dumps({**document, "algorithms": {**entries, **document.get("algorithms", {})}})
 
 
 def by_name(kinds: Iterable[type]) -> dict[str, type]:
@@ -153,8 +356,24 @@ def by_name(kinds: Iterable[type]) -> dict[str, type]:
 def load(file: str | File) -> dict[str, type]:
     """The algorithms that a file of Python holds, by name: its classes that have a method ``on_ack``.
 
-    The file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out. Raises
-    ``ScenarioError`` where it cannot be imported or holds none.
+    The file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out.
+
+    Parameters
+    ----------
+    file
+        A file of Python.
+
+    Raises
+    ------
+    ScenarioError
+        Where the file cannot be imported or holds no such class.
+
+    Examples
+    --------
+    >>> load("missing.py")
+    Traceback (most recent call last):
+    cwndlab.errors.ScenarioError: missing.py: there is no such file
+      hint: name a file of Python with a class in it
     """
     file = File(file)
     text = text_of(file, "name a file of Python with a class in it")
@@ -173,12 +392,12 @@ def load(file: str | File) -> dict[str, type]:
     finally:
         sys.path.remove(str(file.resolve().parent))
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-    found = by_name(one for one in mine if hasattr(one, "on_ack") and not one.__name__.startswith("_"))
-    if not found:
+    classes = by_name(one for one in mine if hasattr(one, "on_ack") and not one.__name__.startswith("_"))
+    if not classes:
         raise ScenarioError(Fault(str(file), "holds no class with a method 'on_ack'", _PAGE))
-    for one in validate_classes(found).values():
+    for one in validate_classes(classes).values():
         _sha256(one.kind)
-    return found
+    return classes
 
 
 def line_of(file: File, error: BaseException) -> str:
@@ -193,9 +412,9 @@ def line_of(file: File, error: BaseException) -> str:
 
 
 def _functions(kind: type) -> Iterator[CodeType]:
-    """The code of a class's methods, its bases' after its own; what Python brings is left out."""
+    """The code of a class's methods and of its bases; the standard library and the protocol are left out."""
     for base in kind.__mro__:
-        if base.__module__.partition(".")[0] in sys.stdlib_module_names:
+        if base is CongestionControl or base.__module__.partition(".")[0] in sys.stdlib_module_names:
             continue
         for one in vars(base).values():
             function = getattr(one, "__func__", getattr(one, "fget", one))

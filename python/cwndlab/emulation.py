@@ -1,8 +1,8 @@
-"""The same scenario between real TCP stacks: the simulator's links on the wall clock between two network namespaces.
+"""Scenarios between real TCP stacks: the simulator's links on the wall clock between two network namespaces.
 
-Needs Linux, and root or user namespaces; and ``/dev/net/tun``. Flows whose growth is ``reno``, ``cubic`` or
-``cubic-linux``, or ``bbr1`` are sent by the kernel's own ``reno``, ``cubic`` and ``bbr``; the kernel's slow start and
-recovery come with them. `EmulatedPath` puts any program at the ends instead.
+Needs Linux, root or user namespaces, and ``/dev/net/tun``. The kernel's own ``reno``, ``cubic`` and ``bbr`` send flows
+whose congestion avoidance is ``reno``, ``cubic``, ``cubic-linux`` or ``bbr1``, with the kernel's slow start and
+recovery. `EmulatedPath` puts any program at the ends instead.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
 from cwndlab.engine import EmulatedPathHandle, become_root
-from cwndlab.errors import Fault, RunError
+from cwndlab.errors import Fault, RunError, Usage
 from cwndlab.kernel import serving
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 from cwndlab.simulate import engine_document
 
-__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "beside", "emulate"]
+__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "deviations", "emulate", "substitutions"]
 
 #: Where a program runs: ``sender`` is the side from which the flows' data comes.
 Side: TypeAlias = Literal["sender", "receiver"]
-#: Whose congestion control: the kernel's own, or ours in the kernel.
+#: The congestion control: the kernel's own, or ours in the kernel.
 Datapath: TypeAlias = Literal["kernel", "cwndlab"]
 
-#: A run of whose packets 1 % were delivered later than this is not to be relied on.
+#: A run is unreliable where 1 % of its packets were delivered later than this, seconds.
 LATE_S = 1e-3
-#: How long a server may take until it listens, and a program to end when it is asked to.
+#: Time for a server to listen, and for a program to end after SIGTERM, seconds.
 _PATIENCE_S = 5.0
-_GLANCE_S = 0.01
-#: Flows of which the environment of programs tells the addresses.
-_TOLD = 1000
+_POLL_S = 0.01
+#: Flows whose addresses are in the environment of programs: the first ones.
+_FLOWS_IN_ENVIRONMENT = 1000
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def emulate(
@@ -53,13 +53,28 @@ def emulate(
     accept_late: bool = False,
     datapath: Datapath = "kernel",
 ) -> Records:
-    """Runs ``scenario`` for as long as it says, with ``seed`` for its losses and starts; returns what was recorded.
+    """Runs a scenario between real TCP stacks, on the wall clock, and returns its records.
 
-    ``datapath`` "kernel" takes the kernel's own algorithms, "cwndlab" ours: registered for the run and decided for by
-    this process, unless somebody has registered one of them (``cwndlab kernel run``, `cwndlab.kernel.attach`). The last
-    note of the records says how late deliveries were. Raises ``RunError`` where the machine may not emulate, and where
-    1 % of the deliveries were later than ``late_s``, unless ``accept_late``: then a note of the records says
-    ``unreliable``.
+    The last note of the records has the lateness of the deliveries.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    seed
+        Seed of losses and random starts.
+    late_s
+        Largest lateness of 99 % of the deliveries, in seconds.
+    accept_late
+        Return the records of a run whose deliveries were later; a note of theirs is then ``unreliable``.
+    datapath
+        ``"kernel"``: the kernel's own algorithms. ``"cwndlab"``: ours, registered with the kernel for the run, unless
+        another process has registered them (``cwndlab kernel run``, `cwndlab.kernel.attach`).
+
+    Raises
+    ------
+    RunError
+        Where the machine does not allow an emulation, and where deliveries were late.
     """
     records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:
@@ -89,8 +104,8 @@ def emulate_many(
 ) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
     """`emulate_with_timing` for every (scenario, seed), ``workers`` at a time.
 
-    Yields (index of the job, (records, timing)) in the order in which runs end. Each has namespaces of its own, so that
-    they meet at the processor alone.
+    Yields (index of the job, (records, timing)) in the order in which runs end. Each run has separate namespaces; runs
+    share the processor only.
     """
 
     def work(job: tuple[ScenarioLike, int], cancel: engine.Cancel) -> tuple[engine.RecordsHandle, dict[str, Any]]:
@@ -103,27 +118,45 @@ def emulate_many(
 
 
 def refuse_late(timing: dict[str, Any]) -> None:
-    """Raises ``RunError`` where ``timing`` says that the run is unreliable."""
+    """Raises ``RunError`` where the deliveries of a run were late."""
     if timing["unreliable"] is None:
         return
-    hint = "a quieter machine, a lower rate, or --accept-late"
+    remedies = "use a quieter machine or a lower rate, or "
     if not timing["real_time"]:
-        hint = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {hint}"
-    raise RunError(Fault("emulate", timing["unreliable"], hint))
+        remedies = f"real-time priority was refused (RLIMIT_RTPRIO, CAP_SYS_NICE); {remedies}"
+    raise RunError(Fault("emulate", timing["unreliable"], Usage("accept_late", True, remedies)))
 
 
 class EmulatedPath:
-    """The two sides of a scenario's network, with the path at work between them and programs at its ends.
+    """A context manager: a scenario's network between two namespaces, for any programs at its ends.
 
-    The flows of the scenario are routes here: their workloads do not run. The senders' end of flow *n* has the address
-    10.101.0.(n + 1), its receivers' end 10.102.0.(n + 1); a packet travels the route of the flow that the receivers'
-    side's address names or, where this is flow 0, that the senders' side's names. With ``algorithm`` all TCP of both
-    sides is under this congestion control of the kernel, whatever programs choose.
+    The flows of the scenario are routes; their workloads do not run. The sender of flow *n* has the address
+    10.101.0.(n + 1), its receiver 10.102.0.(n + 1). The address on the receivers' side selects the route of a packet;
+    where it is that of flow 0, the address on the senders' side does.
 
-    Everything that runs there ends with the block, and with this process, also when it is killed. ``records`` and
-    ``timing`` are there afterwards: of a flow what the path saw of it, all payload counted that arrived. Where 1 % of
-    the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note say so. Raises
-    ``RunError`` where the machine may not emulate. ::
+    All programs end with the block, and with this process, also when it is killed. After the block ``records`` and
+    ``timing`` are available; the counters of a flow are those of the path, with all payload that arrived. Where 1 % of
+    the deliveries were later than ``late_s``, ``timing["unreliable"]`` and a note have the reason.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    seed
+        Seed of the path's losses.
+    algorithm
+        A congestion control of the kernel for all TCP connections of both sides, whichever one programs select.
+    late_s
+        Largest lateness of 99 % of the deliveries, in seconds.
+
+    Raises
+    ------
+    RunError
+        Where the machine does not allow an emulation.
+
+    Examples
+    --------
+    Throughput of ``iperf3`` over the path::
 
         with EmulatedPath(scenario, seed=1) as path:
             path.serve("receiver", ["iperf3", "-s"])
@@ -158,7 +191,7 @@ class EmulatedPath:
                 raise
 
     def close(self) -> None:
-        """Ends the programs, the path and the two sides, as the end of the block does; ``records`` are there then."""
+        """Ends the programs, the path and the two sides, as the end of the block does; then ``records`` exist."""
         if self._closed:
             return
         self._closed = True
@@ -170,13 +203,13 @@ class EmulatedPath:
 
     def _end_programs(self) -> None:
         for program in self._programs:
-            _tell(program, signal.SIGTERM)
+            _signal(program, signal.SIGTERM)
         until = time.monotonic() + _PATIENCE_S
         for program in self._programs:
             with suppress(subprocess.TimeoutExpired):
                 program.wait(max(0.0, until - time.monotonic()))
         for program in self._programs:
-            _tell(program, signal.SIGKILL)
+            _signal(program, signal.SIGKILL)
             program.wait()
 
     @staticmethod
@@ -191,27 +224,27 @@ class EmulatedPath:
 
     @property
     def is_broken(self) -> bool:
-        """The path has failed; the end of the block raises why."""
+        """Whether the path has failed; the end of the block raises the error."""
         return self._engine.is_broken()
 
     def environment(self, side: Side) -> dict[str, str]:
-        """What programs on a side find in their environment beside ours: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
-        ``CWNDLAB_PEER`` (of flow 0), and ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
+        """Variables in the environment of programs on a side: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
+        ``CWNDLAB_PEER`` (of flow 0), ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
         far: Side = "receiver" if side == "sender" else "sender"
-        told = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
-        for flow in range(min(len(self.flows), _TOLD)):
-            told |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
-        return {f"CWNDLAB_{name}": value for name, value in told.items()}
+        values = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
+        for flow in range(min(len(self.flows), _FLOWS_IN_ENVIRONMENT)):
+            values |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
+        return {f"CWNDLAB_{name}": value for name, value in values.items()}
 
-    def call(self, side: Side, function: Callable[[], _Found]) -> _Found:
-        """Calls ``function`` in a thread on a side: sockets that it makes are of that side for ever."""
-        found: list[_Found] = []
+    def call(self, side: Side, function: Callable[[], _Result]) -> _Result:
+        """Calls ``function`` in a thread on a side: sockets that it makes stay on that side."""
+        results: list[_Result] = []
         failed: list[BaseException] = []
 
         def there() -> None:
             try:
                 self._engine.join(side)
-                found.append(function())
+                results.append(function())
             except BaseException as error:
                 failed.append(error)
 
@@ -220,7 +253,7 @@ class EmulatedPath:
         thread.join()
         if failed:
             raise failed[0]
-        return found[0]
+        return results[0]
 
     def popen(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
         """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` where it
@@ -236,8 +269,8 @@ class EmulatedPath:
         return program
 
     def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
-        """Starts a program as `popen` does, in a session of its own, and waits until it listens (TCP or UDP), for five
-        seconds at most: then it is taken to need no port. Raises ``RunError`` where it ends before."""
+        """Starts a program as `popen` does, in a new session, and waits until it listens (TCP or UDP), at most five
+        seconds. Raises ``RunError`` where it ends before."""
         before = self.ports(side)
         program = self.popen(side, command, start_new_session=True, **options)
         until = time.monotonic() + _PATIENCE_S
@@ -246,66 +279,91 @@ class EmulatedPath:
                 text = command if isinstance(command, str) else " ".join(command)
                 what = f"'{text}' ended with status {program.returncode} before it listened"
                 raise RunError(Fault("emulate", what, "its own message should say why"))
-            time.sleep(_GLANCE_S)
+            time.sleep(_POLL_S)
         return program
 
     def ports(self, side: Side) -> set[tuple[str, int]]:
-        """What is listened to on a side: protocol and port."""
+        """The listening sockets on a side: protocol and port."""
 
-        def look() -> set[tuple[str, int]]:
-            found = set()
+        def listening_ports() -> set[tuple[str, int]]:
+            ports = set()
             for protocol, listening in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
                 table = Path(f"/proc/thread-self/net/{protocol}")
                 for line in table.read_text().splitlines()[1:] if table.exists() else ():
                     _, local, _, state, *_ = line.split()
                     if state == listening:
-                        found.add((protocol[:3], int(local.rpartition(":")[2], 16)))
-            return found
+                        ports.add((protocol[:3], int(local.rpartition(":")[2], 16)))
+            return ports
 
-        return self.call(side, look)
+        return self.call(side, listening_ports)
 
 
-def _tell(program: subprocess.Popen[Any], what: signal.Signals) -> None:
-    """Sends a signal to a program, with its children where it has a session of its own."""
+def _signal(program: subprocess.Popen[Any], number: signal.Signals) -> None:
+    """Sends a signal to a program, with its children where it leads a session."""
     if program.poll() is not None:
         return
     with suppress(ProcessLookupError):
         if os.getpgid(program.pid) == program.pid:
-            os.killpg(program.pid, what)
+            os.killpg(program.pid, number)
         else:
-            program.send_signal(what)
+            program.send_signal(number)
 
 
-#: What the kernel's own algorithms are in our words; recovery is RACK's.
-KERNELS_OWN = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
+#: The simulator's equivalents of the kernel's own algorithms; recovery is RACK's.
+KERNEL_ALGORITHMS = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
+
+
+class Substitution(NamedTuple):
+    """A flow that the kernel sent with its own algorithm in place of the simulated one."""
+
+    flow: str
+    simulated: str
+    """The simulated algorithm."""
+    kernel: str
+    """The kernel's own, as the simulator names it."""
 
 
 def _substitute(simulated: str, emulated: str) -> str | None:
-    """The kernel's own algorithm in our words, where it is not the one that was simulated."""
-    own = KERNELS_OWN.get(emulated.removeprefix("kernel:"))
+    """The kernel's own algorithm as the simulator names it, where it is not the one that was simulated."""
+    kernel = KERNEL_ALGORITHMS.get(emulated.removeprefix("kernel:"))
     name, _, recovery = simulated.partition("/")
-    return own if own is not None and (name != own or recovery not in ("", "rack")) else None
+    return kernel if kernel is not None and (name != kernel or recovery not in ("", "rack")) else None
 
 
-def substitutions(simulated: Records, emulated: Records) -> list[str]:
-    """Flows whose algorithm in the kernel is its own and not the one that was simulated, each with what to write."""
-    found = []
-    for ours, theirs in zip(simulated.rows("flows"), emulated.rows("flows"), strict=True):
-        own = _substitute(ours["algorithm"], theirs["algorithm"])
-        if own is not None:
-            found.append(
-                f"{ours['name']}: simulated is {ours['algorithm']}, the kernel sent with its own, which is {own}/rack: "
-                f"write that, or --datapath cwndlab, to compare the same"
-            )
-    return found
+def substitutions(simulated: Records, emulated: Records) -> list[Substitution]:
+    """The flows that the kernel sent with its own algorithm in place of the simulated one.
+
+    Parameters
+    ----------
+    simulated
+        Records of the simulator.
+    emulated
+        Records of the same scenario from `emulate`.
+    """
+    pairs = zip(simulated.rows("flows"), emulated.rows("flows"), strict=True)
+    return [
+        Substitution(ours["name"], ours["algorithm"], f"{kernel}/rack")
+        for ours, theirs in pairs
+        if (kernel := _substitute(ours["algorithm"], theirs["algorithm"])) is not None
+    ]
 
 
-def beside(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
-    """A row per flow and quantity: what the simulator says, what the kernel did, and by how much they part.
+def deviations(simulated: Records, emulated: Records) -> list[dict[str, Any]]:
+    """A row per flow and quantity: the simulator's value, the kernel's, and the deviation.
 
-    Columns: ``flow``, ``simulated_algorithm``, ``kernel_algorithm``, ``same_algorithm`` (false where the kernel sent
-    with its own in place of the one that was simulated), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the
-    kernel's value over the simulator's, less one).
+    Parameters
+    ----------
+    simulated
+        Records of the simulator.
+    emulated
+        Records of the same scenario from `emulate`.
+
+    Returns
+    -------
+    list of dict
+        ``flow``, ``simulated_algorithm``, ``kernel_algorithm``, ``same_algorithm`` (false where the kernel sent with
+        its own in place of the simulated one), ``quantity``, ``simulated``, ``kernel``, ``deviation`` (the kernel's
+        value over the simulator's, less one).
     """
     # Polars starts threads, after which a process without root cannot enter a user namespace.
     from cwndlab.metrics import goodput

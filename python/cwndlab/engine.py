@@ -86,7 +86,7 @@ def dispatch_all(
     workers: int | None,
     progress: Callable[[int, int], Any] | None,
 ) -> Generator[tuple[int, _Result], None, None]:
-    """Does ``work`` on every job, on threads; an error, Ctrl-C or an early end stops what still runs.
+    """Calls ``work`` for every job, on threads; an error, Ctrl-C or an early end stops the jobs in progress.
 
     Yields (index of the job, result) in the order in which jobs end.
     """
@@ -109,7 +109,7 @@ def dispatch_all(
 def dispatch(
     work: Callable[[_Job, Cancel], _Result], take: Callable[[], _Job | None], workers: int | None
 ) -> Generator[tuple[_Job, _Result], None, None]:
-    """Does ``work`` on what ``take`` hands out, until it has nothing while nothing runs.
+    """Calls ``work`` for the jobs of ``take``, until it returns ``None`` while no job runs.
 
     ``workers`` is the number of threads, by default one per core.
     """

@@ -1,28 +1,84 @@
-"""What can go wrong, and how it is said: where, what, what would do.
+"""Exceptions and their faults: where, what, and a hint.
 
     Error
-    ├── ScenarioError   what was asked makes no sense
-    ├── RunError        it could not be carried out
-    │   └── AlgorithmError  because an algorithm of one's own failed
-    └── RecordsError    a file is unreadable, of another run or of another version
-        └── OutputError     a file cannot be written
+    ├── ScenarioError   invalid input: an unknown name, a missing unit, a value out of range
+    ├── RunError        a run that failed
+    │   └── AlgorithmError  a custom algorithm that failed
+    └── RecordsError    a file that is unreadable, of another run or of another version
+        └── OutputError     a file that cannot be written
 
-A fault of ours is none of these: it names itself and asks to be reported.
+A broken invariant of the package is none of these: its message asks for a report.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-__all__ = ["AlgorithmError", "Error", "Fault", "NoRandomElementWarning", "RecordsError", "RunError", "ScenarioError"]
+__all__ = [
+    "AlgorithmError",
+    "Error",
+    "Fault",
+    "NoRandomElementWarning",
+    "OutputError",
+    "Parameter",
+    "RecordsError",
+    "RunError",
+    "ScenarioError",
+    "Usage",
+    "parameter_fault",
+]
+
+
+class Parameter(str):
+    """The name of a function's parameter, as the place of a fault; the command line shows its option instead.
+
+    >>> parameter_fault("repetitions", "'0' runs nothing", example=10).where
+    'repetitions'
+    """
+
+    __slots__ = ()
+
+
+class Usage(str):
+    """A hint that shows how a parameter is given, after another remedy where there is one; the command line shows its
+    option with the same value.
+
+    >>> parameter_fault("algorithms", "is empty", example=["cubic", "reno"]).hint
+    "write algorithms=['cubic', 'reno']"
+    """
+
+    name: str
+    value: Any
+    before: str
+
+    def __new__(cls, name: str, value: Any, before: str = "") -> Usage:
+        """The hint ``write name=value``."""
+        self = super().__new__(cls, f"{before}write {name}={value!r}")
+        self.name, self.value, self.before = name, value, before
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Usage, (self.name, self.value, self.before)
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong.
+    """One fault of an input or a run.
 
-    ``where`` is a field (``flow[1].rtt``), a file or a part of the program; ``what`` is in lower case, without full
-    stop; ``hint`` says what would do and may be empty.
+    Parameters
+    ----------
+    where
+        A field (``flow[1].rtt``), a `Parameter` of the called function, a file, or a part of the program.
+    what
+        The fault, in lower case, without full stop.
+    hint
+        A remedy; may be empty.
+
+    Examples
+    --------
+    >>> print(Fault("flow[0].rtt", "'50' has no unit", "write '50 ms'"))
+    flow[0].rtt: '50' has no unit
+      hint: write '50 ms'
     """
 
     where: str
@@ -34,8 +90,31 @@ class Fault(NamedTuple):
         return f"{place}{self.what}" + (f"\n  hint: {self.hint}" if self.hint else "")
 
 
+def parameter_fault(name: str, what: str, *, example: Any = None, hint: str = "") -> Fault:
+    """A fault of a function's parameter, which the command line shows as one of its option.
+
+    Parameters
+    ----------
+    name
+        The parameter.
+    what
+        The fault.
+    example
+        A valid value; the hint is then its `Usage`.
+    hint
+        A remedy, where no example is given.
+
+    Examples
+    --------
+    >>> print(parameter_fault("repetitions", "'0' runs nothing", example=10))
+    repetitions: '0' runs nothing
+      hint: write repetitions=10
+    """
+    return Fault(Parameter(name), what, hint if example is None else Usage(name, example))
+
+
 class Error(Exception):
-    """The root of all errors that cwndlab raises on purpose; ``faults`` holds every fault found, not only the first.
+    """The root of all errors that cwndlab raises on purpose; ``faults`` holds all faults, not only the first.
 
     >>> print(ScenarioError(Fault("flow[0].rtt", "'50' has no unit", "write '50 ms'")))
     flow[0].rtt: '50' has no unit
@@ -53,11 +132,11 @@ class Error(Exception):
 
 
 class ScenarioError(Error):
-    """What was asked makes no sense: an unknown name, a missing unit, a value out of range."""
+    """Invalid input: an unknown name, a missing unit, a value out of range."""
 
 
 class RunError(Error):
-    """What was asked could not be carried out."""
+    """A run failed."""
 
     exit_status: ClassVar[int] = 1
 
@@ -67,7 +146,7 @@ class NoRandomElementWarning(UserWarning):
 
 
 class AlgorithmError(RunError):
-    """An algorithm of one's own ended its run; what it raised is the ``__cause__``."""
+    """A custom algorithm failed and ended its run; its exception is the ``__cause__``."""
 
 
 class RecordsError(Error):
@@ -81,7 +160,7 @@ class OutputError(RecordsError):
 
 
 def text_of(path: Path, hint: str) -> str:
-    """The text of a file that was named; raises ``ScenarioError`` with ``hint`` where it cannot be read."""
+    """The text of a file; raises ``ScenarioError`` with ``hint`` where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Our algorithms inside Linux' TCP: registered by eBPF under ``cwndlab_…``, decided for by a thread of this process.
+"""Our algorithms in Linux' TCP: registered by eBPF under ``cwndlab_…``; a thread of this process makes the decisions.
 
-Needs the module of ``cwndlab[kernel]``, root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN) and a kernel with BTF. While a
-`Attached` is open, any program of the machine may choose the names on its sockets.
+Needs the module of ``cwndlab[kernel]``, root (CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN) and a kernel with BTF. While an
+`Attached` is open, any program of the machine may select the names for its sockets.
 
     with attach(["phcc", "cubic+ccm-ss"]) as datapath:
         records = cwndlab.emulation.emulate(scenario, seed=1, datapath="cwndlab")
@@ -35,9 +35,9 @@ def _module() -> type[Datapath]:
 
 
 class Attached:
-    """Algorithms that are registered; ``close`` or the end of the block gives their names back.
+    """Registered algorithms; ``close`` or the end of the block releases their names.
 
-    Connections that are open then stay, served by Reno in the kernel.
+    Open connections continue with Reno in the kernel.
     """
 
     def __init__(self, datapath: Datapath) -> None:
@@ -65,41 +65,54 @@ class Attached:
 
     @property
     def totals(self) -> list[dict[str, Any]]:
-        """What each algorithm counted, also after the end.
+        """The counters of each algorithm, also after the end.
 
         Keys: ``algorithm, name, report, connections, reports, lost`` (reports without room in the ring)``, refused,
-        fallbacks, applied, decided, congestions`` (of which deciders heard)``, failures``. ``applied`` is the latency
-        from a report to its answer in force, ``decided`` to its answer written, each with ``count, p50_ns, p99_ns,
-        p999_ns, max_ns, buckets_ns``.
+        fallbacks, applied, decided, congestions`` (received by deciders)``, failures``. ``applied`` is the latency
+        from a report to the application of its decision, ``decided`` to the decision, each with ``count, p50_ns,
+        p99_ns, p999_ns, max_ns, buckets_ns``.
         """
         return self._last if self._last is not None else self._datapath.totals()
 
     def close(self) -> None:
-        """Gives the names back."""
+        """Releases the names."""
         if self._last is None:
             self._last = self._datapath.totals()
             self._datapath.close()
 
 
 def attach(algorithms: Sequence[str], *, report: str | None = None, timeout_s: float = 0.0) -> Attached:
-    """Registers algorithms with the kernel, each under its own name, and begins to decide.
+    """Registers algorithms with the kernel and starts to make their decisions.
 
-    ``report`` is ``ack``, ``rtt`` or a time such as ``2ms``; by default what each entry asks for. Names are the
-    machine's: where another process has one, it is waited for as long as ``timeout_s``. Raises ``RunError`` where the
-    module, the right or the kernel's BTF is missing, where an algorithm asks routers, and where a name is taken, and
-    ``ScenarioError`` where an algorithm does not exist.
+    Parameters
+    ----------
+    algorithms
+        Algorithms, as a flow names them.
+    report
+        How often the kernel reports: ``ack``, ``rtt`` or a time such as ``2ms``; by default as each algorithm requires.
+    timeout_s
+        Time to wait for names that another process has registered, seconds: names are global.
+
+    Raises
+    ------
+    RunError
+        Where the module, a capability or the kernel's BTF is missing, where an algorithm needs router assistance, and
+        where a name is taken.
+    ScenarioError
+        Where an algorithm does not exist.
     """
     for text in algorithms:
-        canonical_algorithm(text)  # what no library has is no fault of this kernel
+        canonical_algorithm(text)  # an unknown name is a fault of the input, not of the kernel
     return Attached(_module()(list(algorithms), report, timeout_s))
 
 
 @contextmanager
 def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | None]:
-    """Registers what a run asks for, and yields what has a line for its records; ``None`` where it registers nothing.
+    """Registers the algorithms of a run, and yields a function that returns the lines for its records; ``None`` where
+    it registers nothing.
 
-    Where it may not, because somebody has registered one of them or for want of a right, whoever asks for a name that
-    is not there says so.
+    Where the kernel refuses, because another process has registered one of them or for lack of a capability, the
+    socket that selects a missing name reports it.
     """
     wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
     try:
@@ -114,7 +127,7 @@ def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | Non
 
 
 def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:
-    """One line for the records: latency from report to answer in force, and lost reports."""
+    """One line for the records: latency from a report to the application of its decision, and lost reports."""
     counted = [one["applied"] for one in totals if one["applied"]["count"]]
     lost = sum(one["lost"] for one in totals)
     late = "no answers"

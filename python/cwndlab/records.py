@@ -1,4 +1,4 @@
-"""A run's output tables.
+"""A run's output tables, their frames, figures and pages.
 
 The name of a column ends with its unit; ``docs/records.md`` describes all columns. A table becomes a polars frame,
 without copying, at its first use.
@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import RecordsHandle, read_records
+from cwndlab.errors import RunError, ScenarioError, parameter_fault
 from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.html import html_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
 
 TABLES = (
@@ -31,10 +34,15 @@ TABLES = (
     "calibration",
 )
 
+#: Rows of the table of flows that a notebook shows.
+_MOST_ROWS = 20
+
 
 class Records:
     """All tables of one run, each a polars frame (``records.events``); scenario, seed and version are in its header.
 
+    Examples
+    --------
     >>> import cwndlab
     >>> link = cwndlab.Link(rate="10 Mbit/s", delay="10 ms")
     >>> path = cwndlab.Dumbbell(bottleneck=link)
@@ -49,14 +57,33 @@ class Records:
 
     @classmethod
     def read(cls, folder: str | Path) -> Records:
-        """The run that ``folder`` holds; raises ``RecordsError`` for a file that is cut off, foreign or of another
-        version."""
+        """Reads the run in a folder that `save` wrote.
+
+        Raises
+        ------
+        RecordsError
+            Where a file is truncated, altered, of another program or of another version.
+        """
         return cls(read_records(folder))
 
-    def write(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path) -> None:
         """Writes one Parquet file per table into ``folder``: all or, on any error, none.
 
-        A folder that holds another run is refused.
+        Raises
+        ------
+        RecordsError
+            Where the folder holds another run, and where it cannot be written.
+
+        Examples
+        --------
+        >>> import cwndlab, tempfile
+        >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+        >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
+        >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     records.save(folder)
+        ...     cwndlab.Records.read(folder).hash() == records.hash()
+        True
         """
         self._handle.write(folder)
 
@@ -71,6 +98,100 @@ class Records:
 
         self._known(table)
         return pl.DataFrame(self._handle.table(table))  # type: ignore[arg-type]
+
+    def to_pandas(self, table: str) -> pd.DataFrame:
+        """A table as a pandas frame; a column of integers with missing values becomes one of floats.
+
+        Raises
+        ------
+        RunError
+            Where pandas is not installed (``pip install 'cwndlab[pandas]'``).
+
+        Examples
+        --------
+        >>> import cwndlab
+        >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+        >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
+        >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1)
+        >>> records.to_pandas("flows").loc[0, "base_rtt_ns"].item()
+        40000000
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            hint = "pip install 'cwndlab[pandas]'"
+            raise RunError(("to_pandas", "the module pandas is not installed", hint)) from None
+        return pd.DataFrame({column.name: column.to_numpy() for column in self.frame(table)})
+
+    def plot(self, kind: str = "cwnd") -> Any:
+        """A figure of the run, as the functions of `cwndlab.plot` return it.
+
+        Parameters
+        ----------
+        kind
+            Per flow over time ``"cwnd"`` (segments), ``"goodput"`` (Mbit/s) and ``"rtt"`` (ms); per bottleneck over
+            time ``"queue"`` (packets) and ``"loss"`` (drops per second); ``"share"``, the flows' shares of the goodput;
+            ``"phase"``, the window of the second flow over that of the first one; the distribution functions
+            ``"cdf-rtt"``, ``"cdf-queue"`` and ``"cdf-completion"``; ``"overview"``, the quantities over time in linked
+            panels with events and phases.
+
+        Raises
+        ------
+        ScenarioError
+            Where no figure has this name, and where the run has no data for it.
+
+        Examples
+        --------
+        >>> import cwndlab
+        >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+        >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
+        >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1)
+        >>> records.plot("rtt") == cwndlab.plot.series(records, "rtt")
+        True
+        >>> records.plot("phase")
+        Traceback (most recent call last):
+        cwndlab.errors.ScenarioError: kind: the run has no data for 'phase'
+          hint: it needs two flows
+        """
+        from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
+
+        distributions = {f"cdf-{of}": of for of in CDFS}
+        kinds = [*SERIES, "share", "phase", "overview", *distributions]
+        if kind not in kinds:
+            fault = parameter_fault("kind", f"no figure is called '{kind}'", hint=f"there are {', '.join(kinds)}")
+            raise ScenarioError(fault)
+        figure = None
+        if kind in SERIES:
+            figure = series(self, kind)
+        elif kind in distributions:
+            figure = cdf(self, distributions[kind])
+        elif kind in ("share", "overview"):
+            figure = share(self) if kind == "share" else overview(self)
+        elif len(self.flows) > 1:
+            figure = phase(self, "run")
+        if figure is None:
+            hint = "it needs two flows" if kind == "phase" else "it needs samples or transfers"
+            raise ScenarioError(parameter_fault("kind", f"the run has no data for '{kind}'", hint=hint))
+        return figure
+
+    def report(self, path: str | Path) -> None:
+        """Writes the page of the run, self-contained HTML, as `cwndlab.report` does.
+
+        Examples
+        --------
+        >>> import cwndlab, pathlib, tempfile
+        >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+        >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
+        >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows), seed=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = pathlib.Path(folder) / "run.html"
+        ...     records.report(page)
+        ...     page.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        from cwndlab.reports import report
+
+        report(self, path)
 
     def height(self, table: str) -> int:
         """The number of rows of a table; needs no Polars."""
@@ -119,7 +240,7 @@ class Records:
 
     @cached_property
     def packets(self) -> pl.DataFrame:
-        """Every packet at the entrance of every link, where the scenario asks for it."""
+        """Every packet at the entrance of every link, where the scenario sets ``packets``."""
         return self.frame("packets")
 
     @cached_property
@@ -160,12 +281,12 @@ class Records:
 
     @property
     def version(self) -> str:
-        """The version of the engine that ran it."""
+        """The version of the engine."""
         return self._handle.version
 
     @property
     def notes(self) -> list[str]:
-        """What was noted about the run, such as a queue that was floored at two packets."""
+        """Notes on the run, such as a queue that was floored at two packets."""
         return self._handle.notes
 
     def hash(self) -> str:
@@ -174,3 +295,43 @@ class Records:
 
     def __repr__(self) -> str:
         return f"<Records of scenario {self.scenario_hash[:12]}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        """The run's table in a notebook: scenario, seed and flows."""
+        run = self.rows("runs")[0]
+        title = self.document.get("title") or f"scenario {self.scenario_hash[:12]}"
+        heading = f"{title}, seed {self.seed}, {run['duration_ns'] / 1e9:g} s ({run['engine']}, {run['version']})"
+        rows = [_cells(values) for values in _totals(self)]
+        left_out = max(0, len(rows) - _MOST_ROWS)
+        return html_table(heading, _HEADINGS, rows[:_MOST_ROWS], footer=f"{left_out} more flows" if left_out else "")
+
+
+_HEADINGS = ("flow", "algorithm", "goodput, Mbit/s", "mean RTT, ms", "min. RTT, ms", "losses", "resent", "timeouts")
+
+
+def _totals(records: Records) -> list[tuple[Any, ...]]:
+    """The values of `_HEADINGS` per flow."""
+    from cwndlab.metrics import goodput
+
+    rates = dict(goodput(records).select("flow", "goodput_bps").rows())
+    return [
+        (
+            flow["name"],
+            flow["algorithm"],
+            _scaled(rates.get(flow["flow"]), 1e-6),
+            _scaled(flow["mean_rtt_ns"], 1e-6),
+            _scaled(flow["min_rtt_ns"], 1e-6),
+            flow["queue_drops"] + flow["wire_losses"],
+            flow["retransmitted_packets"],
+            flow["timeouts"],
+        )
+        for flow in records.rows("flows")
+    ]
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _cells(values: tuple[Any, ...]) -> list[str]:
+    return ["–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]

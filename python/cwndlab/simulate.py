@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 from cwndlab import engine
-from cwndlab.custom import Classes, CustomAlgorithm, validate_classes
+from cwndlab.custom import Classes, CustomAlgorithm, registered, registered_in, validate_classes
 from cwndlab.errors import NoRandomElementWarning, RunError
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
@@ -20,11 +20,34 @@ _Result = TypeVar("_Result")
 
 
 def run(scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None) -> Records:
-    """Runs ``scenario``, or plain values in the shape of its TOML, with ``seed`` and returns what it recorded.
+    """Runs a scenario in the simulator and returns its records.
 
-    ``algorithms`` are custom classes (`cwndlab.custom`) by the names by which flows call them, beside those of the
-    scenario. The same scenario, seed and version give the same bits on any machine. Ctrl-C stops it within
-    milliseconds. Raises ``AlgorithmError`` where such a class fails.
+    The same scenario, seed and version give the same bits on any machine. Ctrl-C stops the run within milliseconds.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    seed
+        Seed of all random numbers, from 0 to 2⁶⁴ − 1.
+    algorithms
+        Custom classes (`cwndlab.custom`) by the names that flows give, in addition to those of the scenario and the
+        registered ones.
+
+    Raises
+    ------
+    ScenarioError
+        With every fault of the scenario.
+    AlgorithmError
+        Where a custom class fails; its exception is the ``__cause__``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> cwndlab.run(scenario, seed=1).flows["min_rtt_ns"].item() / 1e6
+    40.0832
     """
     text, constructors = engine_document(scenario, validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
@@ -35,7 +58,7 @@ def run_text(text: str, *, seed: int) -> Records:
     return Records(engine.run(text, "json", seed))
 
 
-#: The note where several seeds gave the same run.
+#: The note where two seeds or more gave the same run.
 NO_RANDOM_ELEMENT = (
     'the scenario has no random element, so all seeds gave the same run; start_jitter = "rtt" would add random starts'
 )
@@ -48,14 +71,33 @@ def run_many(
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
 ) -> Iterator[tuple[int, Records]]:
-    """Runs every (scenario, seed) of ``jobs`` on ``workers`` threads, by default one per core; ``algorithms`` as in
-    `run`. Classes of one's own run one at a time, whatever the number of threads.
+    """Runs scenarios on threads; a run's records do not depend on the number of threads.
 
-    Yields (index of the job, records) in the order in which runs finish, and calls ``progress(done, total)``. A run's
-    records do not depend on the number of workers. Ctrl-C, an error or an early end of the iteration stops what still
-    runs; what was yielded is kept. Issues a ``NoRandomElementWarning`` at the end where every run of a scenario, with
-    several seeds, gave the same totals of its flows and links.
+    Ctrl-C, an error or an early end of the iteration stops the runs in progress. Custom classes run one at a time.
 
+    Parameters
+    ----------
+    jobs
+        Pairs of scenario and seed.
+    workers
+        Number of threads, by default one per core.
+    progress
+        Is called with the number of finished runs and that of all runs.
+    algorithms
+        Custom classes by name, as in `run`.
+
+    Yields
+    ------
+    tuple of int and Records
+        Index of the job and its records, in the order in which runs finish.
+
+    Warns
+    -----
+    NoRandomElementWarning
+        At the end, where all runs of a scenario, with two seeds or more, gave the same totals of flows and links.
+
+    Examples
+    --------
     >>> import cwndlab
     >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
     >>> flows = [cwndlab.Flow("reno", rtt="40 ms")]
@@ -99,13 +141,14 @@ def run_each(
     workers: int | None = None,
     algorithms: Classes | None = None,
 ) -> Generator[tuple[_Job, _Result | RunError], None, None]:
-    """Runs what ``take`` hands out, (mark, scenario as JSON, seed), on ``workers`` threads, and measures it there.
+    """Runs the jobs of ``take``, (key, scenario as JSON, seed), on ``workers`` threads, and measures them there.
 
-    ``take`` is called again after each result and returns ``None`` where it has nothing now; the series ends when it
-    does so while nothing runs. Yields (mark, result of ``measure``), or the error of a run that failed. Records are
+    ``take`` is called again after each result and returns ``None`` where no job is ready; the series ends when it
+    does so while nothing runs. Yields (key, result of ``measure``), or the error of a run that failed. Records are
     dropped at once: memory does not grow with the number of runs.
     """
-    constructors = {name: algorithm.make for name, algorithm in validate_classes(algorithms).items()} or None
+    available = {**registered(), **validate_classes(algorithms)}
+    constructors = {name: algorithm.make for name, algorithm in available.items()} or None
 
     def simulate(job: tuple[_Job, str, int], cancel: engine.Cancel) -> _Result | RunError:
         try:
@@ -124,6 +167,7 @@ def engine_document(
     """The scenario as JSON, and the factories of the objects of its classes."""
     if isinstance(scenario, Mapping):
         document = dict(scenario)
+        given = {**validate_classes(registered_in(document)), **given}
     else:
         given = {**validate_classes(scenario.classes), **given}
         if not given:

@@ -46,13 +46,38 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         Self { all: vec![EMPTY; fifos], slots: Vec::new(), next: Vec::new(), free: NONE }
     }
 
-    /// Appends a value. Returns its slot, which the caller writes, and whether the FIFO was empty.
+    /// Whether the FIFO is empty.
     #[inline]
-    pub fn push(&mut self, fifo: usize) -> (&mut T, bool) {
+    #[must_use]
+    pub fn is_empty(&self, fifo: usize) -> bool {
+        self.all[fifo].last == NONE
+    }
+
+    /// Appends a value if the last chunk has room, which implies that the FIFO was not empty. Returns its slot, which the
+    /// caller writes.
+    #[inline]
+    pub fn extend(&mut self, fifo: usize) -> Option<u32> {
+        let last = &mut self.all[fifo].last;
+        if is_full(*last) {
+            return None;
+        }
+        *last += 1;
+        Some(*last)
+    }
+
+    /// The value of a slot.
+    #[inline]
+    pub fn slot(&mut self, slot: u32) -> &mut T {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Appends a value, which the caller writes.
+    #[inline]
+    pub fn push(&mut self, fifo: usize) -> &mut T {
         let last = self.all[fifo].last;
         let slot = if is_full(last) { self.add_chunk(fifo) } else { last + 1 };
         self.all[fifo].last = slot;
-        (&mut self.slots[slot as usize], last == NONE)
+        &mut self.slots[slot as usize]
     }
 
     /// Appends a chunk to a FIFO; returns its first slot.
@@ -132,9 +157,13 @@ mod tests {
             for (fifo, step) in steps {
                 let model = &mut models[fifo];
                 if let Some(value) = step {
-                    let (slot, first) = fifos.push(fifo);
-                    *slot = value;
-                    prop_assert_eq!(first, model.is_empty());
+                    prop_assert_eq!(fifos.is_empty(fifo), model.is_empty());
+                    if let Some(slot) = fifos.extend(fifo) {
+                        prop_assert!(!model.is_empty());
+                        *fifos.slot(slot) = value;
+                    } else {
+                        *fifos.push(fifo) = value;
+                    }
                     model.push_back(value);
                 } else {
                     prop_assert_eq!(fifos.front(fifo), model.front());
@@ -157,7 +186,7 @@ mod tests {
             let mut fifos = ChunkedFifos::new(2);
             for round in 0..rounds {
                 for value in 0..values {
-                    *fifos.push(round % 2).0 = value;
+                    *fifos.push(round % 2) = value;
                 }
                 for _ in 0..values {
                     fifos.advance(round % 2);

@@ -1,5 +1,5 @@
-//! An event queue: a four-ary heap of (time, source). There is one of timers and servers, and one of packets on wires
-//! (`crates/path/src/wires.rs`).
+//! The event queue of timers and servers: a four-ary heap of (time, source). Packets on wires have another one
+//! (`crates/path/src/arrivals.rs`).
 //!
 //! The heap holds only the next time of each source, so that its size depends on the network and not on windows. A server
 //! that goes on replaces the top in place.

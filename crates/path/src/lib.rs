@@ -7,7 +7,7 @@
 //! | [`network`] | carries packets along their routes |
 //! | [`agenda`], `ties` | the events of timers and servers, and the order of events at the same time |
 //! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and which of them need no event |
-//! | `wires` | packets on wires, whose arrivals are events |
+//! | `wires`, `arrivals` | packets on wires, and which of them arrives next |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
 //! | `build_links` | links from the plan |
 //! | [`packet`], [`packet_options`] | packets, and what they carry |
@@ -19,6 +19,7 @@
 
 pub mod agenda;
 mod aqm_links;
+mod arrivals;
 mod build_links;
 pub mod event_log;
 mod link_fusion;

@@ -101,13 +101,14 @@ impl Network {
         let connections = max_connections(plan);
         let first_server = links.len() + connections * TIMERS;
         let ties = Ties::new(links.len(), connections);
+        let routes = Routes::new(plan, &links, &server_of);
         Self {
             agenda: Agenda::new(links.len() + connections * TIMERS + servers.len(), ties),
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
-            wires: Wires::new(&links, ties),
+            wires: Wires::new(&links, &routes.without_events(), ties),
             crossed: vec![Crossed::default(); links.len()],
-            routes: Routes::new(plan, &links, &server_of),
+            routes,
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
             events: EventLog::default(),
@@ -183,7 +184,8 @@ impl Network {
     pub fn turn(&mut self, now: Time) -> Option<Packet> {
         self.clock = now;
         if self.next_arrival() <= self.agenda.next_time() {
-            let mut packet = self.take_arrival();
+            let mut packet = Packet::default();
+            self.take_arrival(&mut packet);
             let arrived = Self::has_arrived(&packet) || self.advance(now, &mut packet);
             return arrived.then_some(packet);
         }
@@ -195,10 +197,8 @@ impl Network {
     /// Takes the packet that leaves its wire next, and notes its link as the source of the event.
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
-    pub fn take_arrival(&mut self) -> Packet {
-        let (packet, link) = self.wires.take();
-        self.events.source = link;
-        packet
+    pub fn take_arrival(&mut self, packet: &mut Packet) {
+        self.events.source = self.wires.take(packet);
     }
 
     /// Whether the packet is at its endpoint.

@@ -109,6 +109,15 @@ impl Routes {
         Self { hops, first, fused }
     }
 
+    /// By link: packets go on behind it without an event, or are at their endpoint.
+    pub(crate) fn without_events(&self) -> Vec<bool> {
+        let mut without = vec![true; self.fused.len()];
+        for hop in self.hops.iter().filter(|hop| hop.next == Next::Event && !hop.is_last()) {
+            without[hop.link as usize] = false;
+        }
+        without
+    }
+
     /// Adds a flow on the routes of `owner`; `reversed` exchanges them.
     pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
         let [forward, reverse] = self.first[owner as usize];

@@ -15,7 +15,7 @@ use crate::timers::TIMERS;
 const _: () = assert!(TIMERS == 4, "a timer's number is the two lowest bits of its source");
 
 /// Bits of a hash: two sources have equal ones at one of 256 times, and are then in the order of their numbers.
-const HASH_BITS: u32 = 8;
+pub(crate) const HASH_BITS: u32 = 8;
 /// Bits of a rank: those of the hash, and the class above them.
 pub(crate) const RANK_BITS: u32 = HASH_BITS + 2;
 
@@ -37,7 +37,7 @@ impl Ties {
     /// D. Knuth, The Art of Computer Programming 3, section 6.4). Sources are first spread far apart, so that their hashes
     /// at one time are independent.
     #[inline]
-    fn hash(time: Time, source: u32) -> u32 {
+    pub(crate) fn hash(time: Time, source: u32) -> u32 {
         let mixed =
             (time.0 ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS)) as u32

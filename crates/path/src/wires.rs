@@ -10,7 +10,7 @@ use cwndlab_network::chunked_fifos::ChunkedFifos;
 use cwndlab_network::link::Link;
 use cwndlab_units::Time;
 
-use crate::agenda::Agenda;
+use crate::arrivals::Arrivals;
 use crate::packet::Packet;
 use crate::ties::Ties;
 
@@ -25,23 +25,30 @@ struct ReorderingWire {
 /// The wires of all links.
 #[derive(Debug)]
 pub(crate) struct Wires {
-    /// The first packet of each FIFO, and every packet of a wire that reorders.
-    arrivals: Agenda,
+    /// The first packet of each wire.
+    arrivals: Arrivals,
     fifos: ChunkedFifos<Packet>,
     /// By link; empty if no wire reorders.
     reordering: Vec<Option<Box<ReorderingWire>>>,
     ties: Ties,
 }
 
+impl ReorderingWire {
+    /// When the first packet arrives; `Time::MAX` without one.
+    fn next_time(&self) -> Time {
+        self.order.peek().map_or(Time::MAX, |&Reverse((at, _))| at)
+    }
+}
+
 impl Wires {
-    /// Empty wires.
-    pub(crate) fn new(links: &[Link], ties: Ties) -> Self {
+    /// Empty wires. `rare` tells by link that packets seldom leave its wire by an event.
+    pub(crate) fn new(links: &[Link], rare: &[bool], ties: Ties) -> Self {
         let reordering = if links.iter().any(Link::reorders) {
             links.iter().map(|link| link.reorders().then(Box::default)).collect()
         } else {
             Vec::new()
         };
-        Self { arrivals: Agenda::new(links.len(), ties), fifos: ChunkedFifos::new(links.len()), reordering, ties }
+        Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties }
     }
 
     /// The rank of a source of events among those due at `time`.
@@ -59,45 +66,79 @@ impl Wires {
     #[allow(clippy::inline_always)] // as a call it would keep the packet in memory meanwhile
     #[inline(always)]
     pub(crate) fn add(&mut self, link: u32, at: Time) -> &mut Packet {
+        // The FIFO of a wire that reorders stays empty.
+        match self.fifos.extend(link as usize) {
+            Some(slot) => self.fifos.slot(slot),
+            None => self.add_elsewhere(link, at),
+        }
+    }
+
+    /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a wire that reorders.
+    #[inline(never)]
+    fn add_elsewhere(&mut self, link: u32, at: Time) -> &mut Packet {
         if !self.reordering.is_empty() && self.reordering[link as usize].is_some() {
             return self.add_unordered(link, at);
         }
-        let (slot, is_first) = self.fifos.push(link as usize);
-        if is_first {
-            self.arrivals.push(at, link);
+        if self.fifos.is_empty(link as usize) {
+            self.set_first(link, at);
         }
-        slot
+        self.fifos.push(link as usize)
     }
 
     /// Adds a packet to a wire that reorders.
     #[cold]
     fn add_unordered(&mut self, link: u32, at: Time) -> &mut Packet {
-        self.arrivals.push(at, link);
+        let wire = self.reordering[link as usize].as_mut().expect("a link that reorders has its wire");
+        if at < wire.next_time() {
+            self.set_first(link, at);
+        }
         let wire = self.reordering[link as usize].as_mut().expect("a link that reorders has its wire");
         wire.serial += 1;
         wire.order.push(Reverse((at, wire.serial)));
         wire.packets.entry(wire.serial).or_default()
     }
 
-    /// Takes the next packet, whose arrival is the event of now; returns the link, too.
+    /// Takes the next packet, whose arrival is the event of now; returns its link.
     #[inline]
-    pub(crate) fn take(&mut self) -> (Packet, u32) {
-        let link = self.arrivals.source();
-        let Some(&packet) = self.fifos.front(link as usize) else { return (self.take_unordered(link), link) };
-        match self.fifos.advance(link as usize) {
-            Some(next) => self.arrivals.replace_top(next.at, link),
-            None => self.arrivals.pop(),
-        }
-        (packet, link)
+    pub(crate) fn take(&mut self, packet: &mut Packet) -> u32 {
+        let link = self.arrivals.wire();
+        let next = if let Some(first) = self.fifos.front(link as usize) {
+            *packet = *first;
+            self.fifos.advance(link as usize).map_or(Time::MAX, |next| next.at)
+        } else {
+            self.take_unordered(link, packet)
+        };
+        self.set_first(link, next);
+        link
     }
 
-    /// Takes the next packet of a wire that reorders.
+    /// Takes the next packet of a wire that reorders; returns when the one behind it arrives.
     #[cold]
-    fn take_unordered(&mut self, link: u32) -> Packet {
-        self.arrivals.pop(); // one entry per packet: the first one may change
+    fn take_unordered(&mut self, link: u32, packet: &mut Packet) -> Time {
         let wire = self.reordering[link as usize].as_mut().expect("a link with an arrival has a packet");
         let Reverse((_, serial)) = wire.order.pop().expect("a link with an arrival has a packet");
-        wire.packets.remove(&serial).expect("every serial number has its packet")
+        *packet = wire.packets.remove(&serial).expect("every serial number has its packet");
+        wire.next_time()
+    }
+
+    /// The first packet of the wire of `link` arrives at `at`; `Time::MAX`: there is none.
+    #[inline]
+    fn set_first(&mut self, link: u32, at: Time) {
+        if self.arrivals.set(link, at) {
+            self.move_window(link, at);
+        }
+    }
+
+    /// The same, where the times of all wires need new keys.
+    #[cold]
+    fn move_window(&mut self, link: u32, at: Time) {
+        let Self { arrivals, fifos, reordering, .. } = self;
+        let first = |wire: u32| match reordering.get(wire as usize) {
+            _ if wire == link => at,
+            Some(Some(unordered)) => unordered.next_time(),
+            _ => fifos.front(wire as usize).map_or(Time::MAX, |packet| packet.at),
+        };
+        arrivals.move_window(first);
     }
 
     /// Memory held, bytes.

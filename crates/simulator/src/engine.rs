@@ -12,6 +12,7 @@ use cwndlab_units::Time;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
 use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
 use cwndlab_path::timers::{APPLICATION, TIMERS};
 
 /// Events between two checks for cancellation.
@@ -159,7 +160,8 @@ impl<'a> Engine<'a> {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
-        let mut packet = network.take_arrival();
+        let mut packet = Packet::default();
+        network.take_arrival(&mut packet);
         if Network::has_arrived(&packet) {
             simulation.deliver(now, &packet);
         } else if network.advance(now, &mut packet) {

@@ -115,7 +115,8 @@ pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedba
 const MAX_BPS: f64 = 1e15;
 
 impl Output for PacketSink<'_> {
-    #[inline]
+    #[allow(clippy::inline_always)] // for each segment of a burst: what they share stays in registers
+    #[inline(always)]
     fn data(&mut self, segment: &Data) {
         let mut flags = DATA;
         if segment.retransmission {
@@ -147,7 +148,8 @@ impl Output for PacketSink<'_> {
         );
     }
 
-    #[inline]
+    #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
+    #[inline(always)]
     fn ack(&mut self, ack: &AckPacket) {
         let mut flags = ACK;
         if ack.ece {

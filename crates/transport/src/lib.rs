@@ -19,8 +19,8 @@
 //! # How an ACK is processed
 //!
 //! 1. `sender/on_ack.rs` calls the following steps in this order; their results are in one `AckSummary` (`ack_summary.rs`).
-//! 2. `tcb/delivery.rs`: the cumulative acknowledgement and the SACK blocks mark segments delivered on `scoreboard.rs`; each
-//!    delivery adds to the rate sample (`rate_sample.rs`) and advances RACK (`rack.rs`).
+//! 2. `tcb/delivery.rs`: the cumulative acknowledgement and what is new in the SACK blocks (`sack_cache.rs`) mark segments
+//!    delivered on `scoreboard.rs`; each delivery adds to the rate sample (`rate_sample.rs`) and advances RACK (`rack.rs`).
 //! 3. [`rtt`]: the RTT sample gives SRTT, RTTVAR and the minimum; `RttEstimator::rto` is the timeout with its granularity and
 //!    back-off (`coarse_rto.rs`: in clock ticks).
 //! 4. `recovery/`, one file per kind: marks segments lost, enters and leaves recovery, and sets the window meanwhile, with
@@ -62,6 +62,7 @@ pub mod receiver;
 pub mod recovery;
 mod router_feedback;
 pub mod rtt;
+mod sack_cache;
 mod scoreboard;
 mod segment;
 mod send_buffer;

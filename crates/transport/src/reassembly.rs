@@ -56,7 +56,21 @@ impl Reassembly {
     }
 
     /// The segment `seq` of `len` bytes arrives out of order. Returns whether it is new.
+    #[inline]
     pub(crate) fn insert(&mut self, seq: u64, len: u32) -> bool {
+        // Mostly the segment follows the one that arrived before it, behind all others.
+        match self.runs.back_mut() {
+            Some(last) if last.1 == seq && *last == self.recent[0] && len == self.mss => {
+                last.1 += 1;
+                self.recent[0] = *last;
+                true
+            }
+            _ => self.insert_elsewhere(seq, len),
+        }
+    }
+
+    /// The same of a segment anywhere.
+    fn insert_elsewhere(&mut self, seq: u64, len: u32) -> bool {
         let at = self.runs.partition_point(|&(_, to)| to < seq);
         let (run, new) = match self.runs.get(at).copied() {
             Some((from, to)) if from <= seq && seq < to => ((from, to), false),

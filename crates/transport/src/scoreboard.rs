@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use cwndlab_units::{Bytes, Time};
 use prefetch_index::prefetch_index;
 
+use crate::sack_cache::SackCache;
 use crate::segment::{Retransmission, Run, Segment, EVER_RETRANS, LOST, OFF_TSORTED, RETRANS, SACKED, TOUCHED};
 
 /// The segments between `una` and `next`. Fields that only losses use are last.
@@ -31,6 +32,8 @@ pub(crate) struct Scoreboard {
     highest_sacked_end: u64,
     /// One past the highest segment that was sent again.
     copied_end: u64,
+    /// The blocks that the ACKs before reported.
+    pub(crate) sack_cache: SackCache,
     /// The three highest SACKed segments, ascending; IsLost of RFC 6675 needs the third.
     highest: [u64; 3],
     /// Where the marking rules continue: below are no segments that are neither SACKed nor marked nor retransmitted.
@@ -60,6 +63,7 @@ impl Scoreboard {
             retrans: 0,
             highest_sacked_end: first,
             copied_end: first,
+            sack_cache: SackCache::default(),
             highest: [NONE; 3],
             lost_queue: VecDeque::new(),
             retransmissions: VecDeque::new(),
@@ -382,6 +386,10 @@ impl Scoreboard {
             }
             at += 1;
         }
+        // Mostly those that were sent before the newest delivery have been marked lost.
+        if self.retransmissions.front().is_none_or(|one| !before(one.sent_at, 0)) {
+            return last;
+        }
         let end = self.retransmissions.partition_point(|one| before(one.sent_at, 0));
         let mut candidates = self.retransmissions.range(..end).rev();
         let again = candidates.find(|one| before(one.sent_at, one.seq) && self.is_outstanding(one));
@@ -503,6 +511,7 @@ impl Scoreboard {
             self.get_mut(seq).flags &= !SACKED;
         }
         self.sacked = 0;
+        self.sack_cache = SackCache::default();
         self.highest_sacked_end = self.una;
         self.highest = [NONE; 3];
         self.scan = self.una;

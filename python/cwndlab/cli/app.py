@@ -20,6 +20,7 @@ from cwndlab.cli.commands import (
     check,
     compare,
     conform,
+    demo,
     emulate,
     explain,
     export,
@@ -41,6 +42,7 @@ from cwndlab.cli.commands import (
     list as list_,
 )
 from cwndlab.cli.console import say, write
+from cwndlab.cli.faults import text
 from cwndlab.cli.progress import Stopped
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 
@@ -54,8 +56,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         write(f"cwndlab {cwndlab.version()}")
         raise typer.Exit
 
@@ -75,6 +77,7 @@ for _command in (
     list_,
     explain,
     schema,
+    demo,
     run,
     compare,
     matrix,
@@ -87,6 +90,7 @@ for _command in (
     tune,
     trace,
     conform,
+    demo,
     emulate,
     kernel,
     measure,
@@ -142,8 +146,10 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 def _ended(arguments: Sequence[str] | None) -> int:
     """The exit status, where somebody reads the output."""
+    given = sys.argv[1:] if arguments is None else arguments
+    command = next(iter(given), "")
     try:
-        _refuse_empty_places(sys.argv[1:] if arguments is None else arguments)
+        _refuse_empty_places(given)
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
         if ended == _INTERRUPTED:
@@ -153,7 +159,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     except Error as error:
         if isinstance(error, AlgorithmError) and error.__cause__ is not None:
             say("".join(format_exception(error.__cause__)).rstrip("\n"))
-        say(str(error))
+        say(text(error.faults, command))
         return error.exit_status
     except Stopped as stop:
         say(str(stop))

@@ -35,7 +35,7 @@ def visible(text: str) -> str:
 
 def say(text: str) -> None:
     """A line for the person, not the program: on standard error."""
-    sys.stdout.flush()  # what was said before stands before
+    sys.stdout.flush()  # earlier output comes first
     print(visible(text), file=sys.stderr)  # noqa: T201
 
 

@@ -26,7 +26,7 @@ from cwndlab.statistics.digits import effect_size, interval, mean_and_half, numb
 #: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
 JUDGED = ("goodput_bps", "mean_rtt_ms", "loss_ratio")
 _ALL = (*JUDGED, "retransmitted_packets", "timeouts")
-# What is said of a factor.
+# Significance level of a factor.
 _ALPHA = 0.05
 
 
@@ -52,30 +52,30 @@ class Measurement:
     @classmethod
     def of(cls, state: State, folder: Path | None = None) -> Measurement:
         """What is done of a campaign."""
-        rows = [state.found[key] for key in sorted(state.found)]
+        rows = [state.finished[key] for key in sorted(state.finished)]
         made = cls(state.question, rows, folder)
         made.notes = made._notes(state)
         return made
 
     @property
     def algorithms(self) -> list[str]:
-        """In the order in which they were asked for."""
+        """In the order of the request."""
         return list(self.question.algorithms)
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Rounds that are complete: in each every transfer came whole."""
-        whole = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
+        """Rounds that are complete: every transfer of the round is complete."""
+        complete = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
         numbers = sorted({row["round"] for row in self.rows})
-        return [number for number in numbers if all((number, name) in whole for name in self.algorithms)]
+        return [number for number in numbers if all((number, name) in complete for name in self.algorithms)]
 
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
-        """A metric of every whole transfer: by algorithm, then by round."""
-        found: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
+        """A metric of every complete transfer: by algorithm, then by round."""
+        result: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
         for row in self.rows:
             if row["ended"] == "complete" and row.get(metric) is not None:
-                found[row["algorithm"]][row["round"]] = row[metric]
-        return found
+                result[row["algorithm"]][row["round"]] = row[metric]
+        return result
 
     def estimate(self, algorithm: str, metric: str) -> Estimate:
         """Mean and 95 % interval over rounds."""
@@ -90,37 +90,37 @@ class Measurement:
         """The records of the first complete round."""
         if self.folder is None or not self.seeds:
             return {}
-        found = {}
+        result = {}
         for name in self.algorithms:
             try:
-                found[name] = Records.read(place_of(self.folder, self.seeds[0], name))
+                result[name] = Records.read(place_of(self.folder, self.seeds[0], name))
             except RecordsError:
                 self.notes.append(f"the records of round {self.seeds[0]}, {name} are not there any more")
-        return found
+        return result
 
     # What decides.
 
     def comparisons(self) -> dict[tuple[str, str, str], tuple[Difference, float | None]]:
         """Every difference within complete rounds, second minus first, by (first, second, metric), with the p-value of
         the paired t-test after Holm's correction over all of them."""
-        found = {}
+        result = {}
         for metric in self.judged():
             values = self.by_seed(metric)
             for one, other in combinations(self.algorithms, 2):
                 both = [n for n in self.seeds if n in values[one] and n in values[other]]
                 if both:
                     first, second = ([values[name][n] for n in both] for name in (one, other))
-                    found[one, other, metric] = difference(first, second)
-        adjusted = holm([delta.p for delta in found.values()])
-        return {key: (delta, p) for (key, delta), p in zip(found.items(), adjusted, strict=True)}
+                    result[one, other, metric] = difference(first, second)
+        adjusted = holm([delta.p for delta in result.values()])
+        return {key: (delta, p) for (key, delta), p in zip(result.items(), adjusted, strict=True)}
 
     def parts(self) -> dict[int, str]:
         """The part of the day of each complete round: that of its first transfer."""
-        found: dict[int, tuple[str, str]] = {}
+        result: dict[int, tuple[str, str]] = {}
         for row in self.rows:
             if row["round"] in self.seeds:
-                found[row["round"]] = min(found.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
-        return {number: part for number, (_, part) in found.items()}
+                result[row["round"]] = min(result.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
+        return {number: part for number, (_, part) in result.items()}
 
     def effects(self, metric: str = "goodput_bps") -> list[Effect]:
         """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`)."""
@@ -278,10 +278,10 @@ class Measurement:
         means = []
         for name in self.algorithms:
             for metric in _ALL:
-                found = self.estimate(name, metric)
-                mean = found.mean if found.n else None
-                told = {"algorithm": name, "metric": metric, "mean": mean, "low": found.low, "high": found.high}
-                means.append(told | {"n": found.n})
+                result = self.estimate(name, metric)
+                mean = result.mean if result.n else None
+                entry = {"algorithm": name, "metric": metric, "mean": mean, "low": result.low, "high": result.high}
+                means.append(entry | {"n": result.n})
         return {
             "question": self.question.as_dict(),
             "rows": self.rows,
@@ -310,7 +310,7 @@ class Measurement:
         if broken:
             notes.append(f"{len(broken)} rounds are not complete and are not compared")
         failed = sum(row["kind"] == "transfer" and row["ended"] == "failed" for row in state.rows)
-        again = sum(row["kind"] == "transfer" for row in state.rows) - len(state.found) - failed
+        again = sum(row["kind"] == "transfer" for row in state.rows) - len(state.finished) - failed
         if failed + again > 0:
             notes.append(f"{failed + again} transfers did not come whole for reasons of the network and were repeated")
         ends = {row["id"] for row in state.rows if row["kind"] == "transfer"}

@@ -121,7 +121,7 @@ class Folder:
         """Writes the records of a transfer; what a process that was killed left there gives way."""
         place = place_of(self.place, number, algorithm)
         shutil.rmtree(place, ignore_errors=True)
-        records.write(place)
+        records.save(place)
         with gzip.GzipFile(place / "answer.json.gz", "wb", mtime=0) as file:
             file.write(json.dumps(dict(answer)).encode())
 

@@ -8,7 +8,7 @@ built, all faults at once; two are equal when they mean the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from cwndlab.custom import Classes, by_name
 from cwndlab.engine import to_toml
 from cwndlab.errors import Fault, OutputError, text_of
 from cwndlab.scenario.flows import Flow
+from cwndlab.scenario.html import html_table
 from cwndlab.scenario.links import Link
 from cwndlab.scenario.media import Medium, Wlan
 from cwndlab.scenario.reader import Checked, check
@@ -33,7 +34,7 @@ SCHEMA_VERSION = 1
 class Scenario(Table):
     """An experiment for an engine; one of ``dumbbell``, ``parking_lot`` or ``nodes`` with ``links``.
 
-    ``algorithms`` are classes of one's own by the names by which flows call them, ``{"mine": Mine}`` for
+    ``algorithms`` are custom classes by the names that flows give them, ``{"mine": Mine}`` for
     ``Flow("mine(a=2)")``. The scenario then holds their descriptions, with which all but a run can be done without
     them.
 
@@ -72,11 +73,7 @@ class Scenario(Table):
         object.__setattr__(self, "algorithms", described or None)
         checked = check(json.dumps(self.to_document()), "json", classes=classes)
         object.__setattr__(self, "algorithms", json.loads(checked.document).get("algorithms"))
-        self._keep(checked, classes)
-
-    def _keep(self, checked: Checked, classes: Classes) -> None:
         object.__setattr__(self, "_checked", checked)
-        object.__setattr__(self, "_classes", dict(classes))
 
     def _engine_form(self) -> Checked:
         checked: Checked = self.__dict__["_checked"]
@@ -84,9 +81,8 @@ class Scenario(Table):
 
     @property
     def classes(self) -> dict[str, type]:
-        """The classes of one's own that are at hand, by name."""
-        classes: dict[str, type] = self.__dict__["_classes"]
-        return dict(classes)
+        """The classes in Python that are available, by name; those that were registered included."""
+        return dict(self._engine_form().classes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         read = partial(type(self).from_json, algorithms=self.classes) if self.classes else type(self).from_json
@@ -100,14 +96,14 @@ class Scenario(Table):
         return document
 
     @classmethod
-    def _from_checked(cls, checked: Checked, classes: Classes | None) -> Self:
-        """Builds it without asking the engine a second time."""
+    def _from_checked(cls, checked: Checked) -> Self:
+        """Builds it without a second check by the engine."""
         self = object.__new__(cls)
         document = {_PLURAL.get(key, key): value for key, value in json.loads(checked.document).items()}
         for field in fields(cls):
             value = document.get(field.name)
             object.__setattr__(self, field.name, None if value is None else value_of(field.name, value))
-        self._keep(checked, classes or {})
+        object.__setattr__(self, "_checked", checked)
         return self
 
     @classmethod
@@ -124,12 +120,12 @@ class Scenario(Table):
         ``changes`` are pairs of path and value, as ``--set`` takes them; ``algorithms`` are classes by name.
         """
         checked = check(text, "toml", folder=_path(folder), changes=tuple(changes), classes=algorithms)
-        return cls._from_checked(checked, algorithms)
+        return cls._from_checked(checked)
 
     @classmethod
     def from_json(cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None) -> Self:
         """Reads the same schema as JSON."""
-        return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms), algorithms)
+        return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms))
 
     @classmethod
     def load(
@@ -164,7 +160,7 @@ class Scenario(Table):
         values = {**(changes or {}), **top}
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
         pairs = [(path, toml_value(value)) for path, value in values.items()]
-        return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes), classes)
+        return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes))
 
     @property
     def hash(self) -> str:
@@ -186,6 +182,15 @@ class Scenario(Table):
         count = sum(flow.count or 1 for flow in self.flows)
         return f"<Scenario {title}{count} flow{'s' if count > 1 else ''}, {self.duration}, {self.hash[:12]}>"
 
+    def _repr_html_(self) -> str:
+        """The scenario's table in a notebook: links and flows, each with the fields that are set."""
+        document = json.loads(self.to_json())
+        rows = [(kind, name, _fields(table)) for kind, name, table in _tables_of(document)]
+        left_out = max(0, len(rows) - _MOST_ROWS)
+        heading = f"{self.title or 'scenario'}, {self.duration} ({self.hash[:12]})"
+        footer = f"{left_out} more" if left_out else ""
+        return html_table(heading, ("table", "name", "fields"), rows[:_MOST_ROWS], footer=footer)
+
     def __eq__(self, other: object) -> bool:
         return self.hash == other.hash if isinstance(other, Scenario) else NotImplemented
 
@@ -203,13 +208,42 @@ _PLURAL = {one: many for many, one in _SINGULAR.items()}
 TABLES.update({"flows": Flow, "links": Link, "nodes": Node})
 
 
+#: Rows of the table that a notebook shows.
+_MOST_ROWS = 30
+
+
+def _tables_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Kind, name and fields of a scenario's links, media and flows (plain values)."""
+    for topology in ("dumbbell", "parking_lot", "wlan"):
+        parts = document.get(topology, {})
+        for name, part in parts.items():
+            tables = part if isinstance(part, list) else [part]
+            for index, table in enumerate(table for table in tables if isinstance(table, Mapping)):
+                yield topology, f"{name}[{index}]" if isinstance(part, list) else name, table
+        if plain_fields := {name: value for name, value in parts.items() if not isinstance(value, Mapping | list)}:
+            yield topology, "", plain_fields
+    for kind in ("medium", "link"):
+        for index, table in enumerate(document.get(kind, ())):
+            yield kind, table.get("name", f"{kind}[{index}]"), table
+    for index, table in enumerate(document["flow"]):
+        yield "flow", table.get("name", f"flow{index}"), table
+
+
+def _fields(table: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value if isinstance(value, str) else toml_value(value)}"
+        for name, value in table.items()
+        if name != "name"
+    )
+
+
 def _in_words(flow: Flow) -> Flow:
     """The flow with its algorithm's name for the class."""
     return replace(flow, algorithm=str(plain(flow.algorithm))) if isinstance(flow.algorithm, type) else flow
 
 
 def _classes_in(value: object) -> dict[str, type]:
-    """The classes of one's own in a value that is not yet plain, by name."""
+    """The custom classes in a value that is not yet plain, by name."""
     return by_name(_kinds_in(value))
 
 

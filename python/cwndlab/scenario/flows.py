@@ -14,7 +14,7 @@ __all__ = ["Control", "Flow"]
 
 @dataclass(frozen=True)
 class Control(Table):
-    """The algorithm is asked from afar: ``delay`` after an event, at most once per ``interval``.
+    """The algorithm runs remotely: it decides ``delay`` after an event, at most once per ``interval``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Control(Table):
 
 @dataclass(frozen=True)
 class Flow(Table):
-    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a class of one's own (`cwndlab.custom`).
+    """A flow: ``algorithm`` is ``GROWTH[+SLOW_START][/RECOVERY]``, or a custom class (`cwndlab.custom`).
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
     to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.

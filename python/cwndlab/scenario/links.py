@@ -115,7 +115,7 @@ class Link(Table):
     >>> import cwndlab
     >>> link = cwndlab.Link(rate="10 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("1 bdp"))
     >>> link.queue
-    DropTail(capacity='1 bdp', counts_in_service=None)
+    DropTail(capacity='1 bdp')
     """
 
     name: str | None = None

@@ -11,7 +11,9 @@ __all__ = ["folder", "load", "names"]
 
 
 def folder() -> Path:
-    """Where they are: in the package, or beside it in a working tree.
+    """Their folder: in a working tree beside the package, installed within it.
+
+    The working tree comes first: an editable installation copies its files into the package, where they grow old.
 
     Examples
     --------
@@ -20,7 +22,7 @@ def folder() -> Path:
     True
     """
     here = Path(__file__).resolve()
-    for place in (here.parents[1] / "_scenarios", here.parents[3] / "scenarios"):
+    for place in (here.parents[3] / "scenarios", here.parents[1] / "_scenarios"):
         if place.is_dir():
             return place
     raise ScenarioError(Fault("scenarios", "the bundled scenarios are not installed", "name a file"))

@@ -31,6 +31,8 @@ class Table:
     TAG: ClassVar[str] = "kind"
 
     def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Table.__repr__  # type: ignore[method-assign] # `dataclass` would generate one
         if cls.KIND is not None:
             KINDS.setdefault(cls.FIELD, {})[cls.KIND] = cls
 
@@ -41,6 +43,10 @@ class Table:
                 object.__setattr__(self, field.name, tuple(value))
             elif isinstance(value, dict):
                 object.__setattr__(self, field.name, MappingProxyType(dict(value)))
+
+    def __repr__(self) -> str:
+        given = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_document, (self.to_document(),)

@@ -76,9 +76,9 @@ class Description:
     opportunities: int
     duration_s: float
     mean_bps: float
-    #: Rate in each whole second.
+    #: Rate in each full second.
     second_bps: tuple[float, ...]
-    #: Gaps between opportunities that are at least as long as asked for: start and length.
+    #: Gaps between opportunities of at least ``outage_s``: start and length.
     outages_s: tuple[tuple[float, float], ...]
 
     def percentile(self, share: float) -> float:
@@ -88,7 +88,7 @@ class Description:
 
 
 def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
-    """Rates and outages of a trace; a last second that is not whole counts by its length.
+    """Rates and outages of a trace; an incomplete last second counts by its length.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
 
 
 def picture(rates: Sequence[float], *, width: int = 72) -> str:
-    """A line of bars, one for each rate or the mean of several, the tallest for the largest.
+    """A line of bars, one for each rate or the mean of consecutive ones, the tallest for the largest.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError, parameter_fault
 from cwndlab.statistics.estimates import LEVEL, estimate
 
 #: How many repetitions are added between two looks: few looks cost little coverage.
@@ -61,12 +61,14 @@ class Until:
         found = re.fullmatch(r"\s*(\w+)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
         faults = []
         if found is None or float(found[2]) == 0:
-            faults.append(Fault("--until", f"'{text}' is no stopping rule", "write --until 'goodput_bps within 2 %'"))
+            faults.append(parameter_fault("until", f"'{text}' is no stopping rule", example="goodput_bps within 2 %"))
         elif found[1] not in metrics:
             near = [name for name in metrics if found[1].split("_")[0] in name] or list(metrics)
-            faults.append(Fault("--until", f"no metric is called '{found[1]}'", f"there are {', '.join(near)}"))
+            faults.append(
+                parameter_fault("until", f"no metric is called '{found[1]}'", hint=f"there are {', '.join(near)}")
+            )
         if at_most < 2:
-            faults.append(Fault("--at-most", f"'{at_most}' repetitions have no interval", "write --at-most 50"))
+            faults.append(parameter_fault("at_most", f"'{at_most}' repetitions have no interval", example=50))
         if faults or found is None:
             raise ScenarioError(*faults)
         return cls(found[1], float(found[2]) / 100, at_most, min(at_least, at_most))

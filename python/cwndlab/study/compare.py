@@ -257,7 +257,7 @@ def _run(
         if one == found.seeds[0]:
             found.examples[name] = records
         elif folder is not None:
-            records.write(found.place(folder, name, one))
+            records.save(found.place(folder, name, one))
 
 
 def _start_s(found: Comparison, records: Records) -> float:

@@ -301,7 +301,7 @@ class Comparison:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for algorithm, records in self.examples.items():
-                records.write(self.place(folder, algorithm, records.seed))
+                records.save(self.place(folder, algorithm, records.seed))
             _replace(folder / "summary.csv", _csv(self.summary()))
             _replace(folder / "comparison.json", self.to_json())
         except OSError as error:

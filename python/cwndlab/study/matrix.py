@@ -15,7 +15,7 @@ import polars as pl
 
 from cwndlab import metrics
 from cwndlab.catalogue import algorithms as entries
-from cwndlab.catalogue import meant_by
+from cwndlab.catalogue import entries_of
 from cwndlab.simulate import run_jobs
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def document(
 ) -> dict[str, Any]:
     """The scenario of one cell; ``classes`` are names of classes of one's own."""
     own = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
-    agents = [] if own else sorted({agent for entry in meant_by(algorithm) for agent in entry.agents})
+    agents = [] if own else sorted({agent for entry in entries_of(algorithm) for agent in entry.agents})
     bottleneck: dict[str, Any] = {
         "rate": "20 Mbps",
         "delay": f"{min(setting.rtts_ms) / 4} ms",

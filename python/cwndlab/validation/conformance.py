@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import engine
 from cwndlab.catalogue import canonical
-from cwndlab.custom import by_name, described, load, merged, validate_class, validate_classes
+from cwndlab.custom import base_name, by_name, described, load, merged, registered, validate_class, validate_classes
 from cwndlab.engine import conformance_texts
 from cwndlab.errors import Fault, ScenarioError
 
@@ -23,7 +23,7 @@ COLUMNS = ("algorithm", "rule", "holds", "detail")
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What became of a rule: ``detail`` is the event that broke it, or what it was held against."""
+    """The result of a rule: ``detail`` is the event that broke it, or the bound that was checked."""
 
     algorithm: str
     rule: str
@@ -37,16 +37,16 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CheckReport:
-    """What the battery found of one algorithm."""
+    """The results of one algorithm."""
 
     algorithm: str
     """Its canonical text."""
     rules: tuple[Rule, ...]
     """One per rule, in their order."""
     ns_per_ack: float | None
-    """What an ACK costs it on this machine now; none where it panics."""
+    """Processor time per ACK on this machine; none where the algorithm panics."""
     notes: tuple[str, ...] = ()
-    """What else is to be known, such as that a class in Python was told of fewer ACKs."""
+    """Notes, such as that a class in Python received fewer ACKs."""
 
     def __repr__(self) -> str:
         return f"<CheckReport {self.algorithm}: {len(self.rules)} rules, broken: {', '.join(self.broken) or 'none'}>"
@@ -65,17 +65,30 @@ class CheckReport:
 def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | None = None) -> CheckReport:
     """Runs the conformance battery on an algorithm: 10⁷ ACKs and windows of 10⁶ segments, fewer with ``quick``.
 
-    ``algorithm`` is a name or a custom class (`cwndlab.custom`); ``algorithms`` are such classes by the names that a
-    text may use. A class is told of 2·10⁶ ACKs at most. Raises ``ScenarioError`` where no algorithm has
-    this name or the class cannot be used. A rule that fails, by an exception of the class, too, is an answer, not an
-    error.
+    A broken rule is part of the report, also where a class raises an exception.
 
+    Parameters
+    ----------
+    algorithm
+        A name, or a custom class (`cwndlab.custom`), which receives 2·10⁶ ACKs at most.
+    quick
+        Take a tenth of a second instead of seconds.
+    algorithms
+        Custom classes by the names that ``algorithm`` may use.
+
+    Raises
+    ------
+    ScenarioError
+        Where no algorithm has this name, and where a class cannot be used.
+
+    Examples
+    --------
     >>> check("reno", quick=True).broken
     ()
     """
     classes = algorithms or {}
     if not isinstance(algorithm, str):
-        # Something that is no class is told by its own name.
+        # The fault of an object that is no class names the object.
         given = (
             by_name([algorithm])
             if isinstance(algorithm, type)
@@ -83,8 +96,8 @@ def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | N
         )
         classes = merged([classes, given])
         (algorithm,) = given
-    ((_, examined),) = check_many([algorithm], quick=quick, workers=1, algorithms=classes)
-    return examined
+    ((_, report),) = check_many([algorithm], quick=quick, workers=1, algorithms=classes)
+    return report
 
 
 def check_many(
@@ -95,9 +108,9 @@ def check_many(
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
 ) -> Generator[tuple[int, CheckReport], None, None]:
-    """Examines several, on ``workers`` threads; yields (index, what was found) in the order in which they end.
+    """Runs the battery on algorithms, on ``workers`` threads; yields (index, report) in the order in which they end.
 
-    ``algorithms`` are classes of one's own by name; they are examined one at a time.
+    ``algorithms`` are custom classes by name; they are checked one at a time.
     """
     reports = _run_battery(texts, quick=quick, workers=workers, progress=progress, algorithms=algorithms)
     with closing(reports):
@@ -115,18 +128,18 @@ def _run_battery(
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
 ) -> Generator[tuple[int, tuple[list[dict[str, Any]], float | None, list[str]]], None, None]:
-    """Runs the battery on several algorithms: (index, (rows, ns per ACK, notes)) in the order in which they end.
+    """Runs the battery on algorithms: (index, (rows, ns per ACK, notes)) in the order in which they end.
 
-    ``algorithms`` are classes of one's own by name.
+    ``algorithms`` are custom classes by name.
     """
-    given = validate_classes(algorithms)
+    given = {**registered(), **validate_classes(algorithms)}
     document = described(given)
     constructors = {name: algorithm.make for name, algorithm in given.items()}
     alone = Lock()
 
-    def examine(text: str, cancel: engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
-        is_custom = text.partition("(")[0].partition("/")[0] in given
-        # Two classes at once would wait for each other, and what an ACK costs would be the price of both.
+    def run_one(text: str, cancel: engine.Cancel) -> tuple[list[dict[str, Any]], float | None, list[str]]:
+        is_custom = base_name(text) in given
+        # Two classes at once would wait for each other, and the cost of an ACK would be that of both.
         with alone if is_custom else nullcontext():
             return engine.conformance(
                 text,
@@ -136,22 +149,34 @@ def _run_battery(
                 constructors=constructors if is_custom else None,
             )
 
-    yield from engine.dispatch_all(examine, texts, workers, progress)
+    yield from engine.dispatch_all(run_one, texts, workers, progress)
 
 
-class Chosen(NamedTuple):
-    """What is to be examined."""
+class Selection(NamedTuple):
+    """The algorithms to check."""
 
     texts: list[str]
     """Canonical."""
     classes: Classes
-    """Classes of one's own that they name."""
+    """Custom classes that the texts name."""
 
 
-def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[str | Path] = ()) -> Chosen:
-    """What ``names`` mean: texts, or files of Python, of which every class is meant; ``files`` have classes that texts
-    may name, and all are meant where there is no name. ``everything`` is all that the battery is run on, and what is
-    named. Raises ``ScenarioError`` with the fault of every name that is none.
+def select(names: Sequence[str], *, everything: bool = False, files: Sequence[str | Path] = ()) -> Selection:
+    """Selects algorithms.
+
+    Parameters
+    ----------
+    names
+        Algorithms, or files of Python, each of which stands for all of its classes.
+    everything
+        Add all algorithms of the catalogue that the battery covers.
+    files
+        Files of Python whose classes ``names`` may use; all of their classes where there is no name.
+
+    Raises
+    ------
+    ScenarioError
+        With the fault of every name.
     """
     faults: list[Fault] = []
     loaded: dict[str, Classes] = {}
@@ -163,8 +188,8 @@ def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[st
     classes = merged(loaded.values())
     document = described(validate_classes(classes))
     texts = conformance_texts() if everything else []
-    for word in names or ([] if everything else loaded):
-        for name in [word] if not _is_file(word) and word not in loaded else loaded.get(word, ()):
+    for given in names or ([] if everything else loaded):
+        for name in [given] if not _is_file(given) and given not in loaded else loaded.get(given, ()):
             try:
                 texts.append(canonical(name, document))
             except ScenarioError as error:
@@ -174,7 +199,7 @@ def chosen(names: Sequence[str], *, everything: bool = False, files: Sequence[st
     if not texts:
         hint = "write `cwndlab check cubic`, `cwndlab check mine.py`, or `--all`"
         raise ScenarioError(Fault("check", "no algorithm is named", hint))
-    return Chosen(list(dict.fromkeys(texts)), classes)
+    return Selection(list(dict.fromkeys(texts)), classes)
 
 
 def _is_file(name: str) -> bool:

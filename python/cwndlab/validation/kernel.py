@@ -1,8 +1,8 @@
-"""The simulator held against the kernel of this machine: the same scenarios through both engines, repeated.
+"""Validation against this machine's kernel: the same scenarios in the simulator and in the kernel's TCP, repeated.
 
-Kernel runs are emulations (`cwndlab.emulation`), several at a time; each one's lateness is kept, and one whose timing
-was bad is repeated. What each gave is a line of ``runs.csv`` in a folder, so that a campaign which was stopped goes on
-where it was, and one that is whole is judged anew without a kernel.
+Kernel runs are emulations (`cwndlab.emulation`), two or more at a time; a run whose deliveries were late is repeated.
+The result of each is a line of ``runs.csv`` in a folder: a campaign that was stopped continues there, and a complete
+one is judged again without a kernel.
 """
 
 from __future__ import annotations
@@ -81,16 +81,28 @@ class Verdict:
     path: str
     algorithm: str
     quantity: str
+    #: The flow, or the size of its transfers, where there is more than one.
+    part: str
     simulator: float
     kernel: float
     #: Largest less smallest of the kernel's repetitions.
     spread: float
-    deviation: float
     tolerance: float
-    holds: bool
+
+    @property
+    def deviation(self) -> float:
+        """The simulator's value less the kernel's."""
+        return self.simulator - self.kernel
+
+    @property
+    def holds(self) -> bool:
+        """The deviation is within the tolerance, rounding apart."""
+        return abs(self.deviation) <= self.tolerance * (1 + 1e-9)
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in COLUMNS}
+        """The columns of `COLUMNS`."""
+        values = {name: getattr(self, name) for name in COLUMNS}
+        return values | {"quantity": f"{self.quantity}[{self.part}]" if self.part else self.quantity}
 
 
 # --- measuring
@@ -107,7 +119,7 @@ def measure(
 ) -> list[Run]:
     """What each flow of a run gave, from the moment when all flows are there to the end.
 
-    ``counts`` are those of the whole run, as exact as its engine knows them. ``timing`` is an emulation's.
+    ``counts`` are those of the complete run, as exact as the engine counts them. ``timing`` is an emulation's.
     """
     import polars as pl
 
@@ -161,7 +173,7 @@ def fingerprint(trial: Trial) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counters of a whole run, all flows together."""
+    """Counters of a run, all flows together."""
 
     #: Entries into recovery and timeouts.
     events: int
@@ -212,26 +224,26 @@ def judge(paths: Paths, simulated: Sequence[Run], kernel: Sequence[Run]) -> list
         )
         if not mine or not theirs:
             continue
-        several = len(trial.senders) > 1
+        is_shared = len(trial.senders) > 1
         for flow, sender in enumerate(trial.senders):
             if trial.transfers:
-                label = f"[{trial.transfers[flow]}]"
+                part = trial.transfers[flow]
                 wanted = [(name, name) for name in ("median_completion_s", "mean_completion_s")]
             else:
-                label = f"[{flow} {sender}]" if several else ""
-                wanted = [("share_bps" if several else "goodput_bps", "goodput_bps"), ("mean_rtt_s", "mean_rtt_s")]
+                part = f"{flow} {sender}" if is_shared else ""
+                wanted = [("share_bps" if is_shared else "goodput_bps", "goodput_bps"), ("mean_rtt_s", "mean_rtt_s")]
             for quantity, column in wanted:
                 ours, real = (
                     [float(getattr(run, column)) for run in runs if run.flow == flow] for runs in (mine, theirs)
                 )
-                out.append(_verdict(trial, quantity, label, ours, real, paths))
+                out.append(_verdict(trial, quantity, part, ours, real, paths))
         for quantity in ("timeouts", "loss_probes") if trial.transfers else ("congestion_events",):
             ours, real = ([float(getattr(run, quantity)) for run in runs if run.flow == 0] for runs in (mine, theirs))
             out.append(_verdict(trial, quantity, "", ours, real, paths))
     return out
 
 
-def _verdict(trial: Trial, quantity: str, label: str, ours: list[float], theirs: list[float], paths: Paths) -> Verdict:
+def _verdict(trial: Trial, quantity: str, part: str, ours: list[float], theirs: list[float], paths: Paths) -> Verdict:
     rule = paths.tolerances[quantity]
     simulator, kernel = statistics.fmean(ours), statistics.fmean(theirs)
     allowed = max(
@@ -239,17 +251,7 @@ def _verdict(trial: Trial, quantity: str, label: str, ours: list[float], theirs:
         rule.get("absolute", 0.0),
         rule.get("of_the_link", 0.0) * trial.rate_bps,
     )
-    return Verdict(
-        trial.path,
-        trial.algorithm,
-        quantity + label,
-        simulator,
-        kernel,
-        max(theirs) - min(theirs),
-        simulator - kernel,
-        allowed,
-        abs(simulator - kernel) <= allowed * (1 + 1e-9),
-    )
+    return Verdict(trial.path, trial.algorithm, quantity, part, simulator, kernel, max(theirs) - min(theirs), allowed)
 
 
 # --- the campaign
@@ -322,12 +324,12 @@ def campaign(
     ``file`` names other paths than the bundled ones. Returns the verdicts and notes: kernel, dates, lateness, and which
     runs were late all the same.
     """
-    asked = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
-    count = repetitions or asked.repetitions
+    selected = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
+    count = repetitions or selected.repetitions
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / "runs.csv"
-    wanted = [(trial, seed) for seed in range(1, count + 1) for trial in asked.trials]
-    have = {run.key() for run in kept(store, asked)}
+    wanted = [(trial, seed) for seed in range(1, count + 1) for trial in selected.trials]
+    have = {run.key() for run in kept(store, selected)}
     todo = [(trial, seed) for trial, seed in wanted if (trial.path, trial.algorithm, seed) not in have]
     done = len(wanted) - len(todo)
 
@@ -339,12 +341,12 @@ def campaign(
 
     for runs in _emulated(todo, jobs or 2 * available_cores(), one, say):
         _keep(store, runs)
-    real = [run for run in kept(store, asked) if run.repetition <= count]
+    real = [run for run in kept(store, selected) if run.repetition <= count]
     simulated: list[Run] = []
     for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
         simulated += measure(records, trial, seed, counts=counts_simulated(records))
-    return judge(asked, simulated, real), notes(real)
+    return judge(selected, simulated, real), notes(real)
 
 
 def notes(runs: Sequence[Run]) -> list[str]:
@@ -374,35 +376,37 @@ def shares(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     for verdict in verdicts:
         counts.setdefault(verdict.algorithm, []).append(verdict.holds)
     return [
-        {"algorithm": name, "judged": len(held), "hold": sum(held), "share": sum(held) / len(held)}
-        for name, held in counts.items()
+        {"algorithm": name, "judged": len(results), "hold": sum(results), "share": sum(results) / len(results)}
+        for name, results in counts.items()
     ]
 
 
-def markdown(verdicts: Sequence[Verdict], said: Sequence[str]) -> str:
+#: Name, scale, unit and digits of each quantity in the tables.
+_SHOWN = {
+    "goodput_bps": ("goodput", 1e-6, "Mbit/s", 2),
+    "share_bps": ("share", 1e-6, "Mbit/s", 2),
+    "mean_rtt_s": ("mean RTT", 1e3, "ms", 1),
+    "median_completion_s": ("median completion", 1e3, "ms", 1),
+    "mean_completion_s": ("mean completion", 1e3, "ms", 1),
+    "congestion_events": ("congestion events", 1.0, "", 1),
+    "timeouts": ("timeouts", 1.0, "", 1),
+    "loss_probes": ("loss probes", 1.0, "", 1),
+}
+
+
+def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
     """The tables of ``docs/validity.md``."""
-    lines = [*(f"{note}." for note in said), "", "| algorithm | judged | hold | share |", "|---|---:|---:|---:|"]
+    lines = [*(f"{note}." for note in notes), "", "| algorithm | judged | hold | share |", "|---|---:|---:|---:|"]
     lines += [
         f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {one['share']:.0%} |" for one in shares(verdicts)
     ]
     lines += ["", f"| {' | '.join(COLUMNS)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
     for one in verdicts:
-        scale, unit, digits = _shown(one.quantity)
+        name, scale, unit, digits = _SHOWN[one.quantity]
         numbers = [one.simulator, one.kernel, one.spread, one.deviation, one.tolerance]
         cells = [f"{number * scale:{'+' if index == 3 else ''}.{digits}f}" for index, number in enumerate(numbers)]
         cells[4] = f"±{cells[4]}"
-        name = one.quantity.replace("_bps", "").replace("_s[", "[").removesuffix("_s")
-        name = name.replace("_", " ").replace("rtt", "RTT")
-        label = f"{name}{f', {unit}' if unit else ''}"
-        held = "holds" if one.holds else "**no**"
-        lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {held} |")
+        label = f"{name}{f'[{one.part}]' if one.part else ''}{f', {unit}' if unit else ''}"
+        verdict = "holds" if one.holds else "**no**"
+        lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {verdict} |")
     return "\n".join(lines) + "\n"
-
-
-def _shown(quantity: str) -> tuple[float, str, int]:
-    """Scale, unit and digits of a quantity for people."""
-    if quantity.startswith(("goodput", "share")):
-        return 1e-6, "Mbit/s", 2
-    if quantity.startswith(("mean_rtt", "median_completion", "mean_completion")):
-        return 1e3, "ms", 1
-    return 1.0, "", 1

@@ -1,7 +1,7 @@
-"""Validation: the scenarios of a reference folder, run here with the senders that it means, held against its figures.
+"""Validation against ns-2, ns-3 and Linux: the scenarios of a reference folder run in the simulator.
 
-A folder's own tolerances count (`cwndlab.validation.references`); where it says so, and ns-2's and Linux' do, they are
-widened to twice the spread of its runs where that is more.
+The folder has the tolerances (`cwndlab.validation.references`); those of ns-2 and Linux are at least twice the spread of
+the reference's runs.
 """
 
 from __future__ import annotations
@@ -37,16 +37,40 @@ class Row:
     """One quantity of one algorithm in one scenario."""
 
     algorithm: str
-    scenario: str
+    kind: str
+    """The reference: ``ns2``, ``ns3``, ``linux``, or ``ns3-wifi``."""
+    name: str
+    """Its scenario."""
     quantity: str
+    flow: int | None
+    """Of a quantity that each of two or more flows has."""
     ours: float
     reference: float
-    deviation: float
     tolerance: float
-    holds: bool
+
+    @property
+    def deviation(self) -> float:
+        """Our value less the reference's."""
+        return self.ours - self.reference
+
+    @property
+    def holds(self) -> bool:
+        """The deviation is within the tolerance, and the rounding of published figures."""
+        return abs(self.deviation) <= self.tolerance * (1 + 1e-9) + 1e-12
+
+    @property
+    def scenario(self) -> str:
+        """The reference and its scenario."""
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def label(self) -> str:
+        """The quantity, and the flow where there are two or more."""
+        return self.quantity if self.flow is None else f"{self.quantity}[{self.flow}]"
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in COLUMNS}
+        """The columns of `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS} | {"quantity": self.label}
 
 
 # --- judging
@@ -59,6 +83,7 @@ class _Pair:
     quantity: str
     ours: list[float]
     theirs: list[float]
+    flow: int | None = None
 
 
 def _theirs(rows: list[dict[str, str]], column: str) -> list[list[float]]:
@@ -114,7 +139,7 @@ def _pairs(reference: Reference, name: str, algorithm: str, runs: list[Measured]
             yield _Pair(quantity, ours[0], theirs[0])
         else:
             for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-                yield _Pair(f"{quantity}[{index}]" if len(ours) > 1 else quantity, mine, other)
+                yield _Pair(quantity, mine, other, index if len(ours) > 1 else None)
 
 
 def _tolerance(rule: dict[str, Any], spec: dict[str, Any], theirs: list[float], spreads: float) -> float:
@@ -134,21 +159,10 @@ def _judge(reference: Reference, name: str, algorithm: str, runs: list[Measured]
     spec = reference.scenarios[name]
     tolerances = reference.about["tolerances"][spec["judge_as"]]
     for pair in _pairs(reference, name, algorithm, runs):
-        rule = tolerances[pair.quantity.split("[")[0]]
         ours, theirs = statistics.fmean(pair.ours), statistics.fmean(pair.theirs)
-        allowed = _tolerance(rule, spec, pair.theirs, float(reference.about.get("spreads", _SPREADS)))
-        deviation = ours - theirs
-        # A hair for the rounding of the published figures.
-        yield Row(
-            algorithm,
-            f"{reference.kind}/{name}",
-            pair.quantity,
-            ours,
-            theirs,
-            deviation,
-            allowed,
-            abs(deviation) <= allowed * (1 + 1e-9) + 1e-12,
-        )
+        spreads = float(reference.about.get("spreads", _SPREADS))
+        allowed = _tolerance(tolerances[pair.quantity], spec, pair.theirs, spreads)
+        yield Row(algorithm, reference.kind, name, pair.quantity, pair.flow, ours, theirs, allowed)
 
 
 def _judge_cell(reference: Reference, case: wifi.Case, runs: list[dict[str, float]]) -> Iterator[Row]:
@@ -158,10 +172,7 @@ def _judge_cell(reference: Reference, case: wifi.Case, runs: list[dict[str, floa
         ours = statistics.fmean(run[quantity] for run in runs)
         centre = statistics.fmean(row[quantity] for row in rows)
         allowed = max(float(rule.get("absolute", 0.0)), float(rule.get("relative", 0.0)) * abs(centre))
-        deviation = ours - centre
-        name = f"{reference.kind}-wifi/{case.label}"
-        holds = abs(deviation) <= allowed * (1 + 1e-9) + 1e-12
-        yield Row(case.algorithm, name, quantity, ours, centre, deviation, allowed, holds)
+        yield Row(case.algorithm, f"{reference.kind}-wifi", case.label, quantity, None, ours, centre, allowed)
 
 
 def _mixtures(reference: Reference, runnable: set[str], wanted: set[str] | None) -> list[str]:
@@ -241,7 +252,7 @@ def validate(
         for name in reference.untried if wanted is None else ():
             notes.append(f"{kind}: {name} is left out: {reference.untrusted('wifi', name)}")
     done: dict[int, Measured] = {}
-    heard: dict[int, dict[str, float]] = {}
+    cell_values: dict[int, dict[str, float]] = {}
     specs = {
         number: (reference.scenarios[name], "events_sampled_s" in reference.about)
         for reference, name, _, numbers in plan
@@ -250,19 +261,19 @@ def validate(
     spans = {number: case.span_s for _, case, numbers in cells for number in numbers}
     for index, records in run_jobs(jobs, workers=workers):
         if index in spans:
-            heard[index] = wifi.measure(records, *spans[index])
+            cell_values[index] = wifi.measure(records, *spans[index])
         else:
             spec, sampled = specs[index]
             done[index] = measure(records, spec, events_sampled=sampled)
         if progress is not None:
-            progress(len(done) + len(heard), len(jobs))
+            progress(len(done) + len(cell_values), len(jobs))
     rows = [
         row
         for reference, name, algorithm, numbers in plan
         for row in _judge(reference, name, algorithm, [done[n] for n in numbers])
     ]
     for reference, case, numbers in cells:
-        rows += _judge_cell(reference, case, [heard[number] for number in numbers])
+        rows += _judge_cell(reference, case, [cell_values[number] for number in numbers])
     return rows, notes
 
 
@@ -270,9 +281,9 @@ def shares(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Per reference and algorithm: how many quantities were judged, how many hold, and the share."""
     counts: dict[tuple[str, str], list[int]] = {}
     for row in rows:
-        held = counts.setdefault((row.scenario.split("/")[0], row.algorithm), [0, 0])
-        held[0] += 1
-        held[1] += row.holds
+        judged = counts.setdefault((row.kind, row.algorithm), [0, 0])
+        judged[0] += 1
+        judged[1] += row.holds
     return [
         {"reference": kind, "algorithm": name, "judged": n, "hold": k, "share": k / n}
         for (kind, name), (n, k) in counts.items()
@@ -284,11 +295,9 @@ def markdown(rows: list[Row], notes: list[str]) -> str:
     lines = ["| reference | algorithm | judged | hold | share | not within tolerance |", "|---|---|---:|---:|---:|---|"]
     for share in shares(rows):
         off = [
-            f"{row.scenario} {row.quantity}: {row.ours:.4g} for {row.reference:.4g} (±{row.tolerance:.2g})"
+            f"{row.scenario} {row.label}: {row.ours:.4g} for {row.reference:.4g} (±{row.tolerance:.2g})"
             for row in rows
-            if row.algorithm == share["algorithm"]
-            and row.scenario.startswith(f"{share['reference']}/")
-            and not row.holds
+            if (row.kind, row.algorithm) == (share["reference"], share["algorithm"]) and not row.holds
         ]
         lines.append(
             f"| {share['reference']} | `{share['algorithm']}` | {share['judged']} | {share['hold']} | {share['share']:.0%} | {'; '.join(off) or '–'} |"

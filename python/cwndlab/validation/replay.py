@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from cwndlab.catalogue import parts
 from cwndlab.emulation import emulate
-from cwndlab.engine import canonical_algorithm, replay_cases
 from cwndlab.engine import replay as _replay
+from cwndlab.engine import replay_cases
 from cwndlab.errors import Error
 from cwndlab.kernel import attach, timing
 from cwndlab.metrics import goodput
@@ -42,6 +43,23 @@ NATIVE = frozenset({"reno", "cubic", "cubic-linux", "bbr1"})
 DURATION_S = 10
 
 
+class Verdict(StrEnum):
+    """The verdict on a case in a backend.
+
+    >>> [str(one) for one in Verdict]
+    ['same', 'expected difference', 'differs', 'absent']
+    """
+
+    SAME = "same"
+    """All windows are equal."""
+    EXPECTED_DIFFERENCE = "expected difference"
+    """Windows differ after a known difference."""
+    DIFFERS = "differs"
+    """Windows or events differ without a known difference."""
+    ABSENT = "absent"
+    """The algorithm is not available in the backend."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
     """The result of one case in one backend."""
@@ -50,9 +68,7 @@ class ReplayResult:
     case: str
     backend: str
     """``simulator``, ``kernel`` (the decider of the kernel datapath) or ``quic`` (the QUIC adapter)."""
-    verdict: str
-    """``same``; ``expected difference``: windows differ after a known difference; ``differs``: windows or events differ
-    without a known difference; ``absent``: the algorithm is not available in the backend."""
+    verdict: Verdict
     windows: int
     """Number of compared windows."""
     differing: int
@@ -70,11 +86,11 @@ class ReplayResult:
     @property
     def conforms(self) -> bool:
         """Whether every difference has a known reason."""
-        return self.verdict != "differs"
+        return self.verdict is not Verdict.DIFFERS
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self) | {"events": list(self.events)}
+        return asdict(self) | {"verdict": str(self.verdict), "events": list(self.events)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +117,27 @@ class Run:
 
 
 def conform(algorithm: str) -> tuple[ReplayResult, ...]:
-    """Records the events of ``algorithm`` in the simulator in several short cases, and replays them in every backend.
+    """Records the events of an algorithm in the simulator in some short cases, and replays them in every backend.
 
-    Raises ``ScenarioError`` if no algorithm has this name.
+    Parameters
+    ----------
+    algorithm
+        An algorithm, as a flow names it.
 
-    >>> {one.verdict for one in conform("reno") if one.case == "clean"}
-    {'same'}
+    Raises
+    ------
+    ScenarioError
+        If no algorithm has this name.
+
+    Examples
+    --------
+    >>> {one.verdict.name for one in conform("reno") if one.case == "clean"}
+    {'SAME'}
     """
-    return tuple(ReplayResult(**{**row, "events": tuple(row["events"])}) for row in _replay(algorithm))
+    rows = _replay(algorithm)
+    return tuple(
+        ReplayResult(**{**row, "verdict": Verdict(row["verdict"]), "events": tuple(row["events"])}) for row in rows
+    )
 
 
 def cases() -> dict[str, str]:
@@ -149,7 +178,7 @@ def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
 
     runs = [_run(algorithm, "simulator", simulated, window, ())]
     backends: list[tuple[str, Callable[[], Records]]] = [("kernel, cwndlab", with_library), ("kernel, native", native)]
-    if re.split(r"[+/(]", canonical_algorithm(algorithm))[0] not in NATIVE:
+    if parts(algorithm).growth not in NATIVE:
         backends.pop()
         missing = "Linux has no algorithm of this name"
         runs.append(Run(algorithm=algorithm, backend="kernel, native", absent=missing))
@@ -158,7 +187,8 @@ def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
         try:
             records = execute()
         except Error as error:
-            runs.append(Run(algorithm=algorithm, backend=backend, absent=str(error).partition("\n")[0]))
+            reason = "; ".join(str(fault._replace(hint="")) for fault in error.faults)
+            runs.append(Run(algorithm=algorithm, backend=backend, absent=reason))
             continue
         notes.append(records.notes[-1])
         runs.append(_run(algorithm, backend, records, window, tuple(notes)))

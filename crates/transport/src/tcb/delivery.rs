@@ -79,7 +79,12 @@ impl Tcb {
             self.on_dsack(block, summary);
         }
         let blocks = &mut blocks[usize::from(is_dsack)..];
-        if self.features.time_based {
+        let (una, next, linux) = (self.scoreboard.una, self.scoreboard.next, self.features.linux);
+        // Linux, tcp_is_sackblock_valid: a block at `una` contradicts itself.
+        let is_valid = |from, to| !linux || from > una && to <= next && from < to;
+        let news = self.scoreboard.sack_cache.take_news(blocks, next, is_valid);
+        let blocks = &mut blocks[..news];
+        if self.features.time_based && news > 1 {
             blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in the order of the segments
         }
         let mut lowest = self.mark_sacked(now, blocks, summary);
@@ -95,13 +100,9 @@ impl Tcb {
     /// reorders; `u64::MAX` is none.
     fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)], summary: &mut AckSummary) -> u64 {
         let mut lowest = u64::MAX;
-        let Self { features, scoreboard, rack, rate, rtt, high_seq, .. } = self;
+        let Self { scoreboard, rack, rate, rtt, high_seq, .. } = self;
         let min_rtt = rtt.min_or_max();
         for &(from, to) in blocks {
-            // Linux, tcp_is_sackblock_valid: a block at `una` contradicts itself.
-            if features.linux && (from <= scoreboard.una || to > scoreboard.next || from >= to) {
-                continue;
-            }
             let fack = scoreboard.fack();
             scoreboard.sack(from, to, |seq, segment| {
                 if seq < fack && segment.flags & EVER_RETRANS == 0 {

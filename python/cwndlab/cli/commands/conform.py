@@ -49,14 +49,14 @@ def _show(results: list[ReplayResult]) -> None:
             "windows": one.windows,
             "differing": one.differing,
             "max segments": one.max_segments,
-            "verdict": one.verdict,
+            "verdict": str(one.verdict),
         }
         for one in results
     ]
     write_rows(rows, tuple(rows[0]), Format.table)
     remarks: dict[str, list[str]] = {}
     for one in results:
-        if one.verdict != "same":
+        if one.verdict is not cwndlab.validation.replay.Verdict.SAME:
             text = one.reason or "no known reason: a fault of the adapter"
             remarks.setdefault(text, []).append(f"{one.algorithm}, {one.case}, {one.backend}: {one.first or 'absent'}")
     for reason, where in remarks.items():

@@ -24,7 +24,7 @@ def explain(
     if format is Format.table:
         write(cwndlab.explain(name))
         return
-    rows = [entry.as_dict() for entry in cwndlab.catalogue.meant_by(name)]
+    rows = [entry.as_dict() for entry in cwndlab.catalogue.entries_of(name)]
     write_rows(rows, tuple(rows[0]), format)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import metrics_version
 from cwndlab.scenario.declared import near
 from cwndlab.study.sweeps.execution import Answers, Executor
@@ -75,19 +76,20 @@ class Cluster:
 
     def slurm(self) -> Any:
         """The cluster of SLURM; one process per core, since a job's cores share no interpreter."""
-        from dask_jobqueue import SLURMCluster
+        with extra("cluster"):
+            from dask_jobqueue import SLURMCluster
 
         words: dict[str, Any] = dict(self.words)
         cores = int(words.pop("cores"))
         words.pop("jobs")
-        extra = [part.strip() for part in words.pop("extra", "").split(";") if part.strip()]
+        directives = [part.strip() for part in words.pop("extra", "").split(";") if part.strip()]
         known = {"queue", "account", "memory", "walltime", "interface", "local_directory", "log_directory", "job_name"}
         for name in words:
             if name not in known:
                 hint = near(name, sorted([*known, "jobs", "cores", "extra"]))
                 raise ScenarioError(Fault("--cluster", f"slurm has no '{name}'", hint))
         try:
-            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=extra, **words)
+            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=directives, **words)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ScenarioError(Fault("--cluster", f"dask_jobqueue refuses it: {error}", _HINT)) from None
 
@@ -101,8 +103,9 @@ class Cluster:
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Client]:
     """A client; raises ``RunError`` within seconds where nobody answers."""
-    import dask
-    from distributed import Client, LocalCluster
+    with extra("cluster"):
+        import dask
+        from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.core"):
         # What becomes of a worker is told by the sweep.

@@ -20,6 +20,7 @@ from typing import Any
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
 from cwndlab.files import parsed
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
 from cwndlab.study.sweeps.execution import Outcome, sweep
@@ -185,9 +186,10 @@ class _Bench:
 
 
 def _study(question: Tuning, place: Path) -> Any:
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    with extra("tune"):
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     _drop_torn_end(place / "study.log")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from cwndlab.catalogue import Parameter, canonical, meant_by
+from cwndlab.catalogue import Parameter, canonical, entries_of
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.scenario.declared import Entry, near, schema
@@ -173,7 +173,7 @@ class Tuning:
 
     def _known(self) -> dict[str, Parameter]:
         """Parameters of the algorithm's parts by their full names."""
-        return {f"{entry.name}.{one.name}": one for entry in meant_by(self.algorithm) for one in entry.parameters}
+        return {f"{entry.name}.{one.name}": one for entry in entries_of(self.algorithm) for one in entry.parameters}
 
     def _matches(self, name: str) -> list[str]:
         return [full for full in self._known() if name in (full, full.partition(".")[2])]

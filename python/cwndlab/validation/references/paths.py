@@ -1,4 +1,4 @@
-"""Paths on which simulator and kernel are held against each other: ``known-answers/kernel/paths.toml``, read."""
+"""Paths of the validation against the kernel: reads ``known-answers/kernel/paths.toml``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.scenario.units import duration_s, rate_bps
 from cwndlab.validation.references import keys
 
 #: Distance of the samples, s: means of the smoothed RTT go over them.
@@ -54,8 +55,8 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
     if faults := [*keys.of_paths(str(file), about)]:
         raise ScenarioError(*faults)
     entries = about["path"]
-    wanted = _known("--paths", paths, [entry["name"] for entry in entries])
-    senders = _known("--algorithms", algorithms, list(about["senders"]))
+    wanted = _known("paths", paths, [entry["name"] for entry in entries])
+    senders = _known("algorithms", algorithms, list(about["senders"]))
     trials = [
         _trial(entry, algorithm, about)
         for entry in entries
@@ -67,36 +68,36 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
     return Paths(tuple(trials), about["repetitions"], about["tolerances"], reasons)
 
 
-def _known(option: str, asked: list[str] | None, names: list[str]) -> list[str]:
-    for name in asked or ():
+def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[str]:
+    for name in wanted or ():
         if name not in names:
-            raise ScenarioError(Fault(option, f"'{name}' is not among them", f"there are {', '.join(names)}"))
-    return names if asked is None else asked
+            hint = f"there are {', '.join(names)}"
+            raise ScenarioError(parameter_fault(parameter, f"'{name}' is not among them", hint=hint))
+    return names if wanted is None else wanted
 
 
 def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Trial:
     flows, senders, rtts = [], [], []
     transfers = tuple(entry.get("transfers", ()))
     for index, text in enumerate(entry["flows"]):
-        found = _FLOW.fullmatch(text)
-        if found is None:
+        match = _FLOW.fullmatch(text)
+        if match is None:
             what = f"'{text}' is no flow"
             raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, "write '* over 30 ms after 5 s'"))
-        sender = about["beside"][algorithm] if found[1] == "beside" else algorithm
+        sender = about["beside"][algorithm] if match[1] == "beside" else algorithm
         senders.append(sender)
-        rtts.append(found[2] or entry["rtt"])
+        rtts.append(match[2] or entry["rtt"])
         flow = {
             "algorithm": about["senders"][sender],
             "rtt": rtts[-1],
-            "start": found[3] or "0 s",
+            "start": match[3] or "0 s",
             "profile": "linux",
             "stack": about["stack"],
         }
         if transfers:
             flow["workload"] = {"kind": "transfers", "bytes": transfers[index], "new_connection": True}
         flows.append(flow)
-    value, _, unit = entry["rtt"].partition(" ")
-    delay = f"{float(value) / 2:g} {unit}"
+    delay = f"{duration_s(entry['rtt'], 'rtt') * 1e3 / 2:g} ms"
     queue = {"capacity": entry["buffer"]}
     document: dict[str, Any] = {
         "schema_version": 1,
@@ -113,5 +114,5 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         document["dumbbell"]["bottleneck"]["loss"] = {"kind": "bernoulli", "p": entry["loss"]}
     if len(flows) > 1:
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
-    rate = float(entry["rate"].partition(" ")[0]) * 1e6
+    rate = rate_bps(entry["rate"], "rate")
     return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers)

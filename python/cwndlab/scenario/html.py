@@ -1,0 +1,29 @@
+"""Tables of notebooks: plain HTML without styles, so that a notebook's own apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["html_table"]
+
+
+def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, footer: str = "") -> str:
+    """A table; all texts are escaped.
+
+    >>> table = html_table("a & b", ["flow"], [["x<1"]])
+    >>> table[:40], table.endswith("<tr><td>x&lt;1</td></tr></tbody></table>")
+    ('<table><caption>a &amp; b</caption><thea', True)
+    """
+
+    def row(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    foot = f'<tfoot><tr><td colspan="{len(headings)}">{escape(footer)}</td></tr></tfoot>' if footer else ""
+    body = "".join(row(cells, "td") for cells in rows)
+    head = row(headings, "th")
+    return f"<table><caption>{escape(caption)}</caption><thead>{head}</thead><tbody>{body}</tbody>{foot}</table>"
+
+
+def __dir__() -> list[str]:
+    return __all__
