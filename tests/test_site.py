@@ -40,7 +40,6 @@ NO_EXAMPLE = {
     "study.tuning": "takes minutes; docs/tuning.md has a file",
     "Algorithm": "what `algorithms` returns",
     "Chart": "what `plot.SERIES` holds",
-    "Comparison": "what `compare` returns",
     "Curve": "what `plot.CDFS` holds",
     "Description": "what `traces.describe` returns",
     "Difference": "what `statistics.difference` returns",

@@ -12,7 +12,14 @@ ALPHA = 0.05
 
 
 class Decision(Enum):
-    """What an interval, a test and a margin of relevance decide; the value is the text of tables."""
+    """What an interval, a test and a margin of relevance decide; the value is the text of tables.
+
+    Examples
+    --------
+    >>> from cwndlab.statistics import Decision
+    >>> Decision.EQUIVALENT.value
+    'no difference'
+    """
 
     HIGHER = "higher"
     """The interval lies above zero, the adjusted p-value is below `ALPHA`, the mean lies beyond the margin."""

@@ -57,8 +57,6 @@ class Result:
         ``scenario_hash``; sorted by cell and seed. ``.to_pandas()`` converts it.
     points : polars.DataFrame
         A row per cell: ``cell``, its labels, ``scenario_hash`` and ``scenario`` (JSON).
-    seeds : list of int
-        The seeds of the runs.
     notes : list of str
         Remarks for readers.
     examples : dict of str to Records
