@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs clean
+.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
+	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 
 $(VENV)/.ready: requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
@@ -127,6 +128,10 @@ bench-peers: build
 # ONLY='bench README': these parts.
 docs: build
 	$(BIN)/python tools/refresh_docs.py $(ONLY)
+
+site: build
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
+	@echo "pages: build/site/index.html"
 
 clean:
 	rm -rf build dist out target $(VENV)

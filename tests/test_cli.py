@@ -351,8 +351,8 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")
     assert status == 130
-    assert err.splitlines()[-1] == f"stopped; 2 of 6 runs finished are kept in {out}"
-    assert len(json.loads(printed)["rows"]) == 2
+    assert err.splitlines()[-1] == f"stopped; 3 of 6 runs finished are kept in {out}"
+    assert len(json.loads(printed)["rows"]) == 3
     assert json.loads((out / "comparison.json").read_text()) == json.loads(printed)
 
 
@@ -391,16 +391,16 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert status == 0
     assert {tuple(row) for row in json.loads(out)} == {("id", "title")}
     assert "ccm-ss/fig14" in {row["id"] for row in json.loads(out)}
-    hint = "\n  hint: `cwndlab reproduce --list` shows what can be named\n"
+    hint = "\n  hint: `cwndlab reproduce --list` lists the experiments\n"
     assert cli("reproduce") == (2, "", f"cwndlab reproduce: no paper is named{hint}")
     assert cli("reproduce", "ccm-ss", "--all") == (
         2,
         "",
-        f"cwndlab reproduce: 'ccm-ss' and --all are two answers{hint}",
+        f"cwndlab reproduce: 'ccm-ss' and --all exclude each other{hint}",
     )
 
     def outcomes(target: str, **options: object) -> Iterator[Reproduction]:
-        assert (target, options["quick"], options["seed"], options["runs"]) == ("ccm-ss", True, 1, None)
+        assert (target, options["quick"], options["seed"], options["out"]) == ("ccm-ss", True, 1, None)
         finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "holds at another size", "because")
         (one,) = find("ccm-ss/fig14")
         yield Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)

@@ -24,7 +24,7 @@ from cwndlab.live.breaker import Envelope, Guard
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
 from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import Folder, place_of, read_question
+from cwndlab.live.store import Folder, place_of, read_spec
 from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
 from cwndlab.reports.writer import figures
 from cwndlab.scenario.units import size_bytes
@@ -488,7 +488,7 @@ def test_a_folder_is_one_campaigns_and_one_process(tmp_path: Path, day: Day) -> 
         f"{tmp_path / 'c'}: holds another campaign (size_bytes, seed differ)\n  hint: name another folder by --out"
     )
     run(asked(rounds=3), tmp_path / "c", Server(), day)  # more rounds are the same campaign
-    assert read_question(tmp_path / "c").rounds == 3
+    assert read_spec(tmp_path / "c").rounds == 3
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(RecordsError, match="holds something else"):
@@ -543,7 +543,7 @@ def test_the_report_of_the_papers_table_is_what_one_reckons_by_hand(published: M
     assert delta.ratio == pytest.approx(44.5 / 33.6, rel=1e-6)
     assert adjusted is not None
     assert adjusted < 0.001
-    says = {(row[0], row[1]): row[-1] for row in published.differences()[1] if row[2].startswith("goodput")}
+    says = {(row[0], row[1]): str(row[-1]) for row in published.differences()[1] if str(row[2]).startswith("goodput")}
     assert says == {
         ("ctcp", "newreno"): "higher, better",
         ("cubic", "newreno"): "higher, better",

@@ -17,7 +17,7 @@ from cwndlab.reports.runs import ROOM, pack
 from cwndlab.reports.sweep import SweepResult
 from cwndlab.reports.writer import figures, report
 from cwndlab.study.compare import compare
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
 from drawings import is_blank
 
 # The linked panels of a run have been drawn.
@@ -252,7 +252,7 @@ def test_a_figure_is_saved_as_csv_and_png(browser: Browser, folder: Path, tmp_pa
             time.sleep(0.05)
     header, *rows = (tmp_path / "bars-goodput_bps.csv").read_text().splitlines()
     assert header == "series,y axis,x,value,low,high"
-    found = Comparison.read(folder / "out")
+    found = Result.read(folder / "out")
     for row, name in zip(rows, ALGORITHMS, strict=True):
         one = found.estimate(name, "goodput_bps")
         cells = row.replace('"goodput, Mbit/s"', "").split(",")

@@ -15,8 +15,9 @@ import cwndlab
 import pytest
 from cwndlab.reports.writer import figures, load, report
 from cwndlab.simulate import run
+from cwndlab.study import tables
 from cwndlab.study.compare import compare
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
 from drawings import is_blank
 
 
@@ -28,7 +29,7 @@ def scenario(**changes: str) -> cwndlab.Scenario:
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def found() -> Result:
     return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
 
 
@@ -56,7 +57,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
+def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert page.fetched
@@ -93,18 +94,18 @@ def data(page: Page) -> dict[str, Any]:
     return found
 
 
-def test_every_number_of_the_tables_is_on_the_page(found: Comparison, tmp_path: Path) -> None:
+def test_every_number_of_the_tables_is_on_the_page(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
-    for _, cells in (found.table(), found.differences()):
-        assert all(cell in text for row in cells for cell in row)
+    for _, cells in (tables.means(found), tables.differences(found)):
+        assert all(str(cell) in text for row in cells for cell in row)
 
 
-def test_better_stands_beside_an_interval_that_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_better_stands_beside_an_interval_that_says_so(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
     told = re.findall(r"(?:higher|lower) by \S+(?: \S+)? \((\S+) to (\S+)\)(, better|, worse|)", text)
-    rows = found.differences()[1]
+    rows = [list(map(str, row)) for row in tables.differences(found)[1]]
     assert len(told) == sum(row[-1].startswith(("higher", "lower")) for row in rows)
     # Nobody else says the words: not a figure, not a note, not a heading.
     said = [row for row in rows if row[-1].endswith(("better", "worse"))]
@@ -135,7 +136,7 @@ def test_better_is_written_in_one_place_only() -> None:
     assert writers == {"statistics/verdicts.py"}
 
 
-def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
+def test_a_run_has_a_page_too(found: Result, tmp_path: Path) -> None:
     found.examples["reno"].save(tmp_path / "run")
     report(tmp_path / "run", tmp_path / "run.html")
     page = Page(tmp_path / "run.html")
@@ -152,7 +153,7 @@ def test_a_run_without_samples_has_its_tables(tmp_path: Path) -> None:
     assert figures(bare, tmp_path) == []
 
 
-def test_two_runs_stand_side_by_side(found: Comparison, tmp_path: Path) -> None:
+def test_two_runs_stand_side_by_side(found: Result, tmp_path: Path) -> None:
     """From records or folders; a page of four, or of a folder that holds no single run, is refused."""
     for name, records in found.examples.items():
         records.save(tmp_path / name)
@@ -168,14 +169,12 @@ def test_two_runs_stand_side_by_side(found: Comparison, tmp_path: Path) -> None:
     assert {path.name for path in figures(runs, tmp_path / "figures")} >= {"overview.png", "cdf-rtt.png"}
     with pytest.raises(cwndlab.RecordsError, match="4 runs side by side"):
         report([*runs, *runs], tmp_path / "c.html")
-    found.write(tmp_path / "out")
+    found.save(tmp_path / "out")
     with pytest.raises(cwndlab.RecordsError, match="holds no single run"):
         report([tmp_path / "out", runs[0]], tmp_path / "c.html")
 
 
-def test_the_command_shows_two_runs(
-    found: Comparison, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_shows_two_runs(found: Result, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]) -> None:
     for name, records in found.examples.items():
         records.save(tmp_path / name)
     status, _, err = cli("report", *(tmp_path / name for name in found.examples))
@@ -185,7 +184,7 @@ def test_the_command_shows_two_runs(
     assert len(data(Page(place))["charts"]) >= 5
 
 
-def test_a_page_says_how_to_make_it_again_and_leads_to_its_sections(found: Comparison, tmp_path: Path) -> None:
+def test_a_page_says_how_to_make_it_again_and_leads_to_its_sections(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert "cwndlab compare scenario.toml --algorithms reno,cubic+ccm-ss --seed 1 --repetitions 3" in page.text
@@ -195,7 +194,7 @@ def test_a_page_says_how_to_make_it_again_and_leads_to_its_sections(found: Compa
     assert '<a class="skip" href="#main">' in page.source
 
 
-def test_a_page_of_thirty_figures_takes_less_than_three_seconds_of_cpu_time(found: Comparison, tmp_path: Path) -> None:
+def test_a_page_of_thirty_figures_takes_less_than_three_seconds_of_cpu_time(found: Result, tmp_path: Path) -> None:
     """0.5 s on the machine of docs/performance.md; templates and modules are loaded once before."""
     report(found, tmp_path / "page.html")
     begin = time.process_time()
@@ -205,7 +204,7 @@ def test_a_page_of_thirty_figures_takes_less_than_three_seconds_of_cpu_time(foun
     assert spent < 3.0
 
 
-def test_every_table_names_its_runs(found: Comparison, tmp_path: Path) -> None:
+def test_every_table_names_its_runs(found: Result, tmp_path: Path) -> None:
     """Intervals and n: in a column, or in the caption where a run is alone."""
     report(found, tmp_path / "a.html")
     report(found.examples["reno"], tmp_path / "b.html")
@@ -221,31 +220,31 @@ def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
     assert "not decided: one repetition" in text
 
 
-def test_folders_are_read(found: Comparison, tmp_path: Path) -> None:
-    found.write(tmp_path / "out")
+def test_folders_are_read(found: Result, tmp_path: Path) -> None:
+    found.save(tmp_path / "out")
     again = load(tmp_path / "out")
-    assert isinstance(again, Comparison)
+    assert isinstance(again, Result)
     report(again, tmp_path / "a.html")
     report(found, tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert isinstance(load(tmp_path / "out" / "reno" / "seed-1"), cwndlab.Records)
 
 
-def test_what_cannot_be_read_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_read_says_so(found: Result, tmp_path: Path) -> None:
     with pytest.raises(cwndlab.RecordsError, match="none: is no folder\n  hint: a folder that `cwndlab run --out`"):
         report(tmp_path / "none", tmp_path / "page.html")
-    found.write(tmp_path / "out")
+    found.save(tmp_path / "out")
     cut = tmp_path / "out" / "reno" / "seed-1" / "samples.parquet"
     cut.write_bytes(cut.read_bytes()[:-100])
     for folder in (tmp_path / "out", cut.parent):
         with pytest.raises(cwndlab.RecordsError, match=r"samples\.parquet: "):
             report(folder, tmp_path / "page.html")
     with pytest.raises(cwndlab.RecordsError, match="holds no finished run"):
-        report(Comparison(found.scenario, ["reno"], [1]), tmp_path / "page.html")
+        report(Result(found.header, found.points, found.runs.clear()), tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 
 
-def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Result, tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "folder.html", tmp_path / "file" / "page.html"):
@@ -259,7 +258,7 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tm
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> None:
+def test_figures_are_files(found: Result, tmp_path: Path, ending: str) -> None:
     made = figures(found, tmp_path / "new", format=ending)
     assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "share", "goodput_bps", "jain"}
     assert {path.suffix for path in made} == {f".{ending}"}

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cwndlab.errors import ScenarioError
+from cwndlab import engine
+from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.margins import margin
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.records import Records
@@ -52,12 +53,11 @@ from cwndlab.reproduction.headlines import rows as headline_rows
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.site import write_experiment, write_index
-from cwndlab.reproduction.store import Store
 from cwndlab.reproduction.summary import markdown, shown
 from cwndlab.reproduction.verdicts import counts, inside, judge, ratio, value, weakest
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import run_jobs
 from cwndlab.statistics import Estimate
+from cwndlab.study.store import Store
 
 BASE = (100.0, 101.0, 99.0, 100.5)
 SIZE = Size(1.0, 4)
@@ -440,65 +440,69 @@ def tiny() -> Experiment:
 @pytest.fixture
 def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Only the tiny experiment is known; counts the runs that are simulated."""
-    made = 0
+    made: list[int] = []
+    simulate = engine.run
 
-    def counted(jobs: Sequence[Any], **options: Any) -> Any:
-        nonlocal made
-        made += len(jobs)
-        return run_jobs(jobs, **options)
+    def counted(text: str, kind: Any, seed: int, *rest: Any, **options: Any) -> Any:
+        made.append(seed)
+        return simulate(text, kind, seed, *rest, **options)
 
-    monkeypatch.setattr(run, "run_jobs", counted)
+    monkeypatch.setattr(engine, "run", counted)
     monkeypatch.setattr(run, "find", lambda target: (tiny(),))
-    return lambda: made
+    return lambda: len(made)
 
 
 def once(folder: Path, **options: Any) -> Reproduction:
-    (outcome,) = reproduce("ccm-ss/fig12a", quick=True, runs=folder, **options)
+    (outcome,) = reproduce("ccm-ss/fig12a", quick=True, out=folder, **options)
     return outcome
 
 
-def test_what_is_kept_is_not_run_again(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+def test_finished_runs_are_not_repeated(tmp_path: Path, runs_made: Callable[[], int]) -> None:
     counted: list[tuple[int, int]] = []
     first = once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
-    files = sorted(tmp_path.rglob("*.json"))
-    assert (runs_made(), len(files)) == (4, 4)
+    assert runs_made() == 4
     again = once(tmp_path)
     assert (runs_made(), again.findings, again.cpu_s) == (4, first.findings, 0.0)
-    # A file that was cut off is as none; one that is lost is run again; nothing else is.
-    files[0].write_text(files[0].read_text()[:-9])
-    files[1].unlink()
-    assert (once(tmp_path).findings, runs_made()) == (first.findings, 6)
-    once(tmp_path, seed=2)  # seeds 2 and 3: of seed 2 the first repetition has a trace now, and seed 3 is new
-    assert runs_made() == 10
-    assert not list(tmp_path.rglob(".*"))
+    assert again.measured == first.measured
+    once(tmp_path, seed=2)  # of seed 2 the first repetition has curves now, and seed 3 is new
+    assert runs_made() == 8
+    # Runs of a damaged part are repeated, others are not.
+    part = sorted((tmp_path / "runs").iterdir())[0]
+    part.write_bytes(part.read_bytes()[:-9])
+    assert (once(tmp_path).findings, runs_made()) == (first.findings, 12)
 
 
-def test_runs_that_a_killed_process_finished_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+def test_runs_before_an_interrupt_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:
     def stop(done: int, total: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         once(tmp_path, progress=stop, workers=1)
-    assert len(list(tmp_path.rglob("*.json"))) == 2
+    assert len(Store(tmp_path).keys()) == 2
     counted: list[tuple[int, int]] = []
     once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted[0] == (0, 2)
 
 
-def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
-    """Not stopped but killed: what is there is whole, and is all that is not asked for again."""
+def test_a_process_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
+    """Not stopped but killed: the runs in the journal are complete, and are not repeated."""
     command = [sys.executable, "-m", "cwndlab", "reproduce", "cubic-study/fig7", "--quick", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = tmp_path / "runs" / "journal.jsonl"
     try:
-        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 3:
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
             time.sleep(0.02)
     finally:
         process.kill()
         process.wait()
-    kept = list((tmp_path / "runs").rglob("[!.]*.json"))
-    assert all(json.loads(path.read_text())["values"] for path in kept)
+    store = Store(tmp_path / "runs")
+    rows = store.keys()
+    kept = set(rows["key"])
+    payloads = store.payloads(kept, engine.engine_version(), set(rows["measure"]))
+    assert payloads.keys() == kept
+    assert all(payload["values"] for payload in payloads.values())
     (one,) = find("cubic-study/fig7")
     left: list[int] = []
 
@@ -507,16 +511,17 @@ def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(reproduce(one.id, quick=True, runs=tmp_path / "runs", progress=stop))
+        list(reproduce(one.id, quick=True, out=tmp_path / "runs", progress=stop))
     assert left == [len(one.cases(one.quick)) * one.quick.repetitions - len(kept)]
     assert len(kept) >= 3
 
 
-def test_without_a_folder_common_runs_are_run_once() -> None:
-    store = Store()
-    store.put("a", {"values": {}})
-    assert store.get("a") == {"values": {}}
-    assert store.get("b") is None
+def test_runs_of_an_older_version_are_refused(tmp_path: Path) -> None:
+    """They were a file each, in folders named after the first digits of their keys."""
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "abcd.json").write_text("{}")
+    with pytest.raises(RecordsError, match=r"another version of cwndlab .*\n  hint: choose another folder, or delete"):
+        list(reproduce("cubic-study/fig7", quick=True, out=tmp_path))
 
 
 def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Callable[[], int]) -> None:

@@ -166,6 +166,7 @@ PYTHON: dict[str, set[str]] = {
         "simulate",
         "metrics",
         "plot",
+        "study",
         "live",
         "reports",
     },
@@ -192,6 +193,7 @@ PYTHON_VIEWS = {
         "cwndlab.plot.share",
         "cwndlab.reports.writer",
     },
+    "cwndlab.study.result": {"cwndlab.plot.bars", "cwndlab.plot.curves", "cwndlab.reports.writer"},
 }
 
 

@@ -11,7 +11,7 @@ from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, wr
 if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.reports.sweep import SweepResult
-    from cwndlab.study.comparison import Comparison
+    from cwndlab.study.result import Result
     from cwndlab.validation.conformance import CheckReport
 
 # Rows of a table that a person is shown.
@@ -142,23 +142,24 @@ def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def show_comparison(found: Comparison, format: Format) -> None:
+def show_comparison(result: Result, format: Format) -> None:
+    tables = cwndlab.study.tables
     match format:
         case Format.json:
-            write_json(found.to_dict())
+            write_json(result.to_dict())
         case Format.csv:
-            rows = found.summary()
+            rows = result.entries()
             write_csv(rows, tuple(rows[0]) if rows else ())
         case Format.table:
-            for columns, cells in (found.table(), found.differences(found.shown())):
+            for columns, cells in (tables.means(result), tables.differences(result, tables.shown(result))):
                 if cells:
                     write_table(cells, columns, right=columns[1:])
                     write("")
-            if len(found.algorithms) > 1:
-                say(found.method())
-            for note in found.notes:
+            if len(result.algorithms) > 1:
+                say(result.method())
+            for note in result.notes:
                 say(note)
-    say_seed(found.seeds[0], found.seeds[-1])
+    say_seed(result.seeds[0], result.seeds[-1])
 
 
 def show_sweep(sweep: SweepResult, format: Format) -> None:

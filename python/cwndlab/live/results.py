@@ -16,11 +16,11 @@ from cwndlab.errors import RecordsError
 from cwndlab.live.campaign import State
 from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import place_of, read_journal, read_question
+from cwndlab.live.store import place_of, read_journal, read_spec
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, blocks, difference, estimate, holm
+from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, estimate, holm
 from cwndlab.statistics.digits import effect_size, interval, mean_and_half, number
 
 #: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
@@ -47,7 +47,7 @@ class Measurement:
     def read(cls, folder: Path | str) -> Measurement:
         """What `cwndlab measure` keeps in a folder; it may be under way."""
         folder = Path(folder)
-        return cls.of(State(read_question(folder), read_journal(folder)), folder)
+        return cls.of(State(read_spec(folder), read_journal(folder)), folder)
 
     @classmethod
     def of(cls, state: State, folder: Path | None = None) -> Measurement:
@@ -179,7 +179,7 @@ class Measurement:
             cells.append([name, senders, *(self.cell(name, metric) for metric in shown), *apart])
         return header, cells
 
-    def differences(self) -> tuple[list[str], list[list[str]]]:
+    def differences(self) -> tuple[list[str], list[list[str | Verdict]]]:
         """Header and cells of the differences within rounds."""
         header = [
             "algorithm",
@@ -193,7 +193,7 @@ class Measurement:
             "n",
             "verdict",
         ]
-        cells = []
+        cells: list[list[str | Verdict]] = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
             column = COLUMNS[metric]
             mean, low, high = interval(delta.paired, column.factor)
@@ -208,7 +208,7 @@ class Measurement:
                     _p(adjusted),
                     effect_size(delta.effect),
                     str(delta.paired.n),
-                    word_for(metric, delta, adjusted),
+                    verdict_of(metric, delta, adjusted),
                 ]
             )
         return header, cells
@@ -258,7 +258,6 @@ class Measurement:
         """Everything but time series, for programs."""
         tested = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
-            says = word_for(metric, delta, adjusted)
             tested.append(
                 {
                     "algorithm": other,
@@ -272,7 +271,7 @@ class Measurement:
                     "p": delta.p,
                     "adjusted_p": adjusted,
                     "wilcoxon_p": delta.wilcoxon_p,
-                    "verdict": says,
+                    "verdict": str(verdict_of(metric, delta, adjusted)),
                 }
             )
         means = []

@@ -16,6 +16,15 @@ def bars(
     """A bar for each label. A label without a value has the word "none", one without an interval has no error bar.
 
     ``targets`` are the addresses that clicks on the bars open.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.statistics import estimate
+    >>> goodput = [estimate([48e6, 47e6, 48e6]), estimate([40e6, 41e6, 42e6])]
+    >>> figure = cwndlab.plot.bars(["cubic", "reno"], goodput, cwndlab.metrics.COLUMNS["goodput_bps"])
+    >>> type(figure).__name__
+    'Figure'
     """
     factor = column.factor
     one = Series(

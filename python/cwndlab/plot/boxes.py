@@ -16,6 +16,14 @@ def boxes(
     1977).
 
     ``targets`` is the address that a click on the point of an algorithm and a seed opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> goodput = {"cubic": {1: 48e6, 2: 47e6, 3: 48e6}, "reno": {1: 40e6, 2: 41e6, 3: 42e6}}
+    >>> figure = cwndlab.plot.boxes(goodput, cwndlab.metrics.COLUMNS["goodput_bps"], targets={})
+    >>> len(figure.to_plotly().data)
+    2
     """
     opens = targets or {}
     series = [

@@ -45,6 +45,14 @@ def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str
     """A line for each run; ``None`` where no run has a value.
 
     ``runs`` are as for `series`; ``targets`` are the addresses that clicks on the runs' lines open.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.cdf(records, "rtt")
+    >>> len(figure.to_plotly().data)
+    1
     """
     distributions = {name: steps(records, of) for name, records in titled(runs).items()}
     if not any(one.values for one in distributions.values()):

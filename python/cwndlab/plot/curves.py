@@ -23,6 +23,16 @@ def curves(
     """A line for each of ``lines`` over the field ``across`` (its name and its values).
 
     ``targets`` are the addresses that clicks on each line's points open.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.statistics import estimate
+    >>> lines = {"cubic": [estimate([9e6, 9.2e6]), estimate([18e6, 19e6])]}
+    >>> column = cwndlab.metrics.COLUMNS["goodput_bps"]
+    >>> figure = cwndlab.plot.curves(("rate", ["10 Mbps", "20 Mbps"]), lines, column, targets=[["", ""]])
+    >>> len(figure.to_plotly().data)
+    1
     """
     factor = column.factor
     series = [

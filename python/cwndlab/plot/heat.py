@@ -19,6 +19,16 @@ def heat(
     """A cell for each pair of values of the fields ``across`` and ``up`` (name and values).
 
     ``values`` are rows from the lowest value of ``up`` on; ``targets`` are the addresses that clicks on cells open.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> column = cwndlab.metrics.COLUMNS["utilisation"]
+    >>> rows = [[0.85, 0.98], [0.91, 0.99]]
+    >>> buffers, rates = ("buffer", ["0.1 bdp", "1 bdp"]), ("rate", ["10 Mbps", "50 Mbps"])
+    >>> figure = cwndlab.plot.heat(buffers, rates, rows, column, targets=[["", ""]] * 2)
+    >>> len(figure.to_plotly().data)
+    1
     """
     scaled = [[None if value is None else value * column.factor for value in row] for row in values]
     return Figure(

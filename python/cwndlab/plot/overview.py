@@ -78,6 +78,14 @@ def overview(runs: Mapping[str, Records] | Records) -> Figure:
     ----------
     runs:
         Records by the title of their column, or those of one run.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.overview(records)
+    >>> len(figure.to_plotly().data) > 0
+    True
     """
     runs = titled(runs)
     kinds = present(runs.values())

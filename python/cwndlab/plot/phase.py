@@ -44,6 +44,14 @@ def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "
 
     ``runs`` are records by the title of their panel, of which those with two flows are drawn, or those of one run,
     which ``name`` names. ``target`` is the address that a click opens.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> figure = cwndlab.plot.phase(records, "cubic and reno")
+    >>> len(figure.to_plotly().data) > 1
+    True
     """
     chosen = {name: runs} if not isinstance(runs, Mapping) else runs
     chosen = {title: records for title, records in chosen.items() if len(records.flows) > 1}

@@ -112,6 +112,14 @@ def series(runs: Mapping[str, Records] | Records, kind: str) -> Figure:
     ------
     ScenarioError
         For an unknown kind.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.series(records, "cwnd")
+    >>> len(figure.to_plotly().data) > 0
+    True
     """
     runs, what = titled(runs), known(kind)
     is_single = len(runs) == 1

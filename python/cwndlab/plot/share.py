@@ -34,7 +34,16 @@ def lines(records: Records) -> list[Line]:
 
 
 def share(runs: Mapping[str, Records] | Records) -> Figure:
-    """The flows' shares stacked, one panel per run; ``runs`` are as for `series`."""
+    """The flows' shares stacked, one panel per run; ``runs`` are as for `series`.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> figure = cwndlab.plot.share({"cubic and reno": records})
+    >>> len(figure.to_plotly().data)
+    2
+    """
     runs = titled(runs)
     y = Axis(AXIS, ends=(0, 100))
     panels = [

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.margins import verdict_of
 from cwndlab.plot import bars, boxes
 from cwndlab.reports.page import Links, Page
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import over_time
 from cwndlab.reports.tables import Table, table
+from cwndlab.statistics import Decision
 from cwndlab.statistics.digits import interval
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
+from cwndlab.study.tables import differences as differences_table
+from cwndlab.study.tables import means as means_table
 
 _METHOD = (
     "Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; without the correction, one in "
@@ -24,14 +27,14 @@ _METHOD = (
 )
 
 
-class Verdict(NamedTuple):
+class Sentence(NamedTuple):
     """An algorithm and a sentence about its differences to the first one."""
 
     algorithm: str
     text: str
 
 
-def comparison_page(comparison: Comparison) -> str:
+def comparison_page(comparison: Result) -> str:
     """The page of a comparison."""
     if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
@@ -45,7 +48,7 @@ def comparison_page(comparison: Comparison) -> str:
         if len(comparison.seeds) > 1:
             drawn = boxes(comparison.by_seed(metric), COLUMNS[metric], targets)
             spreads.append(page.figure(drawn, f"boxes-{metric}", opens=behind))
-    header, rows = comparison.differences(shown)
+    header, rows = differences_table(comparison, shown)
     seeds = f"seeds {comparison.seeds[0]}–{comparison.seeds[-1]}"
     differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
     return page.render(
@@ -72,12 +75,12 @@ def comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _behind(comparison: Comparison) -> Links:
+def _behind(comparison: Result) -> Links:
     """What the marks of an algorithm open: its runs."""
     return [(name, f"#runs={at}") for at, name in enumerate(comparison.algorithms)]
 
 
-def _examples(comparison: Comparison) -> dict[str, str]:
+def _examples(comparison: Result) -> dict[str, str]:
     """What the lines of an algorithm open: their run."""
     first = {
         row["algorithm"]: at
@@ -87,16 +90,16 @@ def _examples(comparison: Comparison) -> dict[str, str]:
     return {name: f"#run={first[name]}" for name in comparison.examples if name in first}
 
 
-def _means(comparison: Comparison, shown: Sequence[str], opens: Sequence[str]) -> Table:
+def _means(comparison: Result, shown: Sequence[str], opens: Sequence[str]) -> Table:
     """The table of the comparison with the number of runs of each algorithm."""
-    header, rows = comparison.table(shown)
+    header, rows = means_table(comparison, shown)
     runs = [sum(row["algorithm"] == name for row in comparison.rows) for name in comparison.algorithms]
     counted = [[name, str(n), *cells] for (name, *cells), n in zip(rows, runs, strict=True)]
     caption = "Mean ± half of the 95 % interval (Student's t) over n runs"
     return table(caption, [header[0], "n", *header[1:]], counted, opens=opens)
 
 
-def _packed(comparison: Comparison) -> dict[str, Any]:
+def _packed(comparison: Result) -> dict[str, Any]:
     fields = {name: [row[name] for row in comparison.rows] for name in ("algorithm", "seed")}
     places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(comparison.rows)}
     groups = [
@@ -109,7 +112,7 @@ def _packed(comparison: Comparison) -> dict[str, Any]:
     return packed(fields, metrics, groups, series, flows=flows)
 
 
-def _intro(comparison: Comparison) -> str:
+def _intro(comparison: Result) -> str:
     used = "in every flow" if comparison.flows is None else f"in {', '.join(comparison.flows)}"
     used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
     count, total = len(comparison.rows), len(comparison.algorithms) * len(comparison.seeds)
@@ -120,7 +123,7 @@ def _intro(comparison: Comparison) -> str:
     )
 
 
-def _verdicts(comparison: Comparison) -> list[Verdict]:
+def _verdicts(comparison: Result) -> list[Sentence]:
     """A sentence for each algorithm but the first: what the intervals of its paired differences show."""
     judged = comparison.comparisons()
     made = []
@@ -132,32 +135,33 @@ def _verdicts(comparison: Comparison) -> list[Verdict]:
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
-            says = word_for(metric, delta, adjusted)
-            side = says.partition(",")[0]
-            if side not in ("higher", "lower"):
-                (equal if says in ("no difference", "no relevant difference") else open_).append(column.title)
+            verdict = verdict_of(metric, delta, adjusted)
+            if not verdict.is_difference:
+                (equal if verdict.is_equivalence else open_).append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if side == "higher" else reversed(ends)
+            low, high = ends if verdict.decision is Decision.HIGHER else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            shown.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
+            valuation = f", {verdict.valuation}" if verdict.valuation else ""
+            shown.append(f"{column.title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
         text = f"{'; '.join(shown) or 'no relevant difference is shown'}."
         text += f" No relevant difference: {', '.join(equal)}." if equal else ""
         text += f" Inconclusive: {', '.join(open_)}." if open_ else ""
-        made.append(Verdict(name, text))
+        made.append(Sentence(name, text))
     return made
 
 
-def _commands(comparison: Comparison) -> list[str]:
+def _commands(comparison: Result) -> list[str]:
     """The command that makes the comparison again from the scenario on its page."""
     count = len(comparison.seeds)
     words = ["cwndlab", "compare", "scenario.toml", "--algorithms", ",".join(comparison.algorithms)]
     words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
     words += ["--against", comparison.against] if comparison.against is not None else []
     words += ["--seed", str(comparison.seeds[0])]
-    if comparison.until is None:
+    until, metrics = comparison.header["until"], comparison.header["metrics"]
+    if until is None:
         words += ["--repetitions", str(count)]
     else:
-        words += ["--until", comparison.until, "--at-most", str(count)]
-    words += ["--metrics", ",".join(comparison.metrics)] if comparison.metrics else []
+        words += ["--until", until, "--at-most", str(count)]
+    words += ["--metrics", ",".join(metrics)] if metrics else []
     return [shlex.join([*words, "--report", "page.html"])]

@@ -80,7 +80,6 @@ def packed(
         points = int(ROOM / _BYTES_PER_POINT / per_run / len(wanted))
         points = max(_FEWEST, min(_MOST, points))
         data["series"] = {}
-        data["frames"] = {str(columns): _frame(columns) for columns in (1, 2)}
         left = ROOM
         for place, read in _in_turn(wanted, groups):
             one = pack(read(), points)
@@ -89,6 +88,9 @@ def packed(
                 break
             if one:
                 data["series"][str(place)] = one
+        present = {panel["kind"] for panels in data["series"].values() for panel in panels}
+        kinds = [kind for kind in SERIES if kind in present]
+        data["frames"] = {str(columns): _frame(kinds, columns) for columns in (1, 2)}
     return data
 
 
@@ -118,11 +120,11 @@ def pack(records: Records, points: int) -> list[dict[str, Any]]:
     return panels
 
 
-def _frame(columns: int) -> dict[str, Any]:
-    """The layout of one run's time series, or of two runs side by side: empty panels that the page's script fills."""
+def _frame(kinds: Sequence[str], columns: int) -> dict[str, Any]:
+    """The layout of one run's time series, or of two runs side by side: a panel per kind, which the script fills."""
     panels = [
-        Panel(Axis(what.axis, from_zero=True), title=f"run {column + 1}" if row == 0 and columns > 1 else "")
-        for row, what in enumerate(SERIES.values())
+        Panel(Axis(SERIES[kind].axis, from_zero=True), title=f"run {column + 1}" if row == 0 and columns > 1 else "")
+        for row, kind in enumerate(kinds)
         for column in range(columns)
     ]
     figure = Figure(
@@ -136,7 +138,7 @@ def _frame(columns: int) -> dict[str, Any]:
         unified=True,
         pixels=150,
     )
-    return {"kinds": list(SERIES), "layout": figure.spec()["layout"]}
+    return {"kinds": list(kinds), "layout": figure.spec()["layout"]}
 
 
 def _packed(line: Line) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Columns of a sweep's table that are neither fields nor metrics of the page.
-_APART = ("cell", "seed", "packets", "wall_s", "host", "key", "scenario_hash")
+_APART = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash")
 # Metrics that a figure shows first, where they have values.
 _FIRST = ("goodput_bps", "utilisation", "jain", "queue_ms")
 

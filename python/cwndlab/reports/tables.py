@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import FLOW_COLUMNS
+from cwndlab.statistics import Verdict
 from cwndlab.statistics.digits import number
 
 if TYPE_CHECKING:
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
 
 # Columns of text.
 _TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins", "name", "route")
-# Classes of what a verdict begins with.
-_VERDICTS = {
-    "higher": "shown",
-    "lower": "shown",
-    "no difference": "quiet",
-    "no relevant difference": "quiet",
-    "inconclusive": "quiet",
-    "undecided after Holm": "quiet",
-}
 
 
 @dataclass(frozen=True)
@@ -50,10 +42,21 @@ def cell(text: str, kind: str = "", href: str = "") -> Cell:
     return Cell(((text, href),), kind)
 
 
+def _verdict_class(text: str | Verdict) -> str:
+    if not isinstance(text, Verdict):
+        return ""
+    return "shown" if text.is_difference else "quiet"
+
+
 def table(
-    caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, opens: Sequence[str] = (), foot: int = 0
+    caption: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str | Verdict]],
+    *,
+    opens: Sequence[str] = (),
+    foot: int = 0,
 ) -> Table:
-    """A table of strings; columns of text, and what a verdict says, are marked.
+    """A table of strings; columns of text, and verdicts, are marked.
 
     Parameters
     ----------
@@ -68,8 +71,8 @@ def table(
     made = [
         [
             cell(
-                text,
-                f"{kind} {_VERDICTS.get(text.partition(',')[0], '')}".strip(),
+                str(text),
+                f"{kind} {_verdict_class(text)}".strip(),
                 opens[at] if opens and place == 0 and at < len(opens) else "",
             )
             for place, (kind, text) in enumerate(zip(kinds, row, strict=True))

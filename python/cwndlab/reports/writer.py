@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
@@ -19,36 +19,34 @@ from cwndlab.reports.measurement import measurement_page
 from cwndlab.reports.run import run_page, runs_page, side_by_side
 from cwndlab.reports.sweep import SweepResult, sweep_figures, sweep_page
 from cwndlab.simulate import run
-from cwndlab.study.comparison import Comparison
-from cwndlab.study.sweeps import results
-
-if TYPE_CHECKING:
-    import polars as pl
+from cwndlab.study.result import Result
 
 #: What has a page: a result, or the folder that holds one.
-Reported: TypeAlias = Comparison | Measurement | Records | SweepResult | Path | str
+Reported: TypeAlias = Result | Measurement | Records | SweepResult | Path | str
 
 
-def load(folder: Path | str) -> Comparison | Measurement | Records | SweepResult:
+def load(folder: Path | str) -> Result | Measurement | Records | SweepResult:
     """Reads the comparison, run, sweep or measurement that a folder holds."""
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordsError(
             Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
-    if (folder / "comparison.json").exists():
-        return Comparison.read(folder)
     if (folder / "measurement.json").exists():
         return Measurement.read(folder)
-    if not (folder / "manifest.json").exists():
+    if not any((folder / name).exists() for name in ("manifest.json", "comparison.json")):
         return Records.read(folder)
-    rows: pl.DataFrame = results.load(folder)
+    result = Result.read(folder)
+    return result if result.is_comparison else _sweep(result, folder.resolve().name)
+
+
+def _sweep(result: Result, name: str = "A sweep") -> SweepResult:
+    """The result as a page shows it: the run of a row can be repeated."""
 
     def again(row: int) -> Records:
-        return run(results.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
+        return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
-    title, missing = results.note(folder)
-    return SweepResult(rows, title or folder.resolve().name, again, missing)
+    return SweepResult(result.runs, result.title or name, again, result.unfinished)
 
 
 def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:
@@ -68,7 +66,9 @@ def report(result: Reported | Sequence[Records | Path | str], path: Path | str, 
         return
     if isinstance(result, Path | str):
         result = load(result)
-    if isinstance(result, Comparison):
+    if isinstance(result, Result) and not result.is_comparison:
+        result = _sweep(result)
+    if isinstance(result, Result):
         save(comparison_page(result), path)
     elif isinstance(result, Records):
         save(run_page(result), path)
@@ -107,13 +107,15 @@ def figures(
     formats, look = chosen(format, style)
     if isinstance(result, Path | str):
         result = load(result)
+    if isinstance(result, Result) and not result.is_comparison:
+        result = _sweep(result)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if isinstance(result, SweepResult):
             return sweep_figures(result, folder, formats, look)
         drawn = _figures(
-            result if isinstance(result, Comparison | Measurement | Records) else [_run(one) for one in result]
+            result if isinstance(result, Result | Measurement | Records) else [_run(one) for one in result]
         )
         made = []
         for ending in formats:
@@ -127,15 +129,15 @@ def figures(
         ) from None
 
 
-def _runs(result: Comparison | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
+def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
     if isinstance(result, Records):
         return {"run": result}
-    return result.examples if isinstance(result, Comparison | Measurement) else side_by_side(result)
+    return result.examples if isinstance(result, Result | Measurement) else side_by_side(result)
 
 
-def _figures(result: Comparison | Measurement | Records | Sequence[Records]) -> dict[str, Figure]:
+def _figures(result: Result | Measurement | Records | Sequence[Records]) -> dict[str, Figure]:
     """The figures of the page, by the names of their files."""
-    is_linked = not isinstance(result, Comparison | Measurement)
+    is_linked = not isinstance(result, Result | Measurement)
     runs = {name: records for name, records in _runs(result).items() if len(records.samples)}
     made: dict[str, Figure] = {}
     if runs:
@@ -146,7 +148,7 @@ def _figures(result: Comparison | Measurement | Records | Sequence[Records]) -> 
     for of in CDFS if runs else ():
         one = cdf(runs, of)
         made |= {f"cdf-{of}": one} if one is not None else {}
-    if not isinstance(result, Comparison | Measurement):
+    if not isinstance(result, Result | Measurement):
         return made
     for metric in result.judged():
         column = COLUMNS[metric]

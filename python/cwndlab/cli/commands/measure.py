@@ -163,8 +163,8 @@ def add(app: typer.Typer) -> None:
 def _state(place: Path, question: CampaignSpec) -> State:
     """The finished part of the campaign; refuses a folder that holds another one."""
 
-    if (place / cwndlab.live.store.ASKED).exists():
-        other = question.differs(cwndlab.live.store.read_question(place))
+    if (place / cwndlab.live.store.SPEC).exists():
+        other = question.differs(cwndlab.live.store.read_spec(place))
         if other:
             what = f"holds another campaign ({', '.join(other)} differ)"
             raise ScenarioError(Fault(str(place), what, "name another folder by --out"))
@@ -228,10 +228,10 @@ def show(measurement: Measurement, format: Format) -> None:
         return
     header, cells = measurement.table()
     write_table(cells, header, right=header[3:])
-    for header, cells in (measurement.means(), measurement.differences(), measurement.day(), measurement.factors()):
-        if cells:
+    for header, lines in (measurement.means(), measurement.differences(), measurement.day(), measurement.factors()):
+        if lines:
             write("")
-            write_table(cells, header, right=[name for name in header[1:] if name not in _WORDS])
+            write_table(lines, header, right=[name for name in header[1:] if name not in _WORDS])
     say(measurement.method())
     for note in measurement.notes:
         say(note)
