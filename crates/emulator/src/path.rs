@@ -248,7 +248,7 @@ impl Path {
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
         self.network.clock = now;
-        let packet = Packet { stamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
+        let packet = Packet { timestamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
         self.network.forward(now, packet);
     }
 
@@ -282,7 +282,7 @@ impl Path {
         let side = usize::from(packet.is_forward());
         if side == 1 {
             let payload = Headers::parse(bytes).map_or(0, |headers| u64::from(headers.payload));
-            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.stamp);
+            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.timestamp);
         }
         if !self.devices[side].write(bytes) {
             self.counters.refused += 1;

@@ -287,8 +287,8 @@ impl Network {
                     return true;
                 }
             }
-            let Packet { stamp, seq, flow, aux, size, flags, .. } = *packet;
-            *self.wires.add(link, at) = Packet { at, stamp, seq, flow, aux, size, hop: after, flags };
+            let Packet { timestamp, seq, flow, aux, size, flags, .. } = *packet;
+            *self.wires.add(link, at) = Packet { at, timestamp, seq, flow, aux, size, hop: after, flags };
             return false;
         }
     }

@@ -38,7 +38,7 @@ pub struct Packet {
     /// When it reaches the end of the link that it is on.
     pub at: Time,
     /// Timestamp value of data, echo of an ACK.
-    pub stamp: Time,
+    pub timestamp: Time,
     /// Segment number of data, next one expected of an ACK, modulo 2³².
     pub seq: u32,
     /// Index of the connection, and its number modulo 256 in the highest byte.
@@ -57,7 +57,7 @@ impl Packet {
     /// The packet of a datagram that the connection of index `flow` sends at `now`.
     #[must_use]
     pub fn datagram(now: Time, flow: u32, one: &Datagram) -> Self {
-        Self { stamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
+        Self { timestamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
     }
 
     /// Its kind.

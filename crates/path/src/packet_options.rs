@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, MAX_HOPS};
-use cwndlab_transport::wire::Blocks;
+use cwndlab_transport::wire::SackBlocks;
 
 use crate::packet::{Packet, ACK};
 
@@ -12,7 +12,7 @@ use crate::packet::{Packet, ACK};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckOptions {
     /// SACK blocks.
-    pub blocks: Blocks,
+    pub blocks: SackBlocks,
     /// Receive window, bytes.
     pub window: u64,
     /// CE marks that the receiver counted.

@@ -10,7 +10,7 @@ use cwndlab_network::link::Outcome;
 use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
-use cwndlab_transport::wire::Blocks;
+use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::Time;
 
 use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
@@ -121,7 +121,7 @@ impl PacketTap {
             arrival_ns,
             connection: packet.flow >> 24,
             payload_bytes: contents.payload_bytes,
-            echo_ns: (timestamps && kind == ACK).then_some(packet.stamp.0),
+            echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.0),
             window_bytes: contents.window_bytes,
             sack: if sack && matches!(kind, SYN | SYN_ACK) {
                 "permitted".to_owned()
@@ -165,7 +165,7 @@ fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
 struct Contents {
     payload_bytes: u32,
     window_bytes: Option<u64>,
-    blocks: Blocks,
+    blocks: SackBlocks,
 }
 
 impl Contents {
@@ -184,7 +184,7 @@ impl Contents {
 }
 
 /// SACK blocks, `from-to` in bytes.
-fn sack_text(blocks: &Blocks, mss: u32) -> String {
+fn sack_text(blocks: &SackBlocks, mss: u32) -> String {
     let mut text = String::new();
     for &(from, to) in blocks.as_slice() {
         let blank = if text.is_empty() { "" } else { " " };

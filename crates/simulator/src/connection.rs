@@ -197,7 +197,7 @@ impl Connection {
             _ if packet.flags & EXTRA != 0 => network.options.free(*packet),
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
-                    datagrams.receive(now, packet.stamp, packet.seq, packet.aux);
+                    datagrams.receive(now, packet.timestamp, packet.seq, packet.aux);
                 }
             }
             _ => {}
@@ -212,7 +212,7 @@ impl Connection {
             retransmission: packet.flags & AGAIN != 0,
             ect: packet.flags & ECT != 0,
             cwr: packet.flags & CWR != 0,
-            stamp: packet.stamp,
+            timestamp: packet.timestamp,
             feedback: None,
         };
         if packet.flags & EXTRA != 0 {
@@ -231,7 +231,7 @@ impl Connection {
         let plain = PlainAck {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
-            echo: packet.stamp,
+            echo: packet.timestamp,
             ece: packet.flags & ECE != 0,
         };
         if packet.flags & EXTRA == 0 {

@@ -95,7 +95,7 @@ impl PacketSink<'_> {
         let flags = SYN_ACK | header.map_or(0, |_| EXTRA);
         let (size, aux) = (self.format.ack_size as u16, header.unwrap_or(0));
         self.network
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
     }
 }
 
@@ -137,7 +137,7 @@ impl Output for PacketSink<'_> {
             self.now,
             Packet {
                 at: Time::ZERO,
-                stamp: segment.stamp,
+                timestamp: segment.timestamp,
                 seq: segment.seq as u32,
                 flow: self.flow,
                 aux,
@@ -164,7 +164,7 @@ impl Output for PacketSink<'_> {
             self.now,
             Packet {
                 at: Time::ZERO,
-                stamp: ack.echo,
+                timestamp: ack.echo,
                 seq: ack.ack as u32,
                 flow: self.flow,
                 aux,
@@ -182,7 +182,7 @@ impl Output for PacketSink<'_> {
             aux = self.router_header(scheme, rate, 0);
         }
         self.network
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {

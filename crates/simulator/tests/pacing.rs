@@ -11,7 +11,7 @@ use cwndlab_scenario::plan::Stack;
 use cwndlab_scenario::{profile, Scenario};
 use cwndlab_simulator::{catalogue, run};
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
 use cwndlab_units::{Bytes, Rate, Time};
 use serde_json::{json, Value};
 
@@ -23,7 +23,7 @@ struct Line(Vec<u64>);
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.0.push(segment.stamp.0);
+        self.0.push(segment.timestamp.0);
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
@@ -63,7 +63,7 @@ fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
         echo: Time(now - 100 * MS),
         ece: false,
         ce_count: 0,
-        blocks: Blocks::default(),
+        blocks: SackBlocks::default(),
         feedback: None,
     };
     sender.on_ack(Time(now), &packet, line);

@@ -4,7 +4,7 @@ use cwndlab_control::{Feedback, Path, RecoveryKind};
 use cwndlab_scenario::profile;
 use cwndlab_simulator::catalogue;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
 use cwndlab_units::{Bytes, Rate, Time};
 
 /// When each segment left, and what was remarked.
@@ -16,7 +16,7 @@ struct Line {
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.left.push(segment.stamp.0);
+        self.left.push(segment.timestamp.0);
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
@@ -53,7 +53,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         echo: Time(100 * MS),
         ece: false,
         ce_count: 0,
-        blocks: Blocks::default(),
+        blocks: SackBlocks::default(),
         feedback: None,
     };
     sender.on_ack(Time(200 * MS), &ack, &mut line);
