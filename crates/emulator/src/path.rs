@@ -263,7 +263,7 @@ impl Path {
             if at > now {
                 return;
             }
-            if let Some(packet) = self.network.turn(at) {
+            if let Some(packet) = self.network.process_next_event(at) {
                 self.deliver(at, packet);
             }
         }
@@ -297,13 +297,13 @@ impl Path {
 
     /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
     fn settle_losses(&mut self, drops: &DropCounters) {
-        let counted = self.network.settle_losses(self.now());
+        let counted = self.network.count_losses_until(self.now());
         let Some(observed) = &mut self.network.observed else { return };
-        if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
+        if !counted && observed.lost.is_empty() && observed.duplicated.is_empty() {
             return;
         }
         let is_stored = |packet: &Packet| !self.sources.has(packet.flow());
-        for packet in observed.doubled.drain(..).filter(is_stored) {
+        for packet in observed.duplicated.drain(..).filter(is_stored) {
             self.store.add_copy(packet.aux);
         }
         for packet in observed.lost.drain(..).filter(is_stored) {

@@ -17,11 +17,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     std::panic::set_hook(Box::new(|_| {})); // a panic is a verdict
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     for seed in (0..count).map(|n| first.wrapping_add(n)) {
         match check(seed) {
-            Verdict::Held => {}
-            Verdict::Refused(why) => refused.push(format!("seed {seed}: {why}")),
+            Verdict::Passed => {}
+            Verdict::Rejected(why) => rejected.push(format!("seed {seed}: {why}")),
             Verdict::Violated(scenario, what) => {
                 println!("seed {seed}: {what}\n\n{scenario}");
                 println!("again: make fuzz COUNT=1 SEED={seed}");
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{count} scenarios from seed {first} on: {} refused, every invariant held", refused.len());
-    for why in &refused {
-        println!("refused: {why}");
+    println!("{count} scenarios from seed {first} on: {} rejected, every invariant held", rejected.len());
+    for why in &rejected {
+        println!("rejected: {why}");
     }
     ExitCode::SUCCESS
 }

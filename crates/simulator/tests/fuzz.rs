@@ -20,15 +20,15 @@ fn arithmetic_is_checked() {
 
 #[test]
 fn random_extreme_scenarios_keep_the_invariants() {
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     for seed in SEEDS {
         match check(seed) {
-            Verdict::Held => {}
-            Verdict::Refused(why) => refused.push(format!("{seed}: {why}")),
+            Verdict::Passed => {}
+            Verdict::Rejected(why) => rejected.push(format!("{seed}: {why}")),
             Verdict::Violated(scenario, what) => panic!("seed {seed}: {what}\n{scenario}"),
         }
     }
-    assert!(refused.len() < 12, "most drawn scenarios are scenarios: {refused:#?}");
+    assert!(rejected.len() < 12, "most drawn scenarios are scenarios: {rejected:#?}");
 }
 
 #[test]

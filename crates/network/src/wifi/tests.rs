@@ -6,7 +6,7 @@ use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
 use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
-use crate::aqm::{codel, Codel, Waiting};
+use crate::aqm::{codel, Codel, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -33,15 +33,15 @@ fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
     Medium::new(rules, stations(senders), &paths, Stream::new(seed, 90, 0))
 }
 
-fn packet<P>(now: Time, packet: P, size: u32) -> Waiting<P>
+fn packet<P>(now: Time, packet: P, size: u32) -> QueuedPacket<P>
 where
     P: Default,
 {
-    Waiting { since: now, size, packet, ..Waiting::default() }
+    QueuedPacket { since: now, size, packet, ..QueuedPacket::default() }
 }
 
 /// The outcomes until `now`, in order.
-fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<Waiting<P>>) -> Vec<FrameOutcome<P>> {
+fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Vec<FrameOutcome<P>> {
     let mut taken = Vec::new();
     medium.take(now, &mut taken, dropped);
     taken
@@ -79,7 +79,7 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
     let mut delivered = vec![0; paths as usize];
     while medium.next() < Time::ZERO + S * seconds {
         let now = medium.next();
-        medium.settle(now);
+        medium.process_until(now);
         for outcome in take(&mut medium, now, &mut Vec::new()) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             let path = one.packet;
@@ -262,7 +262,7 @@ fn a_frame_for_an_idle_medium_is_sent_immediately() {
     medium.offer(FIRST, 0, packet(FIRST, 7, IP_BYTES), &mut Vec::new());
     let (received, ack) = (FIRST + Duration::from_micros(254), SIFS + Duration::from_micros(34));
     assert_eq!(medium.next(), received);
-    medium.settle(received);
+    medium.process_until(received);
     let taken = take(&mut medium, received, &mut Vec::new());
     assert!(matches!(taken[..], [FrameOutcome::Delivered(one)] if one.packet == 7));
     assert_eq!(medium.backlog(received, 0), (1, 1500));
@@ -281,7 +281,7 @@ fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
         let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, 90, 0));
         medium.offer(FIRST, 0, packet(FIRST, 0, IP_BYTES), &mut Vec::new());
         let at = medium.next();
-        medium.settle(at);
+        medium.process_until(at);
         let _ = take(&mut medium, at, &mut Vec::new());
         medium.offer(at, 1, packet(at, 1, IP_BYTES), &mut Vec::new());
         medium.next() - at
@@ -316,7 +316,7 @@ proptest! {
         let run = |medium: &mut Medium<(usize, u32)>, until: Time, seen: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
             while medium.next() <= until {
                 let at = medium.next();
-                medium.settle(at);
+                medium.process_until(at);
                 for outcome in take(medium, at, &mut Vec::new()) {
                     let delivered = matches!(outcome, FrameOutcome::Delivered(_));
                     let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
@@ -376,7 +376,7 @@ fn codel_above_the_device_limits_the_queueing_delay() {
         let now = Time(number * 393_500 * 20 / 21);
         while medium.next() <= now {
             let at = medium.next();
-            medium.settle(at);
+            medium.process_until(at);
             for outcome in take(&mut medium, at, &mut dropped) {
                 let FrameOutcome::Delivered(one) = outcome else { panic!("nothing is lost") };
                 delivered += 1;

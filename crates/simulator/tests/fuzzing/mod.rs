@@ -3,8 +3,8 @@
 //! A case is made from its seed alone. It lasts as long as some [`PACKETS`] packets take on its fastest line, so that the
 //! cost of a case is bounded, and its run ends with an error if it takes more than [`EVENTS`] events.
 
-mod draw;
-mod oracle;
+mod generator;
+mod invariants;
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,18 +20,18 @@ pub(crate) const EVENTS: u64 = 20_000_000;
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// All invariants hold.
-    Held,
+    Passed,
     /// The scenario is invalid: why.
-    Refused(String),
+    Rejected(String),
     /// An invariant was violated: the scenario as TOML, and what.
     Violated(String, String),
 }
 
 /// Draws the case of this seed, runs it and checks its records.
 pub(crate) fn check(seed: u64) -> Verdict {
-    let document = draw::document(seed).to_string();
+    let document = generator::scenario(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
-        Verdict::Refused(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };
     let scenario = match Scenario::from_json(&document, None) {
         Ok(scenario) => scenario,
@@ -49,8 +49,8 @@ pub(crate) fn check(seed: u64) -> Verdict {
             violated(format!("the engine panicked: {}", text.unwrap_or("without a text")))
         }
         Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} events")),
-        Ok(Ok((records, _))) => match oracle::check(&plan, &records) {
-            Ok(()) => Verdict::Held,
+        Ok(Ok((records, _))) => match invariants::check(&plan, &records) {
+            Ok(()) => Verdict::Passed,
             Err(what) => violated(what),
         },
     }

@@ -10,10 +10,10 @@ use super::PACKETS;
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
-struct Draw(Stream);
+struct Generator(Stream);
 
-impl Draw {
-    fn chance(&mut self, probability: f64) -> bool {
+impl Generator {
+    fn bernoulli(&mut self, probability: f64) -> bool {
         self.0.unit() < probability
     }
 
@@ -22,32 +22,32 @@ impl Draw {
     }
 
     /// Uniform in the logarithm.
-    fn log(&mut self, low: f64, high: f64) -> f64 {
+    fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         low * maths::pow(high / low, self.0.unit())
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+    fn choose<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize].clone()
     }
 
     fn time(&mut self, low: f64, high: f64) -> String {
-        format!("{} ns", self.log(low, high) as u64)
+        format!("{} ns", self.log_uniform(low, high) as u64)
     }
 
     /// 0 to 10 s.
     fn delay(&mut self) -> f64 {
         match self.below(8) {
             0 => 0.0,
-            1 => self.log(1.0, 10.0 * S),
-            _ => self.log(0.01 * MS, 500.0 * MS),
+            1 => self.log_uniform(1.0, 10.0 * S),
+            _ => self.log_uniform(0.01 * MS, 500.0 * MS),
         }
     }
 
     fn rate(&mut self) -> f64 {
-        if self.chance(0.3) {
-            self.log(1e3, 1e12)
+        if self.bernoulli(0.3) {
+            self.log_uniform(1e3, 1e12)
         } else {
-            self.log(1e5, 1e10)
+            self.log_uniform(1e5, 1e10)
         }
     }
 
@@ -55,24 +55,24 @@ impl Draw {
         match self.below(6) {
             0 => "1 packets".to_owned(),
             1 => "unlimited".to_owned(),
-            2 => format!("{} packets", self.log(1.0, 1e5) as u64),
-            3 => format!("{} B", self.log(1500.0, 1e9) as u64),
-            4 => format!("{:.3} bdp(100 ms)", self.log(0.01, 100.0)),
+            2 => format!("{} packets", self.log_uniform(1.0, 1e5) as u64),
+            3 => format!("{} B", self.log_uniform(1500.0, 1e9) as u64),
+            4 => format!("{:.3} bdp(100 ms)", self.log_uniform(0.01, 100.0)),
             _ => self.time(MS, S),
         }
     }
 
     fn queue(&mut self) -> Value {
-        let kind =
-            self.of(&["droptail", "red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "step-ecn"]);
+        let kind = self
+            .choose(&["droptail", "red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "step-ecn"]);
         let mut queue = json!({ "kind": kind });
-        if self.chance(0.8) {
+        if self.bernoulli(0.8) {
             queue["capacity"] = json!(self.capacity());
         }
         if kind == "step-ecn" {
             queue["mark_above"] = json!(self.below(100));
         }
-        if kind == "droptail" && self.chance(0.2) {
+        if kind == "droptail" && self.bernoulli(0.2) {
             queue["counts_in_service"] = json!(true);
         }
         queue
@@ -80,9 +80,11 @@ impl Draw {
 
     fn loss(&mut self) -> Value {
         match self.below(3) {
-            0 => json!({ "kind": "bernoulli", "p": self.log(1e-4, 1.0) }),
-            1 => json!({ "kind": "gilbert-elliott", "p": self.log(1e-3, 1.0), "r": self.log(1e-3, 1.0) }),
-            _ => json!({ "kind": "list", "indices": [0, 1, 5, 40, 41], "counts": self.of(&["all", "payload"]) }),
+            0 => json!({ "kind": "bernoulli", "p": self.log_uniform(1e-4, 1.0) }),
+            1 => {
+                json!({ "kind": "gilbert-elliott", "p": self.log_uniform(1e-3, 1.0), "r": self.log_uniform(1e-3, 1.0) })
+            }
+            _ => json!({ "kind": "list", "indices": [0, 1, 5, 40, 41], "counts": self.choose(&["all", "payload"]) }),
         }
     }
 
@@ -92,34 +94,37 @@ impl Draw {
         let mut link = json!({ "delay": format!("{} ns", delay as u64), "queue": self.queue() });
         let constant = self.below(10);
         match constant {
-            0 => link["trace"] = json!(self.of(&["lte-driving", "lte-stationary", "3g", "satellite"])),
-            1 => link["token_bucket"] = json!({ "rate": text, "burst": format!("{} B", self.log(1500.0, 1e7) as u64) }),
+            0 => link["trace"] = json!(self.choose(&["lte-driving", "lte-stationary", "3g", "satellite"])),
+            1 => {
+                link["token_bucket"] =
+                    json!({ "rate": text, "burst": format!("{} B", self.log_uniform(1500.0, 1e7) as u64) })
+            }
             _ => link["rate"] = json!(text),
         }
-        if constant > 1 && self.chance(0.2) {
+        if constant > 1 && self.bernoulli(0.2) {
             // An outage, sometimes for good.
-            let at = self.log(MS, 2.0 * S) as u64;
+            let at = self.log_uniform(MS, 2.0 * S) as u64;
             let mut steps = vec![json!({ "at": format!("{at} ns"), "rate": "0 bps" })];
-            if self.chance(0.7) {
-                let again = at + self.log(MS, 2.0 * S) as u64;
+            if self.bernoulli(0.7) {
+                let again = at + self.log_uniform(MS, 2.0 * S) as u64;
                 steps.push(json!({ "at": format!("{again} ns"), "rate": text }));
-                if self.chance(0.5) {
-                    link["repeat"] = json!(format!("{} ns", again + self.log(MS, S) as u64));
+                if self.bernoulli(0.5) {
+                    link["repeat"] = json!(format!("{} ns", again + self.log_uniform(MS, S) as u64));
                 }
             }
             link["schedule"] = json!(steps);
         }
-        if self.chance(0.25) {
+        if self.bernoulli(0.25) {
             link["loss"] = json!([self.loss()]);
         }
-        if self.chance(0.15) {
-            link["jitter"] = json!({ "spread": self.time(1e3, S), "reorder": self.chance(0.5) });
+        if self.bernoulli(0.15) {
+            link["jitter"] = json!({ "spread": self.time(1e3, S), "reorder": self.bernoulli(0.5) });
         }
-        if self.chance(0.1) {
-            link["duplicate"] = json!(self.log(1e-3, 1.0));
+        if self.bernoulli(0.1) {
+            link["duplicate"] = json!(self.log_uniform(1e-3, 1.0));
         }
-        if self.chance(0.1) {
-            link["harq"] = json!({ "probability": self.log(1e-2, 1.0) });
+        if self.bernoulli(0.1) {
+            link["harq"] = json!({ "probability": self.log_uniform(1e-2, 1.0) });
         }
         link
     }
@@ -129,37 +134,37 @@ impl Draw {
             0 => json!("1 B"),
             1 => json!({ "kind": "exponential", "mean": "20 kB" }),
             2 => json!({ "kind": "pareto", "shape": 1.2, "min": "100 B", "max": "1 MB" }),
-            _ => json!(format!("{} B", self.log(1.0, 1e6) as u64)),
+            _ => json!(format!("{} B", self.log_uniform(1.0, 1e6) as u64)),
         }
     }
 
     fn tcp(&mut self, rate: f64) -> Value {
         match self.below(10) {
-            0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log(1.0, 1e9) as u64) }),
+            0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log_uniform(1.0, 1e9) as u64) }),
             1 => json!({ "kind": "on-off", "on": self.time(MS, S), "off": self.time(MS, S) }),
             2 => {
-                json!({ "kind": "transfers", "bytes": format!("{} B", self.log(1.0, 1e6) as u64), "gap": self.time(MS, S),
-                "new_connection": self.chance(0.5) })
+                json!({ "kind": "transfers", "bytes": format!("{} B", self.log_uniform(1.0, 1e6) as u64), "gap": self.time(MS, S),
+                "new_connection": self.bernoulli(0.5) })
             }
             3 => {
-                json!({ "kind": "arrivals", "load": self.log(0.01, 2.0), "size": self.size(), "count": 1 + self.below(500) })
+                json!({ "kind": "arrivals", "load": self.log_uniform(0.01, 2.0), "size": self.size(), "count": 1 + self.below(500) })
             }
             4 => json!({ "kind": "arrivals", "per_second": (rate / 1e5).clamp(0.1, 1e4), "size": self.size(),
                 "connections": 1 + self.below(1000), "count": 1 + self.below(500) }),
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
-                "think": self.time(MS, S), "new_connection": self.chance(0.5) }),
+                "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             6 => {
-                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.chance(0.3) })
+                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
             }
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
-                "think": self.time(MS, S), "new_connection": self.chance(0.5) }),
+                "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             _ => json!({ "kind": "bulk" }),
         }
     }
 
     fn udp(&mut self, rate: f64) -> (Value, f64) {
-        let rate = (rate * self.log(0.01, 100.0)).clamp(1e3, 1e12);
-        let packet = self.log(29.0, 9000.0) as u64;
+        let rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
+        let packet = self.log_uniform(29.0, 9000.0) as u64;
         let (rate_text, packet_text) = (format!("{} bps", rate as u64), format!("{packet} B"));
         let workload = match self.below(3) {
             0 => json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text }),
@@ -172,22 +177,22 @@ impl Draw {
 
     fn stack(&mut self) -> Map<String, Value> {
         let mut stack = Map::new();
-        if self.chance(0.1) {
-            stack.insert("mss".to_owned(), json!(format!("{} B", self.log(64.0, 60_000.0) as u64)));
+        if self.bernoulli(0.1) {
+            stack.insert("mss".to_owned(), json!(format!("{} B", self.log_uniform(64.0, 60_000.0) as u64)));
         }
-        if self.chance(0.1) {
-            stack.insert("receive_window".to_owned(), json!(format!("{} B", self.log(1e4, 1e10) as u64)));
+        if self.bernoulli(0.1) {
+            stack.insert("receive_window".to_owned(), json!(format!("{} B", self.log_uniform(1e4, 1e10) as u64)));
         }
-        if self.chance(0.1) {
+        if self.bernoulli(0.1) {
             stack.insert("initial_window".to_owned(), json!(1 + self.below(100)));
         }
-        if self.chance(0.1) {
-            stack.insert("ecn".to_owned(), json!(self.of(&["off", "classic", "accurate"])));
+        if self.bernoulli(0.1) {
+            stack.insert("ecn".to_owned(), json!(self.choose(&["off", "classic", "accurate"])));
         }
-        if self.chance(0.1) {
-            stack.insert("pacing".to_owned(), json!(self.of(&["algorithm", "always", "off"])));
+        if self.bernoulli(0.1) {
+            stack.insert("pacing".to_owned(), json!(self.choose(&["algorithm", "always", "off"])));
         }
-        if self.chance(0.05) {
+        if self.bernoulli(0.05) {
             stack.insert("sack".to_owned(), json!(false));
         }
         stack
@@ -200,45 +205,46 @@ const PARKING_LOT: u64 = 2;
 const GRAPH: u64 = 3;
 
 /// Adds a network; returns the rate of its fastest line and the delay between its routers, ns.
-fn add_network(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
-    let (mut fastest, mut delay) = (rate, draw.delay());
+fn add_network(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
+    let (mut fastest, mut delay) = (rate, generator.delay());
     match shape {
         0 | 1 => {
-            document["wlan"] = json!({ "standard": draw.of(&["802.11g", "802.11n"]), "queue": draw.queue() });
-            if draw.chance(0.5) {
-                document["wlan"]["wire"] = json!({ "rate": "1 Gbps" });
+            scenario["wlan"] =
+                json!({ "standard": generator.choose(&["802.11g", "802.11n"]), "queue": generator.queue() });
+            if generator.bernoulli(0.5) {
+                scenario["wlan"]["wire"] = json!({ "rate": "1 Gbps" });
             }
             (fastest, delay) = (1e8, 0.0);
         }
         PARKING_LOT => {
-            let hops = 1 + draw.below(6);
+            let hops = 1 + generator.below(6);
             delay /= hops as f64;
             let links: Vec<Value> = (0..hops)
                 .map(|_| {
-                    let rate = rate * draw.log(0.1, 1.0);
-                    draw.link(rate.max(1e3), delay)
+                    let rate = rate * generator.log_uniform(0.1, 1.0);
+                    generator.link(rate.max(1e3), delay)
                 })
                 .collect();
-            document["parking_lot"] = json!({ "hops": links });
+            scenario["parking_lot"] = json!({ "hops": links });
             delay *= hops as f64;
         }
         GRAPH => {
             let mut links = Vec::new();
             for (from, to) in [("a", "b"), ("b", "c"), ("c", "d")] {
-                let mut link = draw.link(rate, delay / 3.0);
+                let mut link = generator.link(rate, delay / 3.0);
                 (link["from"], link["to"]) = (json!(from), json!(to));
                 links.push(link);
             }
-            document["link"] = json!(links);
+            scenario["link"] = json!(links);
         }
         _ => {
-            document["dumbbell"] = json!({ "bottleneck": draw.link(rate, delay) });
-            if draw.chance(0.3) {
-                let access = rate * draw.log(0.1, 10.0);
+            scenario["dumbbell"] = json!({ "bottleneck": generator.link(rate, delay) });
+            if generator.bernoulli(0.3) {
+                let access = rate * generator.log_uniform(0.1, 10.0);
                 fastest = fastest.max(access);
-                document["dumbbell"]["access"] = json!({ "rate": format!("{} bps", access.max(1e3) as u64) });
-                if draw.chance(0.5) {
-                    document["dumbbell"]["access"]["queue"] = json!({ "capacity": draw.capacity() });
+                scenario["dumbbell"]["access"] = json!({ "rate": format!("{} bps", access.max(1e3) as u64) });
+                if generator.bernoulli(0.5) {
+                    scenario["dumbbell"]["access"]["queue"] = json!({ "capacity": generator.capacity() });
                 }
             }
         }
@@ -255,64 +261,64 @@ struct Flows {
     rtts: (f64, f64),
 }
 
-fn add_flows(draw: &mut Draw, document: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
+fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
     let algorithms = cwndlab_conformance::algorithm_texts(&catalogue());
-    let groups = 1 + draw.below(4);
-    let most = match draw.below(20) {
+    let groups = 1 + generator.below(4);
+    let most = match generator.below(20) {
         0 => 2000,
         1..=3 => 50,
         _ => 3,
     };
     let (mut flows, mut all, mut offered, mut rtts) = (Vec::new(), 0, 0.0, (f64::INFINITY, 0.0_f64));
     for _ in 0..groups {
-        let count = 1 + draw.below(most / groups + 1);
+        let count = 1 + generator.below(most / groups + 1);
         all += count;
-        let rtt = 2.0 * delay + draw.delay() + 4.0;
+        let rtt = 2.0 * delay + generator.delay() + 4.0;
         // In the graph a flow may cross one link of three.
         let shortest = if shape == GRAPH { delay / 1.5 } else { rtt };
         rtts = (rtts.0.min(shortest), rtts.1.max(rtt));
         let mut flow = json!({});
         if shape == GRAPH {
-            (flow["from"], flow["to"]) = (json!(draw.of(&["a", "b"])), json!(draw.of(&["c", "d"])));
+            (flow["from"], flow["to"]) = (json!(generator.choose(&["a", "b"])), json!(generator.choose(&["c", "d"])));
         } else {
             flow["rtt"] = json!(format!("{} ns", rtt as u64));
-            if draw.chance(0.2) {
+            if generator.bernoulli(0.2) {
                 flow["direction"] = json!(if shape < WIRELESS { "upload" } else { "reverse" });
             }
         }
         if count > 1 {
             flow["count"] = json!(count);
-            if draw.chance(0.5) {
-                flow["start_step"] = json!(draw.time(1.0, 100.0 * MS));
+            if generator.bernoulli(0.5) {
+                flow["start_step"] = json!(generator.time(1.0, 100.0 * MS));
             }
         }
-        if draw.chance(0.25) {
-            let (workload, packets) = draw.udp(rate.min(1e9) / count as f64);
+        if generator.bernoulli(0.25) {
+            let (workload, packets) = generator.udp(rate.min(1e9) / count as f64);
             flow["transport"] = json!("udp");
             flow["workload"] = workload;
             offered += packets * count as f64;
         } else {
-            flow["algorithm"] = json!(draw.of(&algorithms));
-            flow["workload"] = draw.tcp(rate / count as f64);
-            flow["profile"] = json!(draw.of(&["linux", "linux", "rfc", "ns2", "windows-10-20h1"]));
-            let stack = draw.stack();
+            flow["algorithm"] = json!(generator.choose(&algorithms));
+            flow["workload"] = generator.tcp(rate / count as f64);
+            flow["profile"] = json!(generator.choose(&["linux", "linux", "rfc", "ns2", "windows-10-20h1"]));
+            let stack = generator.stack();
             if !stack.is_empty() {
                 flow["stack"] = Value::Object(stack);
             }
         }
         flows.push(flow);
     }
-    document["flow"] = json!(flows);
+    scenario["flow"] = json!(flows);
     Flows { all, offered, rtts }
 }
 
 /// The scenario of this seed.
-pub(super) fn document(seed: u64) -> Value {
-    let draw = &mut Draw(Stream::new(seed, 1, 0));
-    let (rate, shape) = (draw.rate(), draw.below(10));
-    let mut document = json!({ "schema_version": 1 });
-    let (fastest, delay) = add_network(draw, &mut document, shape, rate);
-    let Flows { all, offered, rtts } = add_flows(draw, &mut document, shape, rate, delay);
+pub(super) fn scenario(seed: u64) -> Value {
+    let generator = &mut Generator(Stream::new(seed, 1, 0));
+    let (rate, shape) = (generator.rate(), generator.below(10));
+    let mut scenario = json!({ "schema_version": 1 });
+    let (fastest, delay) = add_network(generator, &mut scenario, shape, rate);
+    let Flows { all, offered, rtts } = add_flows(generator, &mut scenario, shape, rate, delay);
     // As long as the packets take, and some RTTs, in which windows double.
     let (rounds, most) = if all > 100 { (2.0, 5.0) } else { (5.0, 12.0) };
     let line = PACKETS / (fastest / 8.0 / 1500.0 + offered);
@@ -322,10 +328,10 @@ pub(super) fn document(seed: u64) -> Value {
     }
     // Ten samples, the last one at the end.
     let interval = (duration / 10.0) as u64;
-    document["duration"] = json!(format!("{} ns", interval * 10));
-    document["sample_interval"] = json!(format!("{interval} ns"));
-    if draw.chance(0.05) && all < 20 {
-        document["packets"] = json!(true);
+    scenario["duration"] = json!(format!("{} ns", interval * 10));
+    scenario["sample_interval"] = json!(format!("{interval} ns"));
+    if generator.bernoulli(0.05) && all < 20 {
+        scenario["packets"] = json!(true);
     }
-    document
+    scenario
 }
