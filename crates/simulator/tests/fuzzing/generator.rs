@@ -1,4 +1,4 @@
-//! Draws a scenario.
+//! Generation of random scenarios.
 
 use cwndlab_network::random::Stream;
 use cwndlab_simulator::catalogue;
@@ -21,7 +21,7 @@ impl Generator {
         self.0.below(end)
     }
 
-    /// Uniform in the logarithm.
+    /// A log-uniform random number.
     fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         low * maths::pow(high / low, self.0.unit())
     }
@@ -34,7 +34,7 @@ impl Generator {
         format!("{} ns", self.log_uniform(low, high) as u64)
     }
 
-    /// 0 to 10 s.
+    /// A delay of 0 to 10 s, in ns.
     fn delay(&mut self) -> f64 {
         match self.below(8) {
             0 => 0.0,
@@ -88,7 +88,7 @@ impl Generator {
         }
     }
 
-    /// A link of this rate.
+    /// A link with this rate and delay.
     fn link(&mut self, rate: f64, delay: f64) -> Value {
         let text = format!("{} bps", rate as u64);
         let mut link = json!({ "delay": format!("{} ns", delay as u64), "queue": self.queue() });
@@ -102,7 +102,7 @@ impl Generator {
             _ => link["rate"] = json!(text),
         }
         if constant > 1 && self.bernoulli(0.2) {
-            // An outage, sometimes for good.
+            // An outage, sometimes permanent.
             let at = self.log_uniform(MS, 2.0 * S) as u64;
             let mut steps = vec![json!({ "at": format!("{at} ns"), "rate": "0 bps" })];
             if self.bernoulli(0.7) {
@@ -199,7 +199,7 @@ impl Generator {
     }
 }
 
-/// Kinds of networks: the first two are wireless, then a parking lot, a graph, dumbbells.
+/// Network shapes: two wireless ones, then a parking lot, a graph and dumbbells.
 const WIRELESS: u64 = 2;
 const PARKING_LOT: u64 = 2;
 const GRAPH: u64 = 3;
@@ -255,7 +255,7 @@ fn add_network(generator: &mut Generator, scenario: &mut Value, shape: u64, rate
 /// The flows of a case.
 struct Flows {
     all: u64,
-    /// UDP's packets per second.
+    /// Packets per second of all UDP flows.
     offered: f64,
     /// The shortest and the longest RTT, ns.
     rtts: (f64, f64),
@@ -264,17 +264,17 @@ struct Flows {
 fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
     let algorithms = cwndlab_conformance::algorithm_texts(&catalogue());
     let groups = 1 + generator.below(4);
-    let most = match generator.below(20) {
+    let max = match generator.below(20) {
         0 => 2000,
         1..=3 => 50,
         _ => 3,
     };
     let (mut flows, mut all, mut offered, mut rtts) = (Vec::new(), 0, 0.0, (f64::INFINITY, 0.0_f64));
     for _ in 0..groups {
-        let count = 1 + generator.below(most / groups + 1);
+        let count = 1 + generator.below(max / groups + 1);
         all += count;
         let rtt = 2.0 * delay + generator.delay() + 4.0;
-        // In the graph a flow may cross one link of three.
+        // In the graph a flow may cross only one of three links.
         let shortest = if shape == GRAPH { delay / 1.5 } else { rtt };
         rtts = (rtts.0.min(shortest), rtts.1.max(rtt));
         let mut flow = json!({});
@@ -319,14 +319,14 @@ pub(super) fn scenario(seed: u64) -> Value {
     let mut scenario = json!({ "schema_version": 1 });
     let (fastest, delay) = add_network(generator, &mut scenario, shape, rate);
     let Flows { all, offered, rtts } = add_flows(generator, &mut scenario, shape, rate, delay);
-    // As long as the packets take, and some RTTs, in which windows double.
-    let (rounds, most) = if all > 100 { (2.0, 5.0) } else { (5.0, 12.0) };
+    // The duration of the packets, and at least some RTTs, in which windows double.
+    let (rounds, max) = if all > 100 { (2.0, 5.0) } else { (5.0, 12.0) };
     let line = PACKETS / (fastest / 8.0 / 1500.0 + offered);
     let mut duration = (line * S).clamp(MS, 300.0 * S);
     if offered == 0.0 {
-        duration = duration.max((rounds * rtts.1).min(most * rtts.0));
+        duration = duration.max((rounds * rtts.1).min(max * rtts.0));
     }
-    // Ten samples, the last one at the end.
+    // Ten samples, the last one at the end of the run.
     let interval = (duration / 10.0) as u64;
     scenario["duration"] = json!(format!("{} ns", interval * 10));
     scenario["sample_interval"] = json!(format!("{interval} ns"));

@@ -1,7 +1,7 @@
-//! Random extreme scenarios, and the invariants of every run.
+//! Random extreme scenarios, and the invariants of all runs.
 //!
-//! A case is made from its seed alone. It lasts as long as some [`PACKETS`] packets take on its fastest line, so that the
-//! cost of a case is bounded, and its run ends with an error if it takes more than [`EVENTS`] events.
+//! A case depends only on its seed. Its duration is that of about [`PACKETS`] packets on its fastest line, which bounds
+//! the cost. Its run fails after [`EVENTS`] events.
 
 mod generator;
 mod invariants;
@@ -11,9 +11,9 @@ use std::panic::AssertUnwindSafe;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 
-/// About as many packets cross the lines of a case.
+/// Approximate number of packets on the lines of a case.
 pub(crate) const PACKETS: f64 = 30_000.0;
-/// The most events of a run.
+/// Maximum number of events of a run.
 pub(crate) const EVENTS: u64 = 20_000_000;
 
 /// The outcome of a case.
@@ -21,13 +21,13 @@ pub(crate) const EVENTS: u64 = 20_000_000;
 pub(crate) enum Verdict {
     /// All invariants hold.
     Passed,
-    /// The scenario is invalid: why.
+    /// The scenario is invalid; the reason.
     Rejected(String),
-    /// An invariant was violated: the scenario as TOML, and what.
+    /// An invariant was violated; the scenario as TOML, and the violation.
     Violated(String, String),
 }
 
-/// Draws the case of this seed, runs it and checks its records.
+/// Generates the case of this seed, runs it and checks its records.
 pub(crate) fn check(seed: u64) -> Verdict {
     let document = generator::scenario(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
@@ -46,9 +46,9 @@ pub(crate) fn check(seed: u64) -> Verdict {
     match attempt {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            violated(format!("the engine panicked: {}", text.unwrap_or("without a text")))
+            violated(format!("the engine panicked: {}", text.unwrap_or("without a message")))
         }
-        Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} events")),
+        Ok(Err(_)) => violated(format!("the run exceeds {EVENTS} events")),
         Ok(Ok((records, _))) => match invariants::check(&plan, &records) {
             Ok(()) => Verdict::Passed,
             Err(what) => violated(what),
