@@ -282,8 +282,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
             return Decision::ForcedDrop;
         }
         self.count += 1;
-        let chance = self.spaced_probability(base);
-        if chance <= 0.0 || (chance < 1.0 && self.stream.unit() >= chance) {
+        let probability = self.spaced_probability(base);
+        if probability <= 0.0 || (probability < 1.0 && self.stream.unit() >= probability) {
             return Decision::Admit;
         }
         self.count = 0;

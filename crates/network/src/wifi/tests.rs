@@ -311,9 +311,9 @@ proptest! {
         let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, 90, 0));
         let (mut now, mut accepted, mut refused) = (Time::ZERO, [0u64; 4], [0u64; 4]);
-        let mut seen: [Vec<u32>; 4] = Default::default();
+        let mut delivered_numbers: [Vec<u32>; 4] = Default::default();
         let (mut given_up, mut air) = (0u64, 0);
-        let run = |medium: &mut Medium<(usize, u32)>, until: Time, seen: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
+        let run = |medium: &mut Medium<(usize, u32)>, until: Time, delivered_numbers: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
             while medium.next() <= until {
                 let at = medium.next();
                 medium.process_until(at);
@@ -323,7 +323,7 @@ proptest! {
                     let (path, number) = one.packet;
                     if delivered {
                         *air += 20_000;
-                        seen[path].push(number);
+                        delivered_numbers[path].push(number);
                     } else {
                         *given_up += 1;
                     }
@@ -332,7 +332,7 @@ proptest! {
         };
         for (number, (gap, path, size)) in offers.into_iter().enumerate() {
             now += Duration(gap);
-            run(&mut medium, now, &mut seen, &mut given_up, &mut air);
+            run(&mut medium, now, &mut delivered_numbers, &mut given_up, &mut air);
             let mut dropped = Vec::new();
             medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut dropped);
             *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
@@ -343,11 +343,11 @@ proptest! {
             }
         }
         // After ten idle seconds all queues are empty.
-        run(&mut medium, now + S * 10, &mut seen, &mut given_up, &mut air);
+        run(&mut medium, now + S * 10, &mut delivered_numbers, &mut given_up, &mut air);
         prop_assert_eq!(medium.next(), NEVER);
-        let delivered: u64 = seen.iter().map(|one| one.len() as u64).sum();
+        let delivered: u64 = delivered_numbers.iter().map(|one| one.len() as u64).sum();
         prop_assert_eq!(accepted.iter().sum::<u64>(), delivered + given_up);
-        for (path, numbers) in seen.iter().enumerate() {
+        for (path, numbers) in delivered_numbers.iter().enumerate() {
             prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
             let totals = medium.path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
