@@ -29,7 +29,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { aqm_link, .. } => aqm_link.memory(),

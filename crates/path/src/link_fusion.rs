@@ -1,4 +1,4 @@
-//! Link fusion: links without events of their own.
+//! Link fusion: links without separate events.
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;

@@ -586,7 +586,7 @@ impl Network {
         original
     }
 
-    /// Memory held by packets, queues and options, bytes.
+    /// Memory in use by packets, queues and options, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.wires.memory()

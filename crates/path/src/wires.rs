@@ -142,7 +142,7 @@ impl Wires {
         arrivals.move_window(first);
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         let reordering: usize =
             self.reordering.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();

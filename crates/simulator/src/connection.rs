@@ -464,11 +464,11 @@ impl Connection {
         (self.syn_acks.1 == 1).then_some(self.syn_acks.0)
     }
 
-    /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `answered`.
-    pub(crate) fn accept(&mut self, answered: Option<Time>, now: Time, network: &mut Network) {
+    /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
+    pub(crate) fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = sink!(self, network, now);
-        self.sender.accept(answered, now, window, &mut sink);
+        self.sender.accept(syn_ack_at, now, window, &mut sink);
     }
 
     /// Writes data of the application.
@@ -529,7 +529,7 @@ impl Connection {
         Bytes(u64::from(self.format.header))
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()

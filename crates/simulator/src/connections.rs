@@ -58,7 +58,7 @@ impl Connections {
         }
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         let of = |slot: &Slot| match slot {
             Slot::Pending(_) => 0,

@@ -33,7 +33,7 @@ impl Direction {
         Self::new(peer, NEVER, None)
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.messages.memory() + self.application.as_ref().map_or(0, |one| size_of_val(&**one))
     }

@@ -11,7 +11,7 @@
 //! | `packet_sink` | conversion of segments and ACKs to packets |
 //!
 //! The network is in crate `path`, applications are in crate `traffic`, sender and receiver in crate `transport`.
-//! docs/architecture.md describes the way of a packet and its ACK through them.
+//! docs/architecture.md follows a packet and its ACK through these crates.
 
 mod applications;
 mod arrival_connections;

@@ -1,4 +1,4 @@
-//! The workload "arrivals": assigns each arriving transfer to a connection of its own.
+//! The workload "arrivals": assigns each arriving transfer to a separate connection.
 
 use cwndlab_records::rows::EventRow;
 use cwndlab_traffic::arrival_process::Arrival;

@@ -54,8 +54,8 @@ impl Simulation<'_> {
         }
         let (index, opener) = (ends.from(end), ends.to(end));
         if !std::mem::replace(&mut self.direction(index).accepted, true) {
-            let answered = self.connections[opener].handshake_start();
-            self.connections[index].accept(answered, now, &mut self.network);
+            let syn_ack_at = self.connections[opener].handshake_start();
+            self.connections[index].accept(syn_ack_at, now, &mut self.network);
         }
     }
 

@@ -111,7 +111,7 @@ fn delayed_acks_slow_the_growth_with_ack_counting() {
     }
 }
 
-/// Two flows of UDP over lines of their own send packets at the same times, 10 Mbit/s each, into a full queue of 10
+/// Two UDP flows over separate access lines send packets at the same times, 10 Mbit/s each, into a full queue of 10
 /// Mbit/s: one of two simultaneous packets fits, and by symmetry each flow gets half of the link. Four standard
 /// deviations of 4166 fair draws are 1.55 % of the link.
 #[test]

@@ -33,7 +33,7 @@ impl Reassembly {
         self.runs.is_empty()
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.runs.capacity() * size_of::<(u64, u64)>() + self.partial.capacity() * size_of::<(u64, u32)>()
     }

@@ -89,7 +89,7 @@ impl Receiver {
         (self.delivered, self.acks_sent) = (Bytes::ZERO, 0);
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.reassembly.as_ref().map_or(0, |one| size_of::<Reassembly>() + one.memory())

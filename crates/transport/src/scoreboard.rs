@@ -1,4 +1,5 @@
-//! The scoreboard (RFC 6675, section 2): which segments in flight are SACKed, lost or retransmitted.
+//! The scoreboard (RFC 6675, section 2): the state of the segments in flight, which may be SACKed, lost or
+//! retransmitted.
 //!
 //! An ACK costs O(1) amortised, for any window: a union-find structure in the segments skips SACKed runs; every
 //! loss-detection rule is a pointer that only moves forward, because a segment stays marked; the queue of
@@ -160,7 +161,7 @@ impl Scoreboard {
         self.mask = mask;
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
             + self.lost_queue.capacity() * 8

@@ -92,11 +92,11 @@ impl Sender {
         self.tcb.arm_rto(now);
     }
 
-    /// Completes a handshake that the peer started, at the arrival of its first data. `answered` is the time of the
+    /// Completes a handshake that the peer started, at the arrival of its first data. `syn_ack_at` is the time of the
     /// SYN-ACK; `None` if there were several, so that the RTT is ambiguous (Karn's algorithm; Linux,
     /// tcp_synack_rtt_meas: no sample with `num_retrans`).
-    pub fn accept(&mut self, answered: Option<Time>, now: Time, window: Bytes, out: &mut impl Output) {
-        match answered {
+    pub fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, window: Bytes, out: &mut impl Output) {
+        match syn_ack_at {
             Some(at) => self.opened_at = at,
             None => self.syn_retransmissions = 1,
         }
@@ -145,7 +145,7 @@ impl Sender {
         self.tcb.send_buffer.is_empty() && self.tcb.scoreboard.flight_size() == 0
     }
 
-    /// Whether the connection was aborted because no SYN was answered.
+    /// Whether the connection was aborted because no SYN was acknowledged.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -233,7 +233,7 @@ impl Sender {
         self.tcb.rtt.reset_totals();
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.tcb.scoreboard.memory()

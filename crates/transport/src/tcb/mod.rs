@@ -140,8 +140,8 @@ impl Tcb {
         self.state == State::Loss && self.scoreboard.lost == 0
     }
 
-    /// Neither retransmissions, losses, SACKs, a tail loss probe nor marks occupy the sender; the recovery has its own
-    /// conditions besides.
+    /// Whether the fast path is possible: there are no retransmissions, losses, SACKs, tail loss probe or ECN marks to
+    /// process. The recovery adds its own conditions.
     pub(crate) fn allows_fast_path(&self) -> bool {
         self.state == State::Open
             && self.rexmit == Rexmit::Lost
