@@ -5,16 +5,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
+# Dates in archives, so that equal sources make equal bytes. Always the same in `build` and `dist`: ring is compiled anew
+# where it differs.
+EPOCH = $(shell date -u -d "$$(sed -n 's/^date-released: "\(.*\)"/\1/p' CITATION.cff)" +%s)
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build demo test fuzz check fmt bench bench-instructions bench-peers docs clean
+.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
 	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
+	@echo 'make dist         wheel, source distribution and lists of components in dist/'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
@@ -24,6 +28,7 @@ help:
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
+	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 
 $(VENV)/.ready: requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
@@ -33,7 +38,7 @@ $(VENV)/.ready: requirements/lock.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	SOURCE_DATE_EPOCH=$(EPOCH) PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
 	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
@@ -51,10 +56,19 @@ $(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/p
 
 build: $(VENV)/.built $(VENV)/.kernel
 
+# Tags of the wheel follow from the libraries of this machine; .github/workflows/release.yml builds for older ones.
+dist: build
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin build --release --locked --quiet --out dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/maturin sdist --out dist
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python tools/sbom.py dist
+	@ls -l dist
+
+epoch:
+	@echo $(EPOCH)
+
 demo: build
-	@mkdir -p build
-	$(BIN)/cwndlab compare ccm-ss-path --algorithms cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp --repetitions 5 --seed 1 --out build/demo --report build/demo.html
-	@echo "pictures: build/demo.html"
+	$(BIN)/cwndlab demo --out build/demo
 
 # A limit for a slow machine under load: cargo names a test that runs for more than a minute, and this ends one that hangs.
 RUST_LIMIT := $(shell command -v timeout >/dev/null && echo timeout --kill-after=30 3600)
@@ -86,6 +100,9 @@ check: build
 	$(BIN)/python tools/check_arrows.py
 	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/release.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/pip-licenses > /dev/null
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
 
 fmt: $(VENV)/.ready
@@ -112,5 +129,9 @@ bench-peers: build
 docs: build
 	$(BIN)/python tools/refresh_docs.py $(ONLY)
 
+site: build
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
+	@echo "pages: build/site/index.html"
+
 clean:
-	rm -rf build out target $(VENV)
+	rm -rf build dist out target $(VENV)

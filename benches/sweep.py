@@ -99,7 +99,7 @@ def threads(runs: int) -> dict[str, float]:
     folder = tempfile.mkdtemp()
     sweep(short_runs(8), out=f"{folder}/warm")
     wall, cpu, machine = time.perf_counter(), _cpu_s(resource.RUSAGE_SELF), _machine_s()
-    outcome = sweep(campaign, out=f"{folder}/out")
+    outcome = sweep(campaign, out=f"{folder}/out").outcome
     assert outcome.ran == len(campaign) * len(campaign.seeds)
     wall, cpu, machine = (
         time.perf_counter() - wall,
@@ -113,8 +113,8 @@ def threads(runs: int) -> dict[str, float]:
 
 def dask(runs: int) -> dict[str, float]:
     """The sweep on two processes: CPU of workers, scheduler and this process."""
+    from cwndlab.study.cluster import Cluster, connected, on
     from cwndlab.study.sweeps import sweep
-    from cwndlab.study.sweeps.cluster import Cluster, connected, on
 
     campaign = short_runs(runs)
     folder = tempfile.mkdtemp()
@@ -138,21 +138,21 @@ def _worker_cpu_s() -> float:
 def estimated(long_s: int) -> dict[str, float]:
     """The estimate of `--dry-run` for a mixed sweep, and the measured cost of the sweep on threads."""
     from cwndlab.engine import available_cores
-    from cwndlab.study.sweeps import load, sweep
+    from cwndlab.study.sweeps import sweep
     from cwndlab.study.sweeps.estimate import estimate
-    from cwndlab.study.sweeps.execution import left
+    from cwndlab.study.sweeps.run import left
 
     campaign, folder = mixed(("1 s", f"{long_s} s")), f"{tempfile.mkdtemp()}/out"
     cores = available_cores()
     expected = estimate(campaign, *left(campaign, folder), workers=cores)
     wall, cpu = time.perf_counter(), _cpu_s(resource.RUSAGE_SELF)
-    sweep(campaign, out=folder)
+    result = sweep(campaign, out=folder)
     wall, cpu = time.perf_counter() - wall, _cpu_s(resource.RUSAGE_SELF) - cpu
     return {
         "runs": len(campaign),
         "calibrated": expected.calibrated,
         "expected_packets": expected.packets,
-        "packets": float(load(folder)["packets"].sum()),
+        "packets": float(result.runs["packets"].sum()),
         "expected_cpu_s": expected.cpu_s,
         "cpu_s": cpu,
         "expected_wall_s": expected.hours * 3600,

@@ -61,9 +61,13 @@ SYSTEM = frozenset(
 )
 
 
+#: Files whose tests share a fixture that takes long: one process runs a file.
+TOGETHER = frozenset({"dist"})
+
+
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Shares the tests one by one, but for those of `SYSTEM`, which go to one process together.
+    """Shares the tests one by one; those of `SYSTEM`, and those of a file of `TOGETHER`, go to one process together.
 
     ``--dist loadgroup`` is meant for this, and does nothing with pytest 9.2 (pytest-xdist's issue 1386).
     """
@@ -71,7 +75,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     def scope_of(nodeid: str) -> str:
         module = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
-        return "system" if module in SYSTEM else nodeid
+        if module in SYSTEM:
+            return "system"
+        return module if module in TOGETHER else nodeid
 
     scheduling = LoadScopeScheduling(config, log)
     scheduling._split_scope = scope_of  # called once per test to find its group

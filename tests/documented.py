@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 Kind = Literal["command", "python", "toml", "rust", "output", "unknown"]
 #: What a fence calls a block.
 LANGUAGES: dict[str, Kind] = {
-    "mermaid": "output",
+    "text": "output",
+    "{include}": "output",
+    "{toctree}": "output",
     "sh": "command",
     "console": "command",
     "python": "python",
@@ -40,7 +42,7 @@ NOT_RUN = {
     "curl *": "needs a server; tests/test_serve.py fetches with curl",
     "*[ ',]gentle*": "needs the algorithm that the page adds; tests/test_add_an_algorithm.py builds and runs it",
     "* --algorithm-file mine.py *": "takes half a minute; tests/test_add_an_algorithm.py runs it on a shorter scenario",
-    "*/cwndlab compare ccm-ss-path *": "`make check` runs it and compares what it prints",
+    "*/cwndlab compare uplink * --algorithms cubic,reno*": "`make check` runs that of README.md",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce.py runs single figures",
     "*/cwndlab validate": "takes minutes; `make docs` runs it",
@@ -135,7 +137,7 @@ def snippets(page: Path) -> Iterator[Snippet]:
         elif line.startswith("```"):
             end = lines.index("```", number + 1)
             inside = lines[number + 1 : end]
-            kind = LANGUAGES.get(line[3:], "output" if generated else "unknown")
+            kind = LANGUAGES.get(line[3:].split(" ")[0], "output" if generated else "unknown")
             if kind == "command":
                 yield from _commands(page, number + 2, inside, before, prompt=line == "```console")
             elif not generated:
@@ -166,9 +168,14 @@ def reason_not_to_run(command: str) -> str | None:
     return next((reason for pattern, reason in NOT_RUN.items() if fnmatch(command, pattern)), None)
 
 
+def without_redirection(command: str) -> str:
+    """A command without the file that its output goes to."""
+    return re.sub(r" > \S+$", "", command)
+
+
 def words(command: str) -> list[str]:
     """The words that the program gets, by POSIX' rules, without assignments in front."""
-    found = shlex.split(command, comments=True)
+    found = shlex.split(without_redirection(command), comments=True)
     while re.fullmatch(r"[A-Z_]+=.*", found[0]):
         found = found[1:]
     return found

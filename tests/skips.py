@@ -33,6 +33,7 @@ PLACES: dict[str, Callable[[], bool]] = {
     "without struct_ops": lambda: (
         not (_has(CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN) and Path("/sys/kernel/btf/vmlinux").exists())
     ),
+    "where no wheel is built": lambda: not os.environ.get("CWNDLAB_REQUIRE_WHEEL"),
     "where /dev/net/tun is not for all": lambda: (
         not Path("/dev/net/tun").exists() or not Path("/dev/net/tun").stat().st_mode & 0o002
     ),

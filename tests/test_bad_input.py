@@ -52,11 +52,11 @@ def test_more_repetitions_than_could_ever_end_are_refused(cli: Cli, path: Path, 
     assert err.startswith(f"{option}: '1000000000000' is no whole number from ")
 
 
-def test_json_that_is_nested_too_deeply_is_no_comparison(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "comparison.json").write_text("[" * 100_000)
+def test_json_that_is_nested_too_deeply_is_no_manifest(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
     status, out, err = cli("report", tmp_path)
     assert (status, out) == (2, "")
-    assert "comparison.json: is cut off or no comparison" in err
+    assert "manifest.json: is no manifest of a study" in err
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from cwndlab.validation.peers import Row
 from programs import END_S, finish, start, wait_until_ready
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench")
+VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench", "demo")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -110,6 +111,22 @@ def test_explain_suggests_the_nearest_name(cli: Cli) -> None:
         "",
         "no algorithm is called 'hystrat'\n  hint: did you mean 'hystart'? `cwndlab list` shows them all\n",
     )
+
+
+def test_demo_compares_six_algorithms_and_draws_a_report(cli: Cli, tmp_path: Path) -> None:
+    status, out, err = cli("demo", "--quick", "--out", tmp_path / "first")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[2:8]] == [
+        "cubic+hystart",
+        "cubic+ccm-ss",
+        "reno",
+        "highspeed",
+        "bic",
+        "ctcp",
+    ]
+    assert err.endswith(f"comparison: {tmp_path / 'first'}\nreport: {tmp_path / 'first.html'}\n")
+    assert len(json.loads((tmp_path / "first" / "comparison.json").read_text())["seeds"]) == 2
+    assert (tmp_path / "first.html").stat().st_size > 100_000
 
 
 def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) -> None:
@@ -334,8 +351,8 @@ def test_compare_keeps_what_is_finished(cli: Cli, path: Path, tmp_path: Path, mo
     arguments = ("--algorithms", "cubic,reno", "--repetitions", 3, "--seed", 1, "--workers", 1, "--out", out)
     status, printed, err = cli("compare", path, *arguments, "--format", "json")
     assert status == 130
-    assert err.splitlines()[-1] == f"stopped; 2 of 6 runs finished are kept in {out}"
-    assert len(json.loads(printed)["rows"]) == 2
+    assert err.splitlines()[-1] == f"stopped; 3 of 6 runs finished are kept in {out}"
+    assert len(json.loads(printed)["rows"]) == 3
     assert json.loads((out / "comparison.json").read_text()) == json.loads(printed)
 
 
@@ -374,16 +391,16 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert status == 0
     assert {tuple(row) for row in json.loads(out)} == {("id", "title")}
     assert "ccm-ss/fig14" in {row["id"] for row in json.loads(out)}
-    hint = "\n  hint: `cwndlab reproduce --list` shows what can be named\n"
+    hint = "\n  hint: `cwndlab reproduce --list` lists the experiments\n"
     assert cli("reproduce") == (2, "", f"cwndlab reproduce: no paper is named{hint}")
     assert cli("reproduce", "ccm-ss", "--all") == (
         2,
         "",
-        f"cwndlab reproduce: 'ccm-ss' and --all are two answers{hint}",
+        f"cwndlab reproduce: 'ccm-ss' and --all exclude each other{hint}",
     )
 
     def outcomes(target: str, **options: object) -> Iterator[Reproduction]:
-        assert (target, options["quick"], options["seed"], options["runs"]) == ("ccm-ss", True, 1, None)
+        assert (target, options["quick"], options["seed"], options["out"]) == ("ccm-ss", True, 1, None)
         finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "holds at another size", "because")
         (one,) = find("ccm-ss/fig14")
         yield Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
@@ -438,6 +455,58 @@ def test_bench_without_its_program_is_told(cli: Cli, monkeypatch: pytest.MonkeyP
         "",
         "bench: the program 'cwndlab-bench' was not found\n  hint: build it with `make build`\n",
     )
+
+
+_TRANSFERS = """
+from cwndlab.cli.console import say
+from cwndlab.cli.progress import transfer_bar
+with transfer_bar() as received:
+    for name in ("cubic", "reno"):
+        received(name, 1_000_000, 4_000_000)
+        received(name, 4_000_000, 4_000_000)
+        say(f"{name} is done")
+"""
+
+
+def on_a_terminal(code: str, **environment: str) -> str:
+    """What a program writes to a terminal as its standard error."""
+    ours, theirs = pty.openpty()
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=theirs, env=known | {"TERM": "xterm", "COLUMNS": "60"} | environment
+    )
+    os.close(theirs)
+    written = b""
+    # Linux reports the end of the other side as an error (EIO).
+    with suppress(OSError):
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    os.close(ours)
+    assert process.wait(timeout=END_S) == 0
+    return written.decode()
+
+
+def test_a_bar_of_transfers_is_as_wide_as_the_terminal_and_is_erased() -> None:
+    """CSI 2K erases a line, SGR sets a colour (ECMA-48, 8.3.41 and 8.3.117)."""
+    written = on_a_terminal(_TRANSFERS, NO_COLOR="1")
+    assert "4.0/4.0 MB" in written
+    assert re.findall(r"\x1b\[[0-9;]*m", written) == []
+    lines = [re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]+", written)]
+    assert max(map(len, lines)) <= 60
+    assert [line for line in lines if line.endswith("is done")] == ["cubic is done", "reno is done"]
+    assert written.endswith("\x1b[2K")
+    assert re.search(r"\x1b\[[0-9;]+m", on_a_terminal(_TRANSFERS)) is not None
+
+
+def test_without_a_terminal_there_is_no_bar() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _TRANSFERS],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"FORCE_COLOR": "1"},
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "cubic is done\nreno is done\n")
 
 
 HEAVY = ("polars", "numpy", "scipy", "plotly", "matplotlib", "pyarrow")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 
 import cwndlab
@@ -14,8 +12,11 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.statistics import Estimate
 from cwndlab.statistics.digits import interval, mean_and_half
+from cwndlab.study import tables
 from cwndlab.study.compare import compare, with_algorithm
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
+from cwndlab.study.spec import Measure, Point, Study
+from cwndlab.study.store import Store
 from cwndlab.validation.peers import shares, validate
 from cwndlab.validation.references.reference import Reference, bundled
 from hypothesis import given
@@ -30,11 +31,11 @@ def scenario() -> cwndlab.Scenario:
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def found() -> Result:
     return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
 
 
-def test_each_algorithm_meets_the_same_seeds(found: Comparison) -> None:
+def test_each_algorithm_meets_the_same_seeds(found: Result) -> None:
     assert [(row["algorithm"], row["seed"]) for row in found.rows] == [
         (name, seed) for seed in (1, 2, 3) for name in ("reno", "cubic+ccm-ss")
     ]
@@ -58,27 +59,32 @@ def test_repetitions_start_at_other_times() -> None:
     assert compare(own, ["reno"], repetitions=2).scenario.start_jitter == "5 ms"
 
 
-def test_a_difference_is_paired_and_says_what_its_interval_says(found: Comparison) -> None:
+def test_a_difference_is_paired_and_says_what_its_interval_says(found: Result) -> None:
     delta = found.difference("cubic+ccm-ss", "goodput_bps")
     assert delta is not None
     assert delta.paired.n == 3
     assert len(delta.deltas) == 3
 
 
-def made(**values: list[float | None]) -> Comparison:
+def made(seeds: int = 3, **values: list[float | None]) -> Result:
     """A comparison with these Jain indices."""
-    rows = [
-        {"algorithm": name, "seed": seed, "jain": value}
-        for name, series in values.items()
-        for seed, value in enumerate(series, start=1)
-    ]
-    return Comparison(scenario(), list(values), [1, 2, 3], rows)
+    points = [Point(n, {"algorithm": name}, f"h{n}", "{}") for n, name in enumerate(values)]
+    header = {"columns": ["algorithm"], "seeds": list(range(1, seeds + 1)), "until": None, "title": "", "notes": []}
+    header |= {"metrics": None, "scenario": json.loads(scenario().to_json()), "total": 9, "complete": True}
+    study = Study(points=points, seeds=header["seeds"], measure=Measure(), header=header)  # type: ignore[arg-type]
+    with Store(None, write=True) as store:
+        for point, series in zip(points, values.values(), strict=True):
+            for seed, value in enumerate(series, start=1):
+                row = {"scenario_hash": point.hash, "seed": seed, "engine": "e", "measure": "m", "jain": value}
+                store.add({"key": f"{point.hash} {seed}", **row})
+        store.describe({**header, "engine": "e", "measure": "m"}, study.table())
+        return Result.of(store)
 
 
 def test_the_tables_say_what_the_rows_hold() -> None:
     """By hand: 0.1 each is 0.3 apart, so the interval is a point; of two values 0.6 and 0.8, t(1) = 12.7 is wide."""
     found = made(reno=[0.5, 0.6, 0.7], cubic=[0.6, 0.7, 0.8], bic=[None, 0.8, 0.6], ctcp=[None, None, None])
-    header, cells = found.table(["jain"])
+    header, cells = tables.means(found, ["jain"])
     assert header == ["algorithm", "Jain index"]
     assert cells == [
         ["reno", "0.60 ± 0.25"],
@@ -86,7 +92,8 @@ def test_the_tables_say_what_the_rows_hold() -> None:
         ["bic", "0.7 ± 1.3 (2 of 3)"],
         ["ctcp", "–"],
     ]
-    header, cells = found.differences(["jain"])
+    header, rows = tables.differences(found, ["jain"])
+    cells = [list(map(str, row)) for row in rows]
     assert header[0] == "minus reno"
     assert cells[0][:4] == ["cubic", "Jain index", "0.100", "0.100 … 0.100"]
     # A point has p = 0; of 0.2 and −0.1 with t(1) = 0.33 it is 0.795; Holm of two leaves the larger one.
@@ -96,27 +103,18 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     assert cells[1][-2:] == ["2", "inconclusive"]
     assert len(cells) == 2
     assert "the 2 comparisons judged here" in found.method()
-    entry = next(row for row in found.summary() if row["algorithm"] == "bic" and row["metric"] == "jain")
+    entry = next(row for row in found.entries() if row["algorithm"] == "bic" and row["metric"] == "jain")
     assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "inconclusive")
-    assert found.frame().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
+    assert found.summary().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
+    assert found.differences()["verdict"].to_list() == ["higher", "inconclusive"]
+    assert found.differences()["wanted"].to_list() == [True, None]
 
 
 def test_one_repetition_claims_nothing() -> None:
-    found = made(reno=[0.5], cubic=[0.9])
-    found.seeds = [1]
-    assert found.table(["jain"])[1] == [["reno", "0.500"], ["cubic", "0.900"]]
-    assert found.differences(["jain"])[1][0][2:] == ["0.400", "–", "–", "–", "–", "1", "not decided: one repetition"]
-
-
-def test_a_table_is_read_in_100_columns(found: Comparison) -> None:
-    from rich.console import Console
-
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(found.to_rich())
-    text = console.export_text()
-    assert all(len(line) <= 100 for line in text.splitlines())
-    assert "±" in text
-    assert "…" not in text
+    found = made(1, reno=[0.5], cubic=[0.9])
+    assert tables.means(found, ["jain"])[1] == [["reno", "0.500"], ["cubic", "0.900"]]
+    (row,) = tables.differences(found, ["jain"])[1]
+    assert list(map(str, row[2:])) == ["0.400", "–", "–", "–", "–", "1", "not decided: one repetition"]
 
 
 def test_some_flows_can_keep_their_algorithm() -> None:
@@ -130,41 +128,76 @@ def test_some_flows_can_keep_their_algorithm() -> None:
         compare(scenario(), ["bic"], flows=["flow7"])
 
 
-def test_the_measured_interval_can_be_named(found: Comparison) -> None:
+def test_the_measured_interval_can_be_named(found: Result) -> None:
     late = compare(found.scenario, ["reno"], repetitions=1, start_s=3.0)
     assert late.rows[0]["goodput_bps"] != found.rows[0]["goodput_bps"]
     assert (late.to_dict()["start_s"], found.to_dict()["start_s"]) == (3.0, None)
 
 
-def test_a_comparison_survives_its_folder(found: Comparison, tmp_path: Path) -> None:
-    found.write(tmp_path / "out")
-    again = Comparison.read(tmp_path / "out")
-    assert again == replace(found, examples=again.examples)
+def test_a_comparison_survives_its_folder(found: Result, tmp_path: Path) -> None:
+    found.save(tmp_path / "out")
+    again = Result.read(tmp_path / "out")
+    assert (again.rows, again.notes, again.scenario) == (found.rows, found.notes, found.scenario)
+    assert again.to_dict() == found.to_dict()
     assert {name: records.hash() for name, records in again.examples.items()} == {
         name: records.hash() for name, records in found.examples.items()
     }
-    found.write(tmp_path / "out")
+    found.save(tmp_path / "out")
     assert json.loads(found.to_json()) == json.loads((tmp_path / "out" / "comparison.json").read_text())
     lines = (tmp_path / "out" / "summary.csv").read_text().splitlines()
     assert lines[0].startswith("algorithm,metric,mean,low,high,n,difference,")
     assert len(lines) == 1 + 2 * len(COLUMNS)
 
 
-def test_a_folder_given_keeps_every_run(tmp_path: Path) -> None:
+def test_a_folder_keeps_every_run_and_none_is_repeated(tmp_path: Path) -> None:
     short = scenario().with_(duration="1 s")
-    compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=tmp_path)
-    runs = sorted(str(place.parent.relative_to(tmp_path)) for place in tmp_path.rglob("flows.parquet"))
+    out = tmp_path / "out"
+    first = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=out)
+    runs = sorted(str(place.parent.relative_to(out)) for place in out.rglob("flows.parquet"))
     assert runs == [f"{name}/seed-{seed}" for name in ("cubic+ccm-ss_mu=2", "reno") for seed in (1, 2)]
-    assert cwndlab.Records.read(tmp_path / "reno" / "seed-2").seed == 2
-    # The same question may be asked again; another one is refused before anything runs, and nothing is lost.
-    compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=tmp_path)
-    before = (tmp_path / "comparison.json").read_bytes()
-    for other in (["reno"], ["reno", "bic"]):
-        with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
-            compare(short, other, repetitions=2, out=tmp_path, progress=lambda done, total: pytest.fail("it runs"))
-    assert (tmp_path / "comparison.json").read_bytes() == before
-    with pytest.raises(cwndlab.ScenarioError, match="holds a run\n  hint: choose another folder, or remove this one"):
-        compare(short, ["reno"], out=tmp_path / "reno" / "seed-1")
+    assert cwndlab.Records.read(out / "reno" / "seed-2").seed == 2
+    again = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=out)
+    assert (again.outcome.resumed, again.outcome.ran, again.rows) == (4, 0, first.rows)
+    # Another comparison uses the runs that it has in common with the first one.
+    larger = compare(short, ["reno", "bic"], repetitions=3, out=out)
+    assert (larger.outcome.resumed, larger.outcome.ran) == (2, 4)
+    assert Result.read(out).algorithms == ["reno", "bic"]
+    with pytest.raises(cwndlab.RecordsError, match="holds a run\n  hint: choose an empty folder"):
+        compare(short, ["reno"], out=out / "reno" / "seed-1")
+
+
+def test_records_of_first_seeds_are_repeated_where_another_study_made_the_rows(tmp_path: Path) -> None:
+    short = scenario().with_(duration="1 s")
+    first = compare(short, "reno", repetitions=2, out=tmp_path, records="first")
+    assert [place.parent.name for place in tmp_path.rglob("flows.parquet")] == ["seed-1"]
+    for place in (tmp_path / "reno" / "seed-1").iterdir():
+        place.unlink()
+    again = compare(short, "reno", repetitions=2, out=tmp_path, records="first")
+    assert again.examples["reno"].hash() == first.examples["reno"].hash()
+    assert again.outcome.ran == 0
+
+
+def test_a_comparison_on_an_object_store_keeps_rows_and_no_records() -> None:
+    short = scenario().with_(duration="1 s")
+    first = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
+    again = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
+    assert (again.outcome.ran, again.rows) == (0, first.rows)
+    assert Result.read("memory://comparisons/one").rows == first.rows
+
+
+def test_a_folder_of_an_older_version_is_refused(tmp_path: Path) -> None:
+    """Before all studies had one store, comparisons had no manifest, and sweeps had schema 1."""
+    short = scenario().with_(duration="1 s")
+    (tmp_path / "comparison.json").write_text("{}")
+    hint = "another version of cwndlab .*\n  hint: choose another folder, or delete this one"
+    with pytest.raises(cwndlab.RecordsError, match=hint) as caught:
+        compare(short, "reno", out=tmp_path)
+    assert caught.value.exit_status == 2
+    with pytest.raises(cwndlab.RecordsError, match=hint):
+        Result.read(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema_version": 1, "parts": []}')
+    with pytest.raises(cwndlab.RecordsError, match=hint):
+        compare(short, "reno", out=tmp_path)
 
 
 def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
@@ -188,18 +221,13 @@ def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
     assert len(strict.rows) == 16
     assert told[-1] == (16, 16)
     assert [note for note in strict.notes if note.startswith("reno: goodput_bps is known within ")]
-    assert Comparison.read(tmp_path).rows == strict.rows
-
-    # Asked again it finds its folder; with another rule it is another question.
-    def ask(rule: str) -> Comparison:
-        return compare(short, ["reno", "bic"], repetitions=1, until=rule, at_most=8, out=tmp_path)
-
-    assert ask("goodput_bps within 0.000001 %").rows == strict.rows
-    with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
-        ask("goodput_bps within 1 %")
+    assert Result.read(tmp_path).rows == strict.rows
+    rule = "goodput_bps within 0.000001 %"
+    again = compare(short, ["reno", "bic"], repetitions=1, until=rule, at_most=8, out=tmp_path)
+    assert (again.rows, again.outcome.ran, again.outcome.total) == (strict.rows, 0, 16)
 
 
-def test_the_warm_up_is_cut_and_said(found: Comparison) -> None:
+def test_the_warm_up_is_cut_and_said(found: Result) -> None:
     named = compare(found.scenario, ["reno"], repetitions=2, warm_up="3 s")
     assert [row["from_s"] for row in named.rows] == [3.0, 3.0]
     assert "warm-up: what was before 3 s is left out" in named.notes
@@ -216,23 +244,23 @@ def test_the_warm_up_is_cut_and_said(found: Comparison) -> None:
 
 def test_what_is_judged_can_be_named() -> None:
     found = compare(scenario(), ["reno", "bic"], repetitions=3, metrics=["p95_queue_ms", "power"])
-    assert {row[1] for row in found.differences()[1]} == {"queue, 95th percentile ms", "power"}
-    assert found.table()[0] == ["algorithm", "queue, 95th percentile\nms", "power"]
-    told = {row["metric"]: row for row in found.summary() if row["algorithm"] == "bic"}
+    assert {row[1] for row in tables.differences(found)[1]} == {"queue, 95th percentile ms", "power"}
+    assert tables.means(found)[0] == ["algorithm", "queue, 95th percentile\nms", "power"]
+    told = {row["metric"]: row for row in found.entries() if row["algorithm"] == "bic"}
     assert told["power"]["comparisons"] == 2
     assert told["power"]["adjusted_p"] >= told["power"]["p"]
     assert told["goodput_bps"]["verdict"] is None
     assert told["goodput_bps"]["p"] is not None
 
 
-def test_faults_of_the_statistics_are_named(found: Comparison) -> None:
+def test_faults_of_the_statistics_are_named(found: Result) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["reno"], warm_up="soon", metrics=["speed"])
     assert str(caught.value) == (
-        "--warm-up: 'soon' is no way to find the warm-up\n  hint: write mser, or '5 s'\n"
-        "--metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` shows them"
+        "warm_up: 'soon' is no warm-up\n  hint: write mser, or '5 s'\n"
+        "metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` lists them"
     )
-    with pytest.raises(cwndlab.ScenarioError, match="--warm-up: a start is named as well"):
+    with pytest.raises(cwndlab.ScenarioError, match="warm_up: a start is named as well"):
         compare(found.scenario, ["reno"], warm_up="mser", start_s=1.0)
 
 
@@ -243,38 +271,29 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
 
     short = scenario().with_(duration="1 s")
     found = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
-    assert len(found.rows) == 2  # whichever two ended first
-    assert found.notes == ["stopped: 2 of 6 runs finished"]
-    assert len(Comparison.read(tmp_path).rows) == 2
-    whole = compare(short, ["reno", "cubic"], repetitions=3, out=tmp_path)
-    assert len(Comparison.read(tmp_path).rows) == 6
-    # Stopped a second time, the runs that are there stay.
-    again = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
-    assert again.rows == whole.rows
+    assert len(found.rows) == 3
+    assert found.notes == ["stopped: 3 of 6 runs finished"]
+    assert len(Result.read(tmp_path).rows) == 3
+    complete = compare(short, ["reno", "cubic"], repetitions=3, out=tmp_path)
+    assert complete.outcome.resumed == 3
+    assert len(Result.read(tmp_path).rows) == 6
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "is cut off or no comparison"),
-        ("[]", "has no 'scenario'"),
-        ('{"scenario": {}}', "has no 'algorithms'"),
-    ],
-)
-def test_a_comparison_that_is_none_says_so(found: Comparison, tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "comparison.json").write_text(text)
-    with pytest.raises(cwndlab.RecordsError, match=message):
-        Comparison.read(tmp_path)
-    with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
-        found.write(tmp_path)
-    with pytest.raises(cwndlab.RecordsError, match="cannot be read: No such file"):
-        Comparison.read(tmp_path / "none")
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema_version": 2, "parts": 3}'])
+def test_a_manifest_that_is_none_is_reported(found: Result, tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+        Result.read(tmp_path)
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+        found.save(tmp_path)
+    with pytest.raises(cwndlab.RecordsError, match="holds no sweep or comparison"):
+        Result.read(tmp_path / "none")
 
 
-def test_a_folder_that_cannot_be_written_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(found: Result, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(cwndlab.Error, match=r"file/out: cannot be (written|read): Not a directory"):
-        found.write(tmp_path / "file" / "out")
+    with pytest.raises(cwndlab.Error, match=r"file/out: cannot be (opened|written): Not a directory"):
+        found.save(tmp_path / "file" / "out")
 
 
 def test_slugs_are_names_of_folders() -> None:
@@ -314,11 +333,11 @@ def test_any_number_can_be_written(mean: float, half: float) -> None:
         assert float(first) == pytest.approx(mean, abs=0.15 * half + 1e-9)
 
 
-def test_every_fault_of_a_question_is_named_before_anything_runs(found: Comparison) -> None:
+def test_every_fault_of_a_question_is_named_before_anything_runs(found: Result) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["renoo", "cubicc"], repetitions=0)
     assert str(caught.value).count("no algorithm is called") == 2
-    assert "--repetitions: '0' runs nothing" in str(caught.value)
+    assert "repetitions: '0' runs nothing" in str(caught.value)
     with pytest.raises(cwndlab.ScenarioError, match="there is none to compare"):
         compare(found.scenario, [])
 
@@ -373,8 +392,8 @@ def test_coexistence_has_goodput_and_share_of_each_side(tmp_path: Path) -> None:
     short = scenario().with_(duration="3 s")
     found = compare(short, ["cubic", "vegas"], against="reno", repetitions=2, out=tmp_path)
     beside = ["goodput_bps@flow0", "goodput_bps@flow1", "share@flow0", "share@flow1"]
-    assert found.beside == beside
-    assert found.shown()[:4] == tuple(beside)
+    assert found.of_flows == beside
+    assert tables.shown(found)[:4] == tuple(beside)
     assert set(beside) <= set(found.judged())
     for row in found.rows:
         assert row["share@flow0"] + row["share@flow1"] == pytest.approx(1.0)
@@ -382,11 +401,11 @@ def test_coexistence_has_goodput_and_share_of_each_side(tmp_path: Path) -> None:
     table = {flow["name"]: flow for flow in cwndlab.metrics.per_flow(first).rows(named=True)}
     row = next(row for row in found.rows if (row["algorithm"], row["seed"]) == ("vegas", 1))
     assert row["goodput_bps@flow0"] == table["flow0"]["goodput_bps"]
-    again = Comparison.read(tmp_path)
-    assert (again.rows, again.against, again.shown()) == (found.rows, "reno", found.shown())
-    header, _ = again.table()
+    again = Result.read(tmp_path)
+    assert (again.rows, again.against, tables.shown(again)) == (found.rows, "reno", tables.shown(found))
+    header, _ = tables.means(again)
     assert header[1:3] == ["goodput of flow0\nMbit/s", "goodput of flow1\nMbit/s"]
-    # Another rival is another question.
+    # With another algorithm in the other flows it is another comparison.
     with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
         compare(short, ["cubic", "vegas"], against="bic", repetitions=2, out=tmp_path)
 
@@ -404,15 +423,15 @@ def test_faults_of_coexistence_are_named() -> None:
         ({"flows": ["tcp", "x", "7"]}, "flows: no flow is called 'x'\n  hint: there are tcp, call"),
         ({"flows": "call"}, "flows: 'call' is sent by UDP, without an algorithm"),
         ({"flows": "tcp", "against": "reno"}, "against: no flow over TCP is left that could use it"),
-        ({"metrics": ["jitter_ms@phone"]}, "--metrics, 'jitter_ms@phone': no flow is called 'phone'"),
-        ({"metrics": ["jain@tcp"]}, "--metrics: no metric is called 'jain@tcp'"),
+        ({"metrics": ["jitter_ms@phone"]}, "metrics: 'jitter_ms@phone': no flow is called 'phone'"),
+        ({"metrics": ["jain@tcp"]}, "metrics: no metric is called 'jain@tcp'"),
     ):
         with pytest.raises(cwndlab.ScenarioError) as caught:
             compare(mixed, "reno", repetitions=1, **options)
         assert message in str(caught.value)
     found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
     assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
-    assert [title.partition("\n")[0] for title in found.table()[0][1:]] == [
+    assert [title.partition("\n")[0] for title in tables.means(found)[0][1:]] == [
         "jitter of UDP of call",
         "one-way delay of UDP",
         "share of flow 0",
@@ -422,7 +441,7 @@ def test_faults_of_coexistence_are_named() -> None:
 def test_flows_that_share_no_queue_have_no_jain_index() -> None:
     apart = scenario().with_({"flow[1].direction": "reverse"}, duration="2 s")
     found = compare(apart, ["reno", "cubic"], repetitions=2)
-    assert found.cell("reno", "jain") == "–"
+    assert tables.cell(found, "reno", "jain") == "–"
     assert (
         "no two of 2 flows share a bottleneck in one direction: there is no Jain index; goodput is of all flows "
         in (" ".join(found.notes))
@@ -441,15 +460,14 @@ def test_seeds_that_change_nothing_are_noted() -> None:
     assert not [note for note in moving.notes if "random" in note]
 
 
-def test_one_algorithm_may_be_a_text_or_a_class(found: Comparison) -> None:
+def test_one_algorithm_may_be_a_text_or_a_class(found: Result) -> None:
     one = compare(scenario().with_(duration="1 s"), "reno", repetitions=1)
     assert one.algorithms == ["reno"]
 
 
-def test_reprs_are_short(found: Comparison) -> None:
-    assert repr(found) == (
-        f"<Comparison of reno, cubic+ccm-ss: 6 of 6 runs, <Scenario 2 flows, 6 s, {found.scenario.hash[:12]}>>"
-    )
+def test_reprs_are_short(found: Result) -> None:
+    assert repr(found) == "<Result: algorithms reno, cubic+ccm-ss, 6 of 6 runs>"
+    assert "<table" in found._repr_html_()
     assert len(repr(cwndlab.presets.load("s3"))) < 200
     assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())
     assert repr(cwndlab.check("reno", quick=True)).endswith("rules, broken: none>")

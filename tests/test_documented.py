@@ -96,7 +96,12 @@ def test_shells_read_the_commands_as_they_are_meant(name: str, tmp_path: Path) -
         if one.text.startswith("cd "):
             continue
         done = subprocess.run(
-            [*start, one.text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            [*start, documented.without_redirection(one.text)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         program, *arguments = done.stdout.splitlines() or [""]
         meant = documented.words(one.text)
@@ -172,12 +177,14 @@ def pythons(page: Path) -> list[Snippet]:
 
 
 def write_files(page: Path, folder: Path) -> list[str]:
-    """Writes blocks that are files, whose line before begins with their name: "`mine.py` (…):". Gives the others."""
+    """Writes blocks that are files, named by the line before: "The file `mine.py` (…):". Gives the others."""
     script = []
-    for block in pythons(page):
-        if file := re.match(r"`([a-z_]+\.py)` .*:$", block.before):
+    for block in documented.snippets(page):
+        if block.kind not in ("python", "toml"):
+            continue
+        if file := re.match(r"(?:The file )?`([a-z_-]+\.(?:py|toml))` .*:$", block.before):
             (folder / file[1]).write_text(block.text)
-        elif not any(line in block.text for line in documented.NOT_RUN_PYTHON):
+        elif block.kind == "python" and not any(line in block.text for line in documented.NOT_RUN_PYTHON):
             script.append(block.text)
     return script
 
@@ -191,7 +198,7 @@ def test_commands_run_as_printed(block: list[Snippet], copy: Path) -> None:
     for one in block:
         done = subprocess.run([*start, one.text], cwd=copy, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{one.place}: {one.text}\n{done.stderr}"
-        assert done.stdout + done.stderr, one.place
+        assert done.stdout + done.stderr or documented.without_redirection(one.text) != one.text, one.place
 
 
 @pytest.mark.parametrize("name", [name for name, page in zip(NAMES, PAGES, strict=True) if pythons(page)])

@@ -1,4 +1,4 @@
-"""The matrix: its rows, its summary and its anomalies."""
+"""The matrix: what its rows are, and what it calls odd."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from cwndlab.study.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
-from cwndlab.study.matrix import _anomalies as anomalies_of
+from cwndlab.study.matrix import _anomalies as anomalies
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def test_every_cell_is_there_once_and_in_order(rows: list[dict[str, Any]]) -> No
     assert all(tuple(row) == COLUMNS for row in rows)
 
 
-def test_known_properties_of_reno_and_vegas(rows: list[dict[str, Any]]) -> None:
+def test_what_is_known_of_reno_and_vegas_is_seen(rows: list[dict[str, Any]]) -> None:
     """A BDP keeps a halving flow busy (Appenzeller et al., 2004); shares go with 1/RTT² at small buffers (Lakshman,
     Madhow, 1997); Vegas keeps a few segments and gives way to Reno in deep buffers (Mo et al., 1999)."""
     at = {(row["algorithm"], row["setting"], row["buffer_bdp"], row["loss"]): row for row in rows}
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "anomalies"),
+    ("change", "expected"),
     [
         ({}, []),
         ({"utilisation": 0.49}, ["fills less than half of a clean path"]),
@@ -46,30 +46,36 @@ def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
         ({"share": 0.04}, ["the first flow starves"]),
         ({"share": 0.96}, ["the second flow starves"]),
         ({"share": None}, ["nothing arrives"]),
-        ({"queue_ms": 100.0, "min_queue_ms": 81.0}, ["the queue stands"]),
+        ({"queue_ms": 100.0, "min_queue_ms": 81.0}, ["standing queue"]),
         ({"queue_ms": 100.0, "min_queue_ms": 60.0}, []),
         ({"queue_ms": 10.0, "min_queue_ms": 9.0}, []),
     ],
 )
-def test_anomalies_are_starvation_idle_paths_and_standing_queues(change: dict[str, Any], anomalies: list[str]) -> None:
+def test_anomalies_are_starvation_idle_paths_and_standing_queues(change: dict[str, Any], expected: list[str]) -> None:
     plain = {"utilisation": 1.0, "share": 0.5, "loss": 0.0, "queue_ms": 20.0, "min_queue_ms": 1.0}
-    assert list(anomalies_of({**plain, **change})) == anomalies
+    assert list(anomalies({**plain, **change})) == expected
 
 
-def test_routers_have_the_agent_that_a_flow_requires() -> None:
+def test_routers_have_the_agent_that_a_flow_asks() -> None:
     assert document("rcp", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == ["rcp"]
     assert document("cubic", SETTINGS[0], 1.0, 0.0)["dumbbell"]["bottleneck"]["agents"] == []
 
 
-def test_the_summary_has_one_line_per_algorithm() -> None:
-    """Values encode their cell; the expected line is computed by hand."""
+def test_a_line_sums_up_an_algorithm() -> None:
+    """Rows whose values say of which cell they are; the line is read off by hand."""
 
     def row(name: str, setting: str, buffer: float, loss: float) -> dict[str, Any]:
         at = 10 * [one.name for one in SETTINGS].index(setting) + 3 * BUFFERS.index(buffer) + LOSSES.index(loss)
         values = {"utilisation": at / 100, "share": at / 100, "jain": at / 100, "queue_ms": at, "drop_ratio": at / 1e4}
-        anomalies = "the queue stands" if setting == "equal" and loss == 0.0 else ""
-        cell = {"algorithm": name, "setting": setting, "buffer_bdp": buffer, "loss": loss}
-        return {**cell, "anomalies": anomalies, **values}
+        anomalies = "standing queue" if setting == "equal" and loss == 0.0 else ""
+        return {
+            "algorithm": name,
+            "setting": setting,
+            "buffer_bdp": buffer,
+            "loss": loss,
+            "anomalies": anomalies,
+            **values,
+        }
 
     cells = [(setting.name, buffer, loss) for setting in SETTINGS for buffer in BUFFERS for loss in LOSSES]
     found = summary([row(name, *cell) for name in ("vegas", "reno") for cell in cells])
@@ -88,7 +94,7 @@ def test_the_summary_has_one_line_per_algorithm() -> None:
     assert found == [{"algorithm": "vegas", **line}, {"algorithm": "reno", **line}]
 
 
-def test_the_default_algorithms_can_all_send() -> None:
+def test_everything_can_send() -> None:
     names = everything()
     assert {"cubic", "bbr3", "rcp", "phcc"} <= set(names)
     assert not {"sirens", "prr", "hystart", "tahoe"} & set(names)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -22,10 +23,11 @@ from cwndlab.live import campaign as drive
 from cwndlab.live.breaker import Envelope, Guard
 from cwndlab.live.results import Measurement
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
-from cwndlab.live.spec import CampaignSpec, bytes_of
-from cwndlab.live.store import Folder, place_of, read_question
-from cwndlab.live.transfer_records import joined, looks, sender_begins_ns
+from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.store import Folder, place_of, read_spec
+from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
 from cwndlab.reports.writer import figures
+from cwndlab.scenario.units import size_bytes
 from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,10 +167,10 @@ def test_faults_of_a_question_are_told_all_at_once() -> None:
         "--limit-bytes-per-day: 5 bytes a day are less than one transfer of 1000000\n"
         "  hint: allow more, or ask for less by --bytes"
     )
-    assert bytes_of("1.5 GB", "--bytes") == 1_500_000_000
+    assert size_bytes("1.5 GB", "bytes") == 1_500_000_000
     for text in ("200", "x", "0 MB", "-1 MB", "1 PB"):
-        with pytest.raises(ScenarioError, match="is no size"):
-            bytes_of(text, "--bytes")
+        with pytest.raises(ScenarioError, match="bytes: "):
+            size_bytes(text, "bytes")
 
 
 # One transfer.
@@ -229,7 +231,7 @@ def test_the_senders_clock_begins_half_a_round_trip_after_the_request() -> None:
     """40 ms of handshake: the request leaves at 80 ms and is there at 100 ms; the wall clocks are 7 ms apart."""
     told = answer()
     assert sender_begins_ns(told) == 100_000_000
-    assert [look["time_ns"] for look in looks(told)][:2] == [100_000_000, 350_000_000]
+    assert [look["time_ns"] for look in sender_samples(told)][:2] == [100_000_000, 350_000_000]
     records = records_of(told)
     assert "the sender's clock begins at 100.000 ms, by half of the handshake's round trip; within 20.000 ms" in (
         records.notes
@@ -416,7 +418,7 @@ def test_whatever_a_kill_leaves_of_the_journal_the_rest_is_done_once(
         journal = folder / "journal.jsonl"
         content = journal.read_bytes()
         journal.write_bytes(content[: chance.randrange(len(content) + 1)])
-        done = drive.state_of(folder, question).found.keys()
+        done = drive.state_of(folder, question).finished.keys()
         before = len(server.calls)
         state = run(question, folder, server, day)
         assert sorted(server.calls[before:]) == sorted(
@@ -455,7 +457,7 @@ def test_a_campaign_that_hurts_ends_itself(tmp_path: Path, day: Day) -> None:
     with pytest.raises(RunError) as ended:
         run(question, tmp_path / "c", server, day)
     assert str(ended.value) == (
-        "measure: 2 transfers in a row hurt the path and were ended: 33 % of the packets were retransmitted\n"
+        "measure: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
         "  hint: find out why before you go on; the same command goes on with what is left"
     )
     found = Measurement.read(tmp_path / "c")
@@ -486,7 +488,7 @@ def test_a_folder_is_one_campaigns_and_one_process(tmp_path: Path, day: Day) -> 
         f"{tmp_path / 'c'}: holds another campaign (size_bytes, seed differ)\n  hint: name another folder by --out"
     )
     run(asked(rounds=3), tmp_path / "c", Server(), day)  # more rounds are the same campaign
-    assert read_question(tmp_path / "c").rounds == 3
+    assert read_spec(tmp_path / "c").rounds == 3
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(RecordsError, match="holds something else"):
@@ -541,7 +543,7 @@ def test_the_report_of_the_papers_table_is_what_one_reckons_by_hand(published: M
     assert delta.ratio == pytest.approx(44.5 / 33.6, rel=1e-6)
     assert adjusted is not None
     assert adjusted < 0.001
-    says = {(row[0], row[1]): row[-1] for row in published.differences()[1] if row[2].startswith("goodput")}
+    says = {(row[0], row[1]): str(row[-1]) for row in published.differences()[1] if str(row[2]).startswith("goodput")}
     assert says == {
         ("ctcp", "newreno"): "higher, better",
         ("cubic", "newreno"): "higher, better",
@@ -613,6 +615,8 @@ def test_the_verb_report_opens_a_campaign(
     page = (folder / "report.html").read_text()
     assert "Throughput of every round" in page
     assert "Time of day" in page
+    # Six transfers of each algorithm, which its bar and its row open.
+    assert re.search(r'<a href="#runs=2">cubic</a></td>\s*<td[^>]*>cubic</td><td>6</td>', page)
     drawn = figures(Measurement(published.question, published.rows), folder / "figures")
     assert [one.name for one in drawn][:2] == ["goodput_bps.png", "boxes-goodput_bps.png"]
     status, out, _ = cli("report", folder, "--format", "json")

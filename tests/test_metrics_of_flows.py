@@ -166,6 +166,19 @@ def test_twice_the_rate_loses_half_and_waits_for_the_whole_queue() -> None:
     assert row["one_way_delay_ms"] == pytest.approx(20 + 41 * 1.2, abs=1.3)
 
 
+def test_percentiles_of_the_delay_are_over_time() -> None:
+    """A burst of 2 s fills the queue of 40 packets, 1.2 ms each, then the line is idle for 2 s: the median is between
+    both, the 95th percentile in the full queue."""
+    calm = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="0.1 Mbit/s", packet="1500 B"), name="calm")
+    burst = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="20 Mbit/s"), stop="2 s", name="burst")
+    row = metrics.datagrams(dumbbell(calm, burst, sample_interval="20 ms")).row(0, named=True)
+    assert row["p95_one_way_delay_ms"] == pytest.approx(20 + 41 * 1.2, abs=1.3)
+    assert row["p50_one_way_delay_ms"] <= row["p95_one_way_delay_ms"] <= row["p99_one_way_delay_ms"]
+    assert metrics.summary(dumbbell(calm), only=["p99_one_way_delay_ms@calm"])[
+        "p99_one_way_delay_ms@calm"
+    ] == pytest.approx(20 + 1.2, abs=1e-6)
+
+
 def test_jitter_is_that_of_rfc_3550_on_every_packet() -> None:
     """J += (|D| − J) / 16 in floating point over the packets' transit times (RFC 3550, section 6.4.1 and A.8), from the
     table of packets; the engine keeps it in integers."""

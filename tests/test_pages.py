@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +12,16 @@ import numpy as np
 import polars as pl
 import pytest
 from browser import Browser, chromium
-from cwndlab.plot.series import lines
+from cwndlab.plot.series import SERIES, lines
 from cwndlab.reports.runs import ROOM, pack
 from cwndlab.reports.sweep import SweepResult
 from cwndlab.reports.writer import figures, report
 from cwndlab.study.compare import compare
+from cwndlab.study.result import Result
 from drawings import is_blank
 
+# The linked panels of a run have been drawn.
+DRAWN = "document.querySelector('#details-series.js-plotly-plot .xtick') !== null"
 BUFFERS, RATES, ALGORITHMS = ("0.1 bdp", "1 bdp", "4 bdp"), (10, 100), ("reno", "cubic")
 
 
@@ -31,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = compare(scenario, ["reno", "cubic"], repetitions=3, out=place / "out")
     report(place / "out", place / "comparison.html")
     report(found.examples["reno"], place / "run.html")
+    report(list(found.examples.values()), place / "pair.html")
     report(swept(), place / "sweep.html")
     return place
 
@@ -63,7 +68,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield one
 
 
-@pytest.mark.parametrize("name", ["comparison", "run", "sweep"])
+@pytest.mark.parametrize("name", ["comparison", "run", "sweep", "pair"])
 @pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 420)])
 def test_a_page_draws_every_figure_without_complaint(
     browser: Browser, folder: Path, name: str, dark: bool, width: int
@@ -72,7 +77,7 @@ def test_a_page_draws_every_figure_without_complaint(
     browser.open(folder / f"{name}.html", dark=dark, width=width)
     browser.say("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     figures = browser.say("document.querySelectorAll('figure').length")
-    assert figures >= {"comparison": 30, "run": 8, "sweep": 2}[name]
+    assert figures >= {"comparison": 30, "run": 5, "sweep": 2, "pair": 5}[name]
     # Each has an axis that is drawn, with room, and does not reach beyond the page.
     drawn = "[...document.querySelectorAll('figure')].filter(one => one.querySelector('svg .xtick, svg .ytick')).length"
     browser.wait(f"{drawn} === {figures}")
@@ -109,15 +114,13 @@ def test_a_click_on_a_bar_opens_its_runs_and_a_run_its_time_series(browser: Brow
     browser.wait("document.getElementById('details').open")
     assert title(browser) == "The 3 runs behind cubic"
     browser.click(*centre(browser, "#details-body a[href='#run=3']"))
-    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    browser.wait(DRAWN)
     assert title(browser) == "algorithm cubic, seed 2"
-    assert browser.say("[...document.querySelectorAll('#details-body h3')].map(one => one.textContent)") == [
-        "cwnd, segments",
-        "goodput, Mbit/s",
-        "RTT, ms",
-        "bottleneck queue, packets",
-        "bottleneck drops, 1/s",
-    ]
+    layout = "document.getElementById('details-series').layout"
+    titles = browser.say(
+        f"Object.keys({layout}).filter(key => key.startsWith('yaxis')).map(key => {layout}[key].title.text)"
+    )
+    assert [title.replace("<br>", ", ") for title in titles] == [what.axis for what in SERIES.values()]
     browser.say("history.back()")
     browser.wait("document.getElementById('details-title').textContent.startsWith('The 3 runs')")
     assert browser.complaints == []
@@ -141,7 +144,7 @@ def test_keys_alone_open_a_run_walk_through_the_runs_and_close(browser: Browser,
     browser.wait("document.getElementById('details').open")
     assert title(browser) == "The 3 runs behind reno"
     browser.press("Enter", 13)  # the first run has the focus
-    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    browser.wait(DRAWN)
     assert title(browser) == "algorithm reno, seed 1"
     browser.press("ArrowRight", 39)
     browser.wait("document.getElementById('details-title').textContent === 'algorithm reno, seed 2'")
@@ -158,8 +161,10 @@ def test_keys_alone_open_a_run_walk_through_the_runs_and_close(browser: Browser,
 def test_what_is_shown_of_a_run_is_what_was_recorded(browser: Browser, folder: Path) -> None:
     browser.open(folder / "comparison.html")
     browser.say("location.hash = '#run=0'")
-    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
-    first = browser.say("document.querySelector('#details-body .js-plotly-plot').data.map(({x, y}) => ({x, y}))")
+    browser.wait(DRAWN)
+    first = browser.say(
+        "document.getElementById('details-series').data.filter(one => one.yaxis === 'y').map(({x, y}) => ({x, y}))"
+    )
     records = cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
     for line, shown in zip(lines(records, "cwnd", points=400), first, strict=True):
         assert shown["x"] == pytest.approx(line.time_s, abs=1e-3)
@@ -191,6 +196,82 @@ def test_a_cell_of_a_heat_map_opens_its_runs(browser: Browser, folder: Path) -> 
     assert browser.complaints == []
 
 
+def test_two_runs_of_a_comparison_stand_side_by_side(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "comparison.html")
+    browser.say("location.hash = '#run=0'")
+    browser.wait(DRAWN)
+    browser.say(
+        "(one => { one.value = '3'; one.dispatchEvent(new Event('change')); })"
+        "(document.querySelector('#details-ways select'))"
+    )
+    browser.wait("document.getElementById('details-title').textContent.includes(' beside ')")
+    browser.wait(DRAWN)
+    assert title(browser) == "algorithm reno, seed 1 beside algorithm cubic, seed 2"
+    axes = browser.say("[...new Set(document.getElementById('details-series').data.map(one => one.xaxis))]")
+    assert axes == ["x", "x2"]
+    # A zoom of one column is one of both.
+    browser.say("Plotly.relayout('details-series', {'xaxis.range': [1, 2]}).then(() => true)")
+    browser.wait("document.getElementById('details-series').layout.xaxis2.range[1] === 2")
+    assert browser.complaints == []
+
+
+def test_panels_of_a_run_zoom_together_and_mark_events(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "run.html")
+    names = browser.say("document.getElementById('overview').data.map(one => one.name)")
+    assert {"loss (recovery begins)", "slow start", "recovery"} <= set(names)
+    assert browser.say("[...new Set(document.getElementById('overview').data.map(one => one.xaxis))]") == ["x"]
+
+
+def test_a_table_is_sorted_by_click_and_by_key(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "comparison.html")
+    head = "document.querySelector('table.sortable thead tr').cells[2]"
+    column = "[...document.querySelectorAll('table.sortable tbody')][0]"
+    values = f"[...{column}.rows].map(row => parseFloat(row.cells[2].textContent))"
+    assert browser.say(f"{head}.getAttribute('aria-sort')") == "none"
+    browser.say(f"{head}.querySelector('button').click()")
+    assert browser.say(f"{head}.getAttribute('aria-sort')") == "ascending"
+    assert browser.say(values) == sorted(browser.say(values))
+    browser.say(f"{head}.querySelector('button').focus()")
+    browser.press("Enter", 13)
+    assert browser.say(f"{head}.getAttribute('aria-sort')") == "descending"
+    assert browser.say(values) == sorted(browser.say(values), reverse=True)
+    assert browser.complaints == []
+
+
+def test_a_figure_is_saved_as_csv_and_png(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    browser.complaints.clear()
+    browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    browser.open(folder / "comparison.html")
+    for kind in ("csv", "png"):
+        browser.say(f"document.querySelector('[data-of=bars-goodput_bps][data-export={kind}]').click()")
+        end = time.monotonic() + 60
+        while not (tmp_path / f"bars-goodput_bps.{kind}").is_file():
+            assert time.monotonic() < end, f"no {kind} was saved"
+            time.sleep(0.05)
+    header, *rows = (tmp_path / "bars-goodput_bps.csv").read_text().splitlines()
+    assert header == "series,y axis,x,value,low,high"
+    found = Result.read(folder / "out")
+    for row, name in zip(rows, ALGORITHMS, strict=True):
+        one = found.estimate(name, "goodput_bps")
+        cells = row.replace('"goodput, Mbit/s"', "").split(",")
+        assert cells[2] == name
+        assert [float(cell) for cell in cells[3:]] == pytest.approx(
+            [one.mean / 1e6, (one.low or 0) / 1e6, (one.high or 0) / 1e6]
+        )
+    assert not is_blank(tmp_path / "bars-goodput_bps.png")
+    assert browser.complaints == []
+
+
+def test_the_first_key_skips_to_the_content(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "run.html")
+    browser.press("Tab", 9)
+    assert browser.say("document.activeElement.textContent") == "Skip to the content"
+    browser.press("Enter", 13)
+    browser.wait("document.activeElement.id === 'main'")
+
+
 def choose(browser: Browser, name: str, place: int) -> None:
     browser.say(
         f"(one => {{ one.value = {place}; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
@@ -212,15 +293,20 @@ def test_a_sweep_is_redrawn_over_other_fields_and_metrics(browser: Browser, fold
     browser.open(folder / "sweep.html")
     rows = table(browser)
     assert [row[0] for row in rows] == ["10", "100"]
-    assert [float(cell) for cell in rows[0][1:]] == pytest.approx([7.0, 7.5, 8.0], abs=0.02)
+    assert [float(cell.partition(" ± ")[0]) for cell in rows[0][1:]] == pytest.approx([7.0, 7.5, 8.0], abs=0.02)
+    # Two algorithms share each cell's fields but not the cell: three seeds each.
+    assert browser.say("document.getElementById('sweep-table').caption.textContent").endswith("n = 3 runs in each cell")
     assert rows[1][3] == "–"
     choose(browser, "metric", 1)
-    assert table(browser)[0][1:] == ["5", "10", "15"]
+    assert [cell.partition(" ")[0] for cell in table(browser)[0][1:]] == ["5", "10", "15"]
     choose(browser, "up", 2)
-    assert table(browser) == [["reno", "5", "10", "15"], ["cubic", "–", "–", "–"]]
-    shown = browser.say("document.querySelector('#sweep-heat .js-plotly-plot').data[0].z")
+    assert [[cell.partition(" ")[0] for cell in row] for row in table(browser)] == [
+        ["reno", "5", "10", "15"],
+        ["cubic", "–", "–", "–"],
+    ]
+    shown = browser.say("document.getElementById('sweep-heat').data[0].z")
     assert shown == [[5, 10, 15], [None, None, None]]
-    names = browser.say("document.querySelector('#sweep-curves .js-plotly-plot').data.map(one => one.name)")
+    names = browser.say("document.getElementById('sweep-curves').data.map(one => one.name)")
     assert names == ["algorithm reno", "algorithm cubic"]
     assert browser.complaints == []
 
@@ -280,7 +366,7 @@ def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, fol
     browser.complaints.clear()
     browser.open(tmp_path / "page.html")
     browser.say(f"location.hash = '#run={asked[-1]}'")
-    browser.wait("document.querySelectorAll('#details-body .js-plotly-plot').length === 5")
+    browser.wait(DRAWN)
     assert browser.complaints == []
 
 

@@ -11,13 +11,27 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import COLUMNS
-from cwndlab.plot import CDFS, COLOURS, SERIES, bars, boxes, cdf, panels, series, share
-from cwndlab.plot.bars import draw as draw_bars
+from cwndlab.plot import (
+    CDFS,
+    COLOURS,
+    SERIES,
+    Chart,
+    Curve,
+    Figure,
+    bars,
+    boxes,
+    cdf,
+    curves,
+    heat,
+    overview,
+    phase,
+    series,
+    share,
+)
 from cwndlab.plot.cdf import steps
+from cwndlab.plot.overview import phases
 from cwndlab.plot.phase import path_of
 from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
-from cwndlab.plot.series import draw as draw_series
-from cwndlab.plot.share import draw as draw_share
 from cwndlab.plot.style import PRINT, SCREEN
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
@@ -69,41 +83,94 @@ def test_long_runs_have_a_bound_of_points() -> None:
 def test_of_many_flows_the_first_are_drawn() -> None:
     many = run(ask([{"algorithm": "reno", "rtt": "40 ms", "count": 20}], duration="2 s"), seed=1)
     assert len(lines(many, "goodput")) == MOST_FLOWS
-    assert len(share({"one": many}).data) == MOST_FLOWS
+    assert len(share({"one": many}).series) == MOST_FLOWS
 
 
 @pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_each_run_has_a_panel_with_named_axes(records: cwndlab.Records, kind: str, count: int) -> None:
-    figure = series({f"run {n}": records for n in range(count)}, kind)
+    figure = series({f"run {n}": records for n in range(count)}, kind).to_plotly()
     titles = {axis.title.text for axis in figure.select_yaxes()} - {None}
-    assert titles == {SERIES[kind].axis}
+    assert {title.replace("<br>", ", ") for title in titles} == {SERIES[kind].axis}
     assert "," in SERIES[kind].axis  # a quantity and its unit
     assert {axis.title.text for axis in figure.select_xaxes()} - {None} == {"time, s"}
     assert [note.text for note in figure.layout.annotations] == (
         [f"run {n}" for n in range(count)] if count > 1 else []
     )
-    named = [trace.name for trace in figure.data if trace.showlegend is not False]
+    named = [trace.name for trace in figure.data if trace.showlegend]
     assert len(named) == len(set(named))
 
 
 def test_colours_go_by_position(records: cwndlab.Records) -> None:
-    figure = series({"a": records, "b": records}, "cwnd")
+    figure = series({"a": records, "b": records}, "cwnd").to_plotly()
     assert [trace.line.color for trace in figure.data] == [*COLOURS[:2], *COLOURS[:2]]
     assert len(set(COLOURS)) == len(COLOURS)
-    shown = bars(["x", "y"], [estimate([1.0, 2.0]), estimate([2.0, 3.0])], COLUMNS["goodput_bps"])
+    shown = bars(["x", "y"], [estimate([1.0, 2.0]), estimate([2.0, 3.0])], COLUMNS["goodput_bps"]).to_plotly()
     assert list(shown.data[0].marker.color) == list(COLOURS[:2])
 
 
 def test_events_are_marked_in_the_window_of_one_run(records: cwndlab.Records) -> None:
-    names = {trace.name: len(trace.x) for trace in series({"run": records}, "cwnd").data}
-    assert names["recovery"] == len(records.events.filter(pl.col("kind") == "recovery"))
-    assert "recovery" not in {trace.name for trace in series({"a": records, "b": records}, "cwnd").data}
+    (panel,) = series({"run": records}, "cwnd").panels
+    count = {mark.label: len(mark.x) for mark in panel.events}
+    assert count["loss (recovery begins)"] == len(records.events.filter(pl.col("kind") == "recovery"))
+    assert all(not panel.events for panel in series({"a": records, "b": records}, "cwnd").panels)
+
+
+def event(flow: int, time_s: float, kind: str) -> dict[str, Any]:
+    return {"time_ns": int(time_s * 1e9), "flow": flow, "kind": kind}
+
+
+def test_phases_end_where_events_and_samples_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: slow start to the loss at 1 s, recovery to 1.5 s, a timeout at 3 s. Its recovery ends at 3.4 s, its slow
+    start with the sample at 4 s, where the window reaches the threshold."""
+    rows = [
+        event(0, 0.1, "established"),
+        event(0, 1.0, "recovery"),
+        event(0, 1.5, "recovered"),
+        event(0, 3.0, "timeout"),
+        event(0, 3.4, "recovered"),
+    ]
+    one = run(ask([{"algorithm": "reno", "rtt": "40 ms"}]), seed=1)
+    samples = one.samples.with_columns(
+        ssthresh_bytes=pl.lit(20_000, pl.Int64),
+        cwnd_bytes=pl.when(pl.col("time_ns") < 4_000_000_000).then(10_000).otherwise(20_000).cast(pl.Int64),
+    )
+    monkeypatch.setattr(type(one), "events", property(lambda self: pl.DataFrame(rows)))
+    monkeypatch.setattr(type(one), "samples", property(lambda self: samples))
+    assert phases(one) == {
+        0: {"slow start": [(0.1, 1.0), (3.0, 4.0)], "recovery": [(1.0, 1.5)], "RTO recovery": [(3.0, 3.4)]}
+    }
+
+
+def test_an_overview_links_all_panels_of_a_run(records: cwndlab.Records) -> None:
+    """Window, throughput, RTT, queue, drops and phases have one axis of time; two runs stand in two columns."""
+    one, two = overview(records).spec(), overview({"a": records, "b": records}).spec()
+    assert {trace["xaxis"] for trace in one["data"]} == {"x"}
+    assert {trace["yaxis"] for trace in one["data"]} == {"y", *(f"y{n}" for n in range(2, 7))}
+    assert two["layout"]["xaxis2"]["matches"] == "x"
+    assert two["layout"]["yaxis2"]["matches"] == "y"
+    named = [trace["name"] for trace in two["data"] if trace["showlegend"]]
+    assert len(named) == len(set(named))
+    assert {"slow start", "recovery"} <= set(named)
+
+
+def test_one_flow_has_its_phases_behind_its_window() -> None:
+    one = overview(run(ask([{"algorithm": "reno", "rtt": "40 ms"}]), seed=1))
+    bands = [shape for shape in one.spec()["layout"]["shapes"] if shape["yref"] == "y domain"]
+    assert len(bands) == sum(len(band.spans) for band in one.panels[0].bands) > 0
+
+
+def test_a_sentence_says_what_a_figure_shows(records: cwndlab.Records) -> None:
+    text = series({"a": records, "b": records}, "rtt").sentence()
+    assert text.startswith("Line chart: RTT, ms over time. Vertical: RTT, ms. Horizontal: time, s. Panels: a, b. ")
+    assert "Shown: flow0 (40 ms), flow1 (80 ms). Values from 4" in text
+    shown = heat(("x", ["1"]), ("y", ["2"]), [[1e6]], COLUMNS["goodput_bps"]).sentence()
+    assert shown == "Heat map: goodput, Mbit/s by x and y. Vertical: y. Horizontal: x."
 
 
 def test_shares_stack_to_all(records: cwndlab.Records) -> None:
-    first, second = share({"run": records}).data
-    sums = [a + b for a, b in zip(first.y, second.y, strict=True)]
+    first, second = share({"run": records}).series
+    sums = [(a or 0.0) + (b or 0.0) for a, b in zip(first.y, second.y, strict=True)]
     assert sums == pytest.approx([100.0] * len(sums), abs=0.02)
     assert second.y[0] == 0.0  # it has not begun
 
@@ -111,7 +178,7 @@ def test_shares_stack_to_all(records: cwndlab.Records) -> None:
 def test_bars_have_intervals_where_there_are_any() -> None:
     """By hand: 1, 2, 3 Mbit/s are 2 ± 2.484 (t(2) = 4.303)."""
     estimates = [estimate([1e6, 2e6, 3e6]), Estimate(4e6, None, None, 1), estimate([])]
-    figure = bars(["a", "b", "c"], estimates, COLUMNS["goodput_bps"])
+    figure = bars(["a", "b", "c"], estimates, COLUMNS["goodput_bps"]).to_plotly()
     bar = figure.data[0]
     assert list(bar.y) == [2.0, 4.0, None]
     assert bar.error_y.array[0] == pytest.approx(2.484, abs=1e-3)
@@ -123,24 +190,30 @@ def test_bars_have_intervals_where_there_are_any() -> None:
 @pytest.mark.parametrize("count", [2, 6])
 def test_axes_that_match_keep_ranging_themselves(records: cwndlab.Records, count: int) -> None:
     """Given the range of time for matching axes, plotly 6.3 drew all values between 0 and 4."""
-    figure = series({f"run {n}": records for n in range(count)}, "cwnd")
-    assert all(axis.range is None for axis in [*figure.select_xaxes(), *figure.select_yaxes()])
+    figure = series({f"run {n}": records for n in range(count)}, "cwnd").to_plotly()
+    axes = [*figure.select_xaxes(), *figure.select_yaxes()]
+    assert all(axis.range is None for axis in axes if axis.matches or count > 3)
 
 
-def test_panels_stand_two_abreast_when_many() -> None:
-    assert [panels.grid(count) for count in (1, 3, 4, 5, 6)] == [(1, 1), (3, 1), (2, 2), (3, 2), (3, 2)]
-    assert [panels.place(n, 5) for n in (0, 1, 4)] == [{"row": 1, "col": 1}, {"row": 1, "col": 2}, {"row": 3, "col": 1}]
+def test_many_panels_are_in_two_columns(records: cwndlab.Records) -> None:
+    shapes = []
+    for count in (1, 3, 4, 5, 6):
+        figure = series({f"run {n}": records for n in range(count)}, "cwnd")
+        shapes.append((figure.rows, figure.columns))
+    assert shapes == [(1, 1), (3, 1), (2, 2), (3, 2), (3, 2)]
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_still_figures_are_files(records: cwndlab.Records, tmp_path: Path, count: int) -> None:
     runs = {f"run {n}": records for n in range(count)}
     for kind in SERIES:
-        draw_series(runs, kind, str(tmp_path / f"{kind}.png"))
-    draw_share(runs, str(tmp_path / "share.svg"))
-    draw_bars(["a", "b"], [estimate([1.0, 2.0]), estimate([])], str(tmp_path / "bars.svg"), COLUMNS["timeouts"])
+        series(runs, kind).save(tmp_path / f"{kind}.png")
+    share(runs).save(tmp_path / "share.svg")
+    overview(dict(list(runs.items())[:2])).save(tmp_path / "overview.png")
+    phase(runs).save(tmp_path / "phase.svg")
+    bars(["a", "b"], [estimate([1.0, 2.0]), estimate([])], COLUMNS["timeouts"]).save(tmp_path / "bars.svg")
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert len(made) == len(SERIES) + 2
+    assert len(made) == len(SERIES) + 4
     for name, data in made.items():
         assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
         assert len(data) > 5000
@@ -156,7 +229,7 @@ def test_lines_and_bars_of_a_paper_differ_without_colours() -> None:
 def test_a_figure_of_a_paper_has_a_columns_width_and_its_fonts(records: cwndlab.Records, tmp_path: Path) -> None:
     """3.33 in are 239.76 points; a font that is embedded as TrueType has a FontFile2 (ISO 32000-1, table 126)."""
     path = tmp_path / "cwnd.pdf"
-    draw_series({"run": records}, "cwnd", str(path), PRINT)
+    series(records, "cwnd").save(path, PRINT)
     data = path.read_bytes()
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", data)
     assert box is not None
@@ -164,7 +237,7 @@ def test_a_figure_of_a_paper_has_a_columns_width_and_its_fonts(records: cwndlab.
     assert b"/FontFile2" in data
     assert b"/Type3" not in data
     again = tmp_path / "again.pdf"
-    draw_series({"run": records}, "cwnd", str(again), PRINT)
+    series(records, "cwnd").save(again, "print")
     assert again.read_bytes() == data
 
 
@@ -210,8 +283,8 @@ def test_phases_are_windows_at_the_same_instants(records: cwndlab.Records) -> No
 def test_boxes_hold_every_run() -> None:
     values = {"a": {1: 1e6, 2: 2e6, 3: 4e6}, "b": {1: 3e6}}
     figure = boxes(values, COLUMNS["goodput_bps"], {("a", 2): "#run=1"})
-    assert [list(trace.y) for trace in figure.data] == [[1.0, 2.0, 4.0], [3.0]]
-    assert figure.data[0].customdata[1][1] == "#run=1"
+    assert [list(one.y) for one in figure.series] == [[1.0, 2.0, 4.0], [3.0]]
+    assert figure.spec()["data"][0]["customdata"] == ["", "#run=1", ""]
 
 
 def test_the_records_of_one_run_are_enough(records: cwndlab.Records) -> None:
@@ -233,3 +306,17 @@ def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
         cwndlab.ScenarioError, match="of: no distribution is called 'loss'\n  hint: there are rtt, queue"
     ):
         cdf(records, "loss")  # type: ignore[arg-type]
+
+
+def test_a_figure_is_drawn_alike_by_both_programs(tmp_path: Path) -> None:
+    """The same description gives plotly's trace and a file."""
+    chart = Chart("c", "C", "x", "y", [Curve("a", ["p", "q"], [1.0, None], [0.5, None], [1.5, None])])
+    figures: list[Figure] = [
+        chart.figure(),
+        curves(("x", ["1", "2"]), {"a": [estimate([1e6, 2e6]), None]}, COLUMNS["goodput_bps"]),
+        heat(("x", ["1", "2"]), ("y", ["3"]), [[1e6, None]], COLUMNS["goodput_bps"]),
+    ]
+    for figure in figures:
+        assert len(figure.to_plotly().data) == 1
+        figure.save(tmp_path / f"{figure.name}.png")
+        assert (tmp_path / f"{figure.name}.png").stat().st_size > 3000

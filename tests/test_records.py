@@ -93,7 +93,7 @@ def test_the_header_says_of_which_run(records: Records, scenario: Scenario) -> N
 
 
 #: The figures of a run with two flows and without transfers.
-FIGURES = ("cwnd", "goodput", "rtt", "queue", "loss", "share", "phase", "cdf-rtt", "cdf-queue")
+FIGURES = ("cwnd", "goodput", "rtt", "queue", "loss", "share", "phase", "overview", "cdf-rtt", "cdf-queue")
 
 
 def test_a_run_draws_its_figures(records: Records) -> None:

@@ -192,7 +192,7 @@ def test_an_unknown_key_of_a_sweep_is_a_fault(text: str, fault: str, tmp_path: P
     file = tmp_path / "sweep.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(cwndlab.ScenarioError) as caught:
-        read_sweep(file).cells()
+        read_sweep(file).points()
     assert fault in str(caught.value)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import time
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
 from cwndlab.reports.writer import figures, load, report
 from cwndlab.simulate import run
+from cwndlab.study import tables
 from cwndlab.study.compare import compare
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
 from drawings import is_blank
 
 
@@ -24,7 +29,7 @@ def scenario(**changes: str) -> cwndlab.Scenario:
 
 
 @pytest.fixture(scope="module")
-def found() -> Comparison:
+def found() -> Result:
     return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
 
 
@@ -52,11 +57,12 @@ class Page(HTMLParser):
             self.text += data
 
 
-def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Comparison, tmp_path: Path) -> None:
+def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert page.fetched
-    assert all(re.fullmatch(r"#runs?=\d+", place) for place in page.fetched)
+    ids = set(re.findall(r'id="([\w-]+)"', page.source))
+    assert all(re.fullmatch(r"#runs?=\d+", place) or place[1:] in ids for place in page.fetched)
     assert page.open == []
     assert len(page.source) < 8e6
     for words in (
@@ -73,27 +79,33 @@ def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Compa
         f"cwndlab {cwndlab.version()} · scenario {found.scenario.hash} · seeds 1–3 · 6 runs",
     ):
         assert words in page.text, words
-    assert page.source.count('class="plotly-graph-div"') == len(
-        set(re.findall(r'<div id="((?:bars|boxes|series|phase|cdf)-\w+)" class="plotly', page.source))
-    )
-    assert {"cdf-rtt", "cdf-queue", "series-share", "phase-0", "phase-1"} <= set(
-        re.findall(r'id="([\w-]+)"', page.source)
-    )
+    charts = re.findall(r'<div class="chart" id="([\w-]+)" role="img" aria-label="([^"]+)"', page.source)
+    assert len({name for name, _ in charts}) == len(charts) == len(data(page)["charts"])
+    assert {"cdf-rtt", "cdf-queue", "series-share", "phase-0", "phase-1"} <= {name for name, _ in charts}
+    assert all(len(sentence) > 40 for _, sentence in charts)
     assert "prefers-color-scheme: dark" in page.source
 
 
-def test_every_number_of_the_tables_is_on_the_page(found: Comparison, tmp_path: Path) -> None:
+def data(page: Page) -> dict[str, Any]:
+    """The data block of a page."""
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.source, re.DOTALL)
+    assert block is not None
+    found: dict[str, Any] = json.loads(block[1])
+    return found
+
+
+def test_every_number_of_the_tables_is_on_the_page(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
-    for _, cells in (found.table(), found.differences()):
-        assert all(cell in text for row in cells for cell in row)
+    for _, cells in (tables.means(found), tables.differences(found)):
+        assert all(str(cell) in text for row in cells for cell in row)
 
 
-def test_better_stands_beside_an_interval_that_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_better_stands_beside_an_interval_that_says_so(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
     told = re.findall(r"(?:higher|lower) by \S+(?: \S+)? \((\S+) to (\S+)\)(, better|, worse|)", text)
-    rows = found.differences()[1]
+    rows = [list(map(str, row)) for row in tables.differences(found)[1]]
     assert len(told) == sum(row[-1].startswith(("higher", "lower")) for row in rows)
     # Nobody else says the words: not a figure, not a note, not a heading.
     said = [row for row in rows if row[-1].endswith(("better", "worse"))]
@@ -124,11 +136,12 @@ def test_better_is_written_in_one_place_only() -> None:
     assert writers == {"statistics/verdicts.py"}
 
 
-def test_a_run_has_a_page_too(found: Comparison, tmp_path: Path) -> None:
+def test_a_run_has_a_page_too(found: Result, tmp_path: Path) -> None:
     found.examples["reno"].save(tmp_path / "run")
     report(tmp_path / "run", tmp_path / "run.html")
     page = Page(tmp_path / "run.html")
-    assert page.fetched == []
+    assert all(place.startswith("#") for place in page.fetched)
+    assert data(page)["charts"]["overview"]["layout"]["xaxis"]["title"]["text"] == "time, s"
     for words in ("Flows", "Bottlenecks", "flow1", "bottleneck-reverse", "Jain's index", "seed 1", "utilisation"):
         assert words in page.text, words
 
@@ -140,6 +153,66 @@ def test_a_run_without_samples_has_its_tables(tmp_path: Path) -> None:
     assert figures(bare, tmp_path) == []
 
 
+def test_two_runs_stand_side_by_side(found: Result, tmp_path: Path) -> None:
+    """From records or folders; a page of four, or of a folder that holds no single run, is refused."""
+    for name, records in found.examples.items():
+        records.save(tmp_path / name)
+    runs = [tmp_path / name for name in found.examples]
+    report(runs, tmp_path / "a.html")
+    report(list(found.examples.values()), tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    page = Page(tmp_path / "a.html")
+    overview = data(page)["charts"]["overview"]
+    assert overview["layout"]["xaxis2"]["matches"] == "x"
+    assert "reno+standard/rack, seed 1 beside " in page.text
+    assert "cwndlab report run-1 run-2" in page.text
+    assert {path.name for path in figures(runs, tmp_path / "figures")} >= {"overview.png", "cdf-rtt.png"}
+    with pytest.raises(cwndlab.RecordsError, match="4 runs side by side"):
+        report([*runs, *runs], tmp_path / "c.html")
+    found.save(tmp_path / "out")
+    with pytest.raises(cwndlab.RecordsError, match="holds no single run"):
+        report([tmp_path / "out", runs[0]], tmp_path / "c.html")
+
+
+def test_the_command_shows_two_runs(found: Result, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]) -> None:
+    for name, records in found.examples.items():
+        records.save(tmp_path / name)
+    status, _, err = cli("report", *(tmp_path / name for name in found.examples))
+    assert status == 0
+    place = tmp_path / "reno" / "side-by-side.html"
+    assert err.endswith(f"report: {place}\n")
+    assert len(data(Page(place))["charts"]) >= 5
+
+
+def test_a_page_says_how_to_make_it_again_and_leads_to_its_sections(found: Result, tmp_path: Path) -> None:
+    report(found, tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert "cwndlab compare scenario.toml --algorithms reno,cubic+ccm-ss --seed 1 --repetitions 3" in page.text
+    headings = re.findall(r'<h2 id="([\w-]+)">[^<]', page.source)
+    assert len(headings) >= 5
+    assert all(f'<a href="#{name}">' in page.source for name in headings)
+    assert '<a class="skip" href="#main">' in page.source
+
+
+def test_a_page_of_thirty_figures_takes_less_than_three_seconds_of_cpu_time(found: Result, tmp_path: Path) -> None:
+    """0.5 s on the machine of docs/performance.md; templates and modules are loaded once before."""
+    report(found, tmp_path / "page.html")
+    begin = time.process_time()
+    report(found, tmp_path / "page.html")
+    spent = time.process_time() - begin
+    assert len(data(Page(tmp_path / "page.html"))["charts"]) >= 30
+    assert spent < 3.0
+
+
+def test_every_table_names_its_runs(found: Result, tmp_path: Path) -> None:
+    """Intervals and n: in a column, or in the caption where a run is alone."""
+    report(found, tmp_path / "a.html")
+    report(found.examples["reno"], tmp_path / "b.html")
+    for name in ("a", "b"):
+        for table in re.findall(r"<table.*?</table>", (tmp_path / f"{name}.html").read_text(), re.DOTALL):
+            assert re.search(r"<th[^>]*>n</th>", table) or "n = " in table
+
+
 def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
     report(compare(scenario(), ["reno", "bic"], repetitions=1), tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
@@ -147,31 +220,31 @@ def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
     assert "not decided: one repetition" in text
 
 
-def test_folders_are_read(found: Comparison, tmp_path: Path) -> None:
-    found.write(tmp_path / "out")
+def test_folders_are_read(found: Result, tmp_path: Path) -> None:
+    found.save(tmp_path / "out")
     again = load(tmp_path / "out")
-    assert isinstance(again, Comparison)
+    assert isinstance(again, Result)
     report(again, tmp_path / "a.html")
     report(found, tmp_path / "b.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert isinstance(load(tmp_path / "out" / "reno" / "seed-1"), cwndlab.Records)
 
 
-def test_what_cannot_be_read_says_so(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_read_says_so(found: Result, tmp_path: Path) -> None:
     with pytest.raises(cwndlab.RecordsError, match="none: is no folder\n  hint: a folder that `cwndlab run --out`"):
         report(tmp_path / "none", tmp_path / "page.html")
-    found.write(tmp_path / "out")
+    found.save(tmp_path / "out")
     cut = tmp_path / "out" / "reno" / "seed-1" / "samples.parquet"
     cut.write_bytes(cut.read_bytes()[:-100])
     for folder in (tmp_path / "out", cut.parent):
         with pytest.raises(cwndlab.RecordsError, match=r"samples\.parquet: "):
             report(folder, tmp_path / "page.html")
     with pytest.raises(cwndlab.RecordsError, match="holds no finished run"):
-        report(Comparison(found.scenario, ["reno"], [1]), tmp_path / "page.html")
+        report(Result(found.header, found.points, found.runs.clear()), tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 
 
-def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tmp_path: Path) -> None:
+def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Result, tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "folder.html", tmp_path / "file" / "page.html"):
@@ -179,13 +252,13 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Comparison, tm
             report(found, place)
     with pytest.raises(cwndlab.RecordsError, match="cannot be written: "):
         figures(found, tmp_path / "file")
-    with pytest.raises(cwndlab.RecordsError, match="--figures: 'gif' is no format of figures"):
+    with pytest.raises(cwndlab.RecordsError, match="format: 'gif' is no format of figures"):
         figures(found, tmp_path, format="gif")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.html"]
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_figures_are_files(found: Comparison, tmp_path: Path, ending: str) -> None:
+def test_figures_are_files(found: Result, tmp_path: Path, ending: str) -> None:
     made = figures(found, tmp_path / "new", format=ending)
     assert {path.stem for path in made} >= {"cwnd", "goodput", "rtt", "queue", "loss", "share", "goodput_bps", "jain"}
     assert {path.suffix for path in made} == {f".{ending}"}

@@ -9,15 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cwndlab.errors import ScenarioError
+from cwndlab import engine
+from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.margins import margin
-from cwndlab.plot.charts import Chart, Curve, draw
-from cwndlab.plot.charts import figure as figure_of
+from cwndlab.plot.charts import Chart, Curve
 from cwndlab.records import Records
 from cwndlab.reproduction import (
     Case,
@@ -54,12 +53,11 @@ from cwndlab.reproduction.headlines import rows as headline_rows
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.site import write_experiment, write_index
-from cwndlab.reproduction.store import Store
 from cwndlab.reproduction.summary import markdown, shown
 from cwndlab.reproduction.verdicts import counts, inside, judge, ratio, value, weakest
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import run_jobs
 from cwndlab.statistics import Estimate
+from cwndlab.study.store import Store
 
 BASE = (100.0, 101.0, 99.0, 100.5)
 SIZE = Size(1.0, 4)
@@ -442,65 +440,69 @@ def tiny() -> Experiment:
 @pytest.fixture
 def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Only the tiny experiment is known; counts the runs that are simulated."""
-    made = 0
+    made: list[int] = []
+    simulate = engine.run
 
-    def counted(jobs: Sequence[Any], **options: Any) -> Any:
-        nonlocal made
-        made += len(jobs)
-        return run_jobs(jobs, **options)
+    def counted(text: str, kind: Any, seed: int, *rest: Any, **options: Any) -> Any:
+        made.append(seed)
+        return simulate(text, kind, seed, *rest, **options)
 
-    monkeypatch.setattr(run, "run_jobs", counted)
+    monkeypatch.setattr(engine, "run", counted)
     monkeypatch.setattr(run, "find", lambda target: (tiny(),))
-    return lambda: made
+    return lambda: len(made)
 
 
 def once(folder: Path, **options: Any) -> Reproduction:
-    (outcome,) = reproduce("ccm-ss/fig12a", quick=True, runs=folder, **options)
+    (outcome,) = reproduce("ccm-ss/fig12a", quick=True, out=folder, **options)
     return outcome
 
 
-def test_what_is_kept_is_not_run_again(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+def test_finished_runs_are_not_repeated(tmp_path: Path, runs_made: Callable[[], int]) -> None:
     counted: list[tuple[int, int]] = []
     first = once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
-    files = sorted(tmp_path.rglob("*.json"))
-    assert (runs_made(), len(files)) == (4, 4)
+    assert runs_made() == 4
     again = once(tmp_path)
     assert (runs_made(), again.findings, again.cpu_s) == (4, first.findings, 0.0)
-    # A file that was cut off is as none; one that is lost is run again; nothing else is.
-    files[0].write_text(files[0].read_text()[:-9])
-    files[1].unlink()
-    assert (once(tmp_path).findings, runs_made()) == (first.findings, 6)
-    once(tmp_path, seed=2)  # seeds 2 and 3: of seed 2 the first repetition has a trace now, and seed 3 is new
-    assert runs_made() == 10
-    assert not list(tmp_path.rglob(".*"))
+    assert again.measured == first.measured
+    once(tmp_path, seed=2)  # of seed 2 the first repetition has curves now, and seed 3 is new
+    assert runs_made() == 8
+    # Runs of a damaged part are repeated, others are not.
+    part = sorted((tmp_path / "runs").iterdir())[0]
+    part.write_bytes(part.read_bytes()[:-9])
+    assert (once(tmp_path).findings, runs_made()) == (first.findings, 12)
 
 
-def test_runs_that_a_killed_process_finished_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+def test_runs_before_an_interrupt_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:
     def stop(done: int, total: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         once(tmp_path, progress=stop, workers=1)
-    assert len(list(tmp_path.rglob("*.json"))) == 2
+    assert len(Store(tmp_path).keys()) == 2
     counted: list[tuple[int, int]] = []
     once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted[0] == (0, 2)
 
 
-def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
-    """Not stopped but killed: what is there is whole, and is all that is not asked for again."""
+def test_a_process_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
+    """Not stopped but killed: the runs in the journal are complete, and are not repeated."""
     command = [sys.executable, "-m", "cwndlab", "reproduce", "cubic-study/fig7", "--quick", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = tmp_path / "runs" / "journal.jsonl"
     try:
-        while process.poll() is None and len(list(tmp_path.rglob("*.json"))) < 3:
+        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
             time.sleep(0.02)
     finally:
         process.kill()
         process.wait()
-    kept = list((tmp_path / "runs").rglob("[!.]*.json"))
-    assert all(json.loads(path.read_text())["values"] for path in kept)
+    store = Store(tmp_path / "runs")
+    rows = store.keys()
+    kept = set(rows["key"])
+    payloads = store.payloads(kept, engine.engine_version(), set(rows["measure"]))
+    assert payloads.keys() == kept
+    assert all(payload["values"] for payload in payloads.values())
     (one,) = find("cubic-study/fig7")
     left: list[int] = []
 
@@ -509,16 +511,17 @@ def test_a_process_that_is_killed_leaves_whole_runs(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(reproduce(one.id, quick=True, runs=tmp_path / "runs", progress=stop))
+        list(reproduce(one.id, quick=True, out=tmp_path / "runs", progress=stop))
     assert left == [len(one.cases(one.quick)) * one.quick.repetitions - len(kept)]
     assert len(kept) >= 3
 
 
-def test_without_a_folder_common_runs_are_run_once() -> None:
-    store = Store()
-    store.put("a", {"values": {}})
-    assert store.get("a") == {"values": {}}
-    assert store.get("b") is None
+def test_runs_of_an_older_version_are_refused(tmp_path: Path) -> None:
+    """They were a file each, in folders named after the first digits of their keys."""
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "abcd.json").write_text("{}")
+    with pytest.raises(RecordsError, match=r"another version of cwndlab .*\n  hint: choose another folder, or delete"):
+        list(reproduce("cubic-study/fig7", quick=True, out=tmp_path))
 
 
 def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Callable[[], int]) -> None:
@@ -529,12 +532,19 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     for said in ("It says that &lt;both&gt; are alike.", "Nothing is assumed.", "4 runs were made.", 'id="window"'):
         assert said in text
     apart_from_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-    assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import", "src="))
-    assert "<script src" not in text
+    assert not any(mark in apart_from_scripts for mark in ("http:", "https:", "@import"))
+    # All pages share one file with plotly's program.
+    assert re.findall(r'src="([^"]*)"', text) == ["../plotly.min.js"]
+    assert (tmp_path / "plotly.min.js").stat().st_size > 1e6
+    assert len(text) < 200_000
+    # The two sides of each claim, and the one curve, open their runs.
+    data = json.loads(re.findall(r'id="data">(.*?)</script>', text, re.DOTALL)[0])
+    assert [group["runs"] for group in data["groups"]] == [[0, 1, 2, 3], [0, 1]]
+    assert text.count('<a href="#runs=0">') == 2
+    assert '<a href="#runs=1">reno</a>' in text
     # The paper, its section, the size of these runs and not the paper's.
     for said in ("M. Ahmad", "End-to-End Loss Based", "<b>Fig. 12(a)</b>", "runs of 2 s, 2 repetitions"):
         assert said in text
-    assert "overflow-wrap: normal" in text
     assert text.index("Claims of the paper") < text.index("Other readings of the paper")
     assert "cwndlab reproduce ccm-ss/fig12a --quick --seed 1" in text
     place = tmp_path / "ccm-ss" / "fig12a"
@@ -546,7 +556,8 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     index = write_index(tmp_path).read_text()
     assert '<a href="ccm-ss/fig12a.html">ccm-ss/fig12a</a>' in index
     assert "<script src" not in index
-    assert index.index("Headline claims") < index.index("its goodput is higher") < index.index("Claims by experiment")
+    places = [index.index(word) for word in ('id="headline-claims"', "its goodput is higher", 'id="claims-by-exp')]
+    assert places == sorted(places)
     (row,) = headline_rows(outcomes(tmp_path))
     assert (row.outcome, len(row.findings)) == ("holds", 1)
     text = markdown(tmp_path)
@@ -573,7 +584,7 @@ def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:
 
     def mode(kind: Any, *values: float) -> str | None:
         chart = Chart("c", "C", "x", "y", [Curve("a", [1, 2], list(values))], kind=kind)
-        found: str | None = figure_of(chart).layout.yaxis.rangemode
+        found: str | None = chart.figure().spec()["layout"]["yaxis"].get("rangemode")
         return found
 
     assert mode("lines", 0.9985, 0.9990) is None
@@ -586,9 +597,9 @@ def test_curves_are_drawn_both_ways(kind: Any, tmp_path: Path) -> None:
     ours = Curve("ours", ["a", "b"], [1.0, None], [0.5, None], [1.5, None], panel="left")
     theirs = Curve("published", ["a", "b"], [2.0, 3.0], panel="right", published=True)
     chart = Chart("both", "Both", "x", "y", [ours, theirs], kind=kind)
-    figure = figure_of(chart)
+    figure = chart.figure().to_plotly()
     assert [list(trace.y) for trace in figure.data] == [[1.0, None], [2.0, 3.0]]
     assert [annotation.text for annotation in figure.layout.annotations] == ["left", "right"]
     for ending in ("svg", "png"):
-        draw(replace(chart, log_x=False), str(tmp_path / f"both.{ending}"))
+        chart.figure().save(tmp_path / f"both.{ending}")
         assert (tmp_path / f"both.{ending}").stat().st_size > 1000

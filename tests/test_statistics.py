@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from cwndlab.errors import ScenarioError
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged, margin
+from cwndlab.metrics.margins import margin, verdict_of
 from cwndlab.statistics import (
+    Decision,
     Estimate,
     Until,
+    Verdict,
     bootstrap,
     cohens_dz,
     coverage,
@@ -50,14 +53,14 @@ def test_students_own_data_give_his_interval() -> None:
     assert found.welch_p == pytest.approx(0.07939414, abs=1e-7)
     # R prints t = 4.0621, p = 0.002833.
     assert found.p == pytest.approx(0.002833, abs=1e-6)
-    assert verdict(found.paired, found.p) == "higher"
+    assert verdict(found.paired, found.p) == Verdict(Decision.HIGHER)
 
 
-def test_the_word_for_a_difference_needs_its_margin() -> None:
+def test_the_verdict_on_a_difference_needs_its_margin() -> None:
     """By hand, with a margin of 1: equivalence is an interval within it; without a margin nothing is equivalent."""
 
     def word(low: float, high: float, p: float | None = 0.01, margin: float = 1.0) -> str:
-        return verdict(Estimate((low + high) / 2, low, high, 5), p, 1, margin=margin)
+        return str(verdict(Estimate((low + high) / 2, low, high, 5), p, 1, margin=margin))
 
     assert word(-0.5, 0.5) == "no difference"
     assert word(0.1, 0.5) == "no relevant difference"
@@ -73,9 +76,12 @@ def test_the_word_for_a_difference_needs_its_margin() -> None:
 def test_margins_relate_to_the_reference() -> None:
     """0.006 Mbit/s of 100 is no relevant difference of a goodput (1 %), 0.03 is one of Jain's index (0.02)."""
     goodput = difference([100e6, 100.001e6, 99.999e6], [100.006e6, 100.0071e6, 100.0049e6])
-    assert judged("goodput_bps", goodput, 0.01) == "no relevant difference"
-    assert judged("jain", difference([0.90, 0.901, 0.899], [0.93, 0.931, 0.929]), 0.01) == "higher, better"
-    assert judged("jain", difference([0.90, 0.901, 0.899], [0.91, 0.911, 0.909]), 0.01) == "no relevant difference"
+    assert str(verdict_of("goodput_bps", goodput, 0.01)) == "no relevant difference"
+    assert str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.93, 0.931, 0.929]), 0.01)) == "higher, better"
+    assert (
+        str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.91, 0.911, 0.909]), 0.01))
+        == "no relevant difference"
+    )
     for metric in COLUMNS:
         assert margin(metric).around(1.0) > 0, metric
 
@@ -89,7 +95,7 @@ def test_large_effects_are_capped_in_print() -> None:
 def test_one_value_has_no_interval() -> None:
     one = estimate([3.0])
     assert (one.mean, one.low, one.high, one.half) == (3.0, None, None, None)
-    assert verdict(difference([1.0], [2.0]).paired, None, 1) == "not decided: one repetition"
+    assert str(verdict(difference([1.0], [2.0]).paired, None, 1)) == "not decided: one repetition"
     assert one.reason == "one value tells nothing of the spread"
     assert math.isnan(estimate([]).mean)
     assert estimate([]).reason == "no values"
@@ -253,23 +259,21 @@ def test_holm_is_statsmodels_own_and_between_none_and_bonferroni(
 
 def test_better_needs_an_interval_and_holm() -> None:
     up, across = Estimate(2.0, 1.0, 3.0, 10), Estimate(2.0, -1.0, 5.0, 10)
-    assert verdict(up, 0.01, 1) == "higher, better"
-    assert verdict(up, 0.01, -1) == "higher, worse"
-    assert verdict(up, 0.01, 0) == "higher"
-    assert verdict(up, 0.05, 1) == "undecided after Holm"
-    assert verdict(across, 0.0, 1) == "inconclusive"
-    assert verdict(Estimate(-2.0, -3.0, -1.0, 10), 0.01, -1) == "lower, better"
+    assert str(verdict(up, 0.01, 1)) == "higher, better"
+    assert str(verdict(up, 0.01, -1)) == "higher, worse"
+    assert str(verdict(up, 0.01, 0)) == "higher"
+    assert str(verdict(up, 0.05, 1)) == "undecided after Holm"
+    assert str(verdict(across, 0.0, 1)) == "inconclusive"
+    assert str(verdict(Estimate(-2.0, -3.0, -1.0, 10), 0.01, -1)) == "lower, better"
 
 
 @given(st.floats(-10, 10), st.floats(0, 10), st.floats(0, 1), st.sampled_from([-1, 0, 1]))
 def test_nothing_is_better_whose_interval_holds_zero(mean: float, half: float, p: float, direction: int) -> None:
-    said = verdict(Estimate(mean, mean - half, mean + half, 5), p, direction)
+    result = verdict(Estimate(mean, mean - half, mean + half, 5), p, direction)
     if mean - half <= 0 <= mean + half or p >= 0.05 or direction == 0:
-        assert "better" not in said
-        assert "worse" not in said
-    assert verdict(Estimate(-mean, -mean - half, -mean + half, 5), p, -direction).count("better") == said.count(
-        "better"
-    )
+        assert result.is_wanted is None
+        assert not re.search("better|worse", str(result))
+    assert verdict(Estimate(-mean, -mean - half, -mean + half, 5), p, -direction).is_wanted == result.is_wanted
 
 
 def test_enough_by_hand() -> None:

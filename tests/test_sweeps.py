@@ -15,21 +15,25 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import cwndlab
 import polars as pl
 import pytest
+from cwndlab import engine
+from cwndlab.custom import load
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.reports.sweep import SweepResult
 from cwndlab.scenario.workloads import Cbr
-from cwndlab.study import sweeps
+from cwndlab.study import spec, sweeps
 from cwndlab.study.lock import ObjectLock
+from cwndlab.study.result import Result
+from cwndlab.study.store import Store
 from cwndlab.study.sweeps import Sweep, sweep
-from cwndlab.study.sweeps.estimate import Line, Point, samples, total
-from cwndlab.study.sweeps.execution import left
-from cwndlab.study.sweeps.store import Store
+from cwndlab.study.sweeps.estimate import Calibration, Line, samples, total
+from cwndlab.study.sweeps.run import left
 from fsspec.implementations.memory import MemoryFileSystem
 
 Called = tuple[int, str, str]
@@ -95,7 +99,7 @@ def test_a_sweep_is_the_product_of_its_fields_and_zips(file: Path) -> None:
     asked = sweeps.read(file)
     assert len(asked) == 2 * 3 * 2
     assert asked.columns == ("algorithm", "dumbbell.bottleneck.rate", "@pair", "flow[0].rtt", "flow[1].rtt")
-    pairs = {(cell.values["@pair"], cell.values["flow[0].rtt"], cell.values["flow[1].rtt"]) for cell in asked.cells()}
+    pairs = {(cell.labels["@pair"], cell.labels["flow[0].rtt"], cell.labels["flow[1].rtt"]) for cell in asked.points()}
     assert pairs == {("near", "20 ms", "30 ms"), ("far", "40 ms", "60 ms")}
     document = json.loads(asked.checked(11).document)
     assert [flow["algorithm"] for flow in document["flow"]] == ["reno", "reno"]
@@ -172,7 +176,7 @@ def test_a_sweep_may_be_python(tmp_path: Path) -> None:
 
 
 def test_examples_are_sound() -> None:
-    assert len(sweeps.read(ROOT / "examples" / "sweep.toml").cells()) == 36
+    assert len(sweeps.read(ROOT / "examples" / "sweep.toml").points()) == 36
     grid = sweeps.read(ROOT / "examples" / "ccm-ss-grid.py")
     # 5 bandwidths × 10 buffers × 32 RTT pairs × 2 modules, three times (docs of the paper's grid).
     assert (len(grid), len(grid) * len(grid.seeds)) == (5 * 10 * 32 * 2, 9600)
@@ -182,13 +186,14 @@ def test_examples_are_sound() -> None:
 
 
 def test_rows_are_those_of_single_runs_and_scenarios_can_be_run_again(tmp_path: Path) -> None:
-    outcome = sweep(question(metrics=["p95_queue_ms"]), out=tmp_path / "out", workers=2)
+    result = sweep(question(metrics=["p95_queue_ms"]), out=tmp_path / "out", workers=2)
+    outcome = result.outcome
     assert (outcome.total, outcome.ran, outcome.failed) == (6, 6, [])
-    rows = sweeps.load(tmp_path / "out")
+    rows = Result.read(tmp_path / "out").runs
     assert rows["cell"].to_list() == [0, 0, 0, 1, 1, 1]
     assert rows["flow[0].rtt"].to_list() == ["20 ms"] * 3 + ["40 ms"] * 3
     for row in rows.iter_rows(named=True):
-        records = cwndlab.run(sweeps.scenario(tmp_path / "out", row["cell"]), seed=row["seed"])
+        records = cwndlab.run(result.scenario_of(row["cell"]), seed=row["seed"])
         assert records.scenario_hash == row["scenario_hash"]
         names = [*NAMES, "p95_queue_ms"]
         assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
@@ -202,10 +207,10 @@ def test_metrics_of_one_flow_are_columns(tmp_path: Path, cli: Callable[..., Call
     flows = [cwndlab.Flow("reno", rtt="20 ms"), cwndlab.Flow("cubic", rtt="20 ms"), call]
     base = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows)
     names = ["share@0", "one_way_delay_ms@call", "jitter_ms"]
-    sweep(question(base=base, metrics=names, seeds=[1, 2]), out=tmp_path / "out", workers=2)
-    rows = sweeps.load(tmp_path / "out")
+    result = sweep(question(base=base, metrics=names, seeds=[1, 2]), out=tmp_path / "out", workers=2)
+    rows = Result.read(tmp_path / "out").runs
     for row in rows.iter_rows(named=True):
-        records = cwndlab.run(sweeps.scenario(tmp_path / "out", row["cell"]), seed=row["seed"])
+        records = cwndlab.run(result.scenario_of(row["cell"]), seed=row["seed"])
         assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
         assert 0 < row["share@0"] < 1
         assert row["one_way_delay_ms@call"] > 10
@@ -221,27 +226,27 @@ def test_metrics_of_one_flow_are_columns(tmp_path: Path, cli: Callable[..., Call
 def test_the_number_of_workers_changes_no_row(tmp_path: Path) -> None:
     for workers in (1, 3):
         sweep(question(), out=tmp_path / str(workers), workers=workers)
-    assert values(sweeps.load(tmp_path / "1")).equals(values(sweeps.load(tmp_path / "3")))
+    assert values(Result.read(tmp_path / "1").runs).equals(values(Result.read(tmp_path / "3").runs))
 
 
 def test_what_is_there_is_not_run_again_and_a_larger_sweep_uses_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
     sweep(question(), out=out)
-    assert sweep(question(), out=out).ran == 0
+    assert sweep(question(), out=out).outcome.ran == 0
     larger = question(seeds=[2, 3, 4], product={"flow[0].rtt": ["40 ms", "80 ms"]})
-    outcome = sweep(larger, out=out)
+    outcome = sweep(larger, out=out).outcome
     # Of 40 ms the seeds 2 and 3 are there.
-    assert (outcome.total, outcome.found_before, outcome.ran) == (6, 2, 4)
-    rows = sweeps.load(out)
+    assert (outcome.total, outcome.resumed, outcome.ran) == (6, 2, 4)
+    rows = Result.read(out).runs
     assert sorted(set(rows["seed"])) == [2, 3, 4]
     assert len(rows) == 6
 
 
 def test_rows_land_wherever_fsspec_leads() -> None:
-    outcome = sweep(question(), out="memory://sweeps/one")
+    outcome = sweep(question(), out="memory://sweeps/one").outcome
     assert outcome.ran == 6
-    assert len(sweeps.load("memory://sweeps/one")) == 6
-    assert sweep(question(), out="memory://sweeps/one").ran == 0
+    assert len(Result.read("memory://sweeps/one").runs) == 6
+    assert sweep(question(), out="memory://sweeps/one").outcome.ran == 0
 
 
 def test_more_columns_by_a_function(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_more_columns_by_a_function(tmp_path: Path) -> None:
         return {"flows": float(len(records.flows))}
 
     sweep(question(measure=measure), out=tmp_path / "out")
-    assert sweeps.load(tmp_path / "out")["flows"].to_list() == [1.0] * 6
+    assert Result.read(tmp_path / "out").runs["flows"].to_list() == [1.0] * 6
 
 
 def test_a_cell_gets_runs_until_its_interval_is_narrow(tmp_path: Path) -> None:
@@ -259,12 +264,78 @@ def test_a_cell_gets_runs_until_its_interval_is_narrow(tmp_path: Path) -> None:
         duration="500 ms", start_jitter="0 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="20 ms")]
     )
     asked = Sweep(base=base, product=loss, seeds=[1, 2, 3], until="goodput_bps within 0.1 %", at_most=9)
-    outcome = sweep(asked, out=tmp_path / "out")
-    counts = dict(sweeps.load(tmp_path / "out").group_by("cell").len().iter_rows())
+    outcome = sweep(asked, out=tmp_path / "out").outcome
+    counts = dict(Result.read(tmp_path / "out").runs.group_by("cell").len().iter_rows())
     # Without chance three runs are equal; with five per cent loss nine are not within a thousandth.
     assert counts == {0: 3, 1: 9}
     assert (outcome.total, outcome.ran) == (12, 12)
-    assert sweep(asked, out=tmp_path / "out").ran == 0
+    assert sweep(asked, out=tmp_path / "out").outcome.ran == 0
+
+
+def test_a_sweep_needs_no_folder_and_no_description() -> None:
+    """The same rows as from a file; differences within each cell of the other labels."""
+    base = question().base
+    over = {"flow[0].rtt": ["20 ms", "40 ms"]}
+    result = cwndlab.sweep(base, over=over, algorithms=["reno", "cubic"], seeds=range(1, 4))
+    described = sweep(question(algorithms=["reno", "cubic"]))
+    assert values(result.runs).equals(values(described.runs))
+    assert (result.algorithms, result.columns) == (["reno", "cubic"], ["algorithm", "flow[0].rtt"])
+    assert repr(result) == "<Result: 4 cells of algorithm, flow[0].rtt, 12 of 12 runs>"
+    deltas = result.differences(["goodput_bps"])
+    assert deltas.select("flow[0].rtt", "algorithm", "pairs").rows() == [("20 ms", "cubic", 3), ("40 ms", "cubic", 3)]
+    for row in deltas.rows(named=True):
+        runs = result.runs.filter(pl.col("flow[0].rtt") == row["flow[0].rtt"])
+        reno, cubic = (fmean(runs.filter(algorithm=name)["goodput_bps"].to_list()) for name in ("reno", "cubic"))
+        assert row["difference"] == pytest.approx(cubic - reno)
+    assert result.differences(["goodput_bps"], by="flow[0].rtt")["flow[0].rtt"].to_list() == ["40 ms", "40 ms"]
+    assert result.summary(["goodput_bps"])["n"].to_list() == [3] * 4
+    assert len(result.plot("goodput_bps").panels[0].series) == 2
+    with pytest.raises(ScenarioError, match="by: no label is called 'rtt'"):
+        result.differences(by="rtt")
+    with pytest.raises(ScenarioError, match="the runs have no column 'goodput'"):
+        result.summary(["goodput"])
+
+
+def test_a_result_in_memory_is_saved_reported_and_resumed(tmp_path: Path) -> None:
+    base = question().base
+    over = {"flow[0].rtt": ["20 ms", "40 ms"]}
+    result = cwndlab.sweep(base, over=over, seeds=[1, 2])
+    result.save(tmp_path / "out")
+    again = Result.read(tmp_path / "out")
+    assert again.runs.equals(result.runs)
+    assert again.unfinished == ""
+    again.report(tmp_path / "page.html")
+    assert "rtt" in (tmp_path / "page.html").read_text()
+    larger = cwndlab.sweep(base, over=over, seeds=[1, 2, 3], out=tmp_path / "out")
+    assert (larger.outcome.resumed, larger.outcome.ran) == (4, 2)
+
+
+def test_custom_classes_are_swept_and_a_description_stands_alone() -> None:
+    classes = load(ROOT / "examples" / "own_algorithm.py")
+    result = cwndlab.sweep(question().base, algorithms=["reno", *classes.values()], seeds=[1])
+    assert result.algorithms == ["reno", *classes]
+    assert result.runs["goodput_bps"].null_count() == 0
+    with pytest.raises(ScenarioError, match="a Sweep has its own fields"):
+        cwndlab.sweep(question(), seeds=[1])
+
+
+def test_points_of_another_study_than_the_header_are_reported(tmp_path: Path) -> None:
+    """As after a kill between the two files."""
+    out = tmp_path / "out"
+    sweep(question(), out=out)
+    manifest = (out / "manifest.json").read_bytes()
+    sweep(question(seeds=[1], product={"flow[0].rtt": ["20 ms"]}), out=out)
+    (out / "manifest.json").write_bytes(manifest)
+    with pytest.raises(RecordsError, match=r"is incomplete: .*\n  hint: run the same command again"):
+        Result.read(out)
+    assert sweep(question(), out=out).outcome.ran == 0
+
+
+def test_cells_with_the_same_scenario_share_a_run() -> None:
+    result = sweep(question(product={"@label": ["one", "two"]}, seeds=[1]), workers=1)
+    assert (result.outcome.total, result.outcome.ran) == (2, 2)
+    one, two = result.runs.iter_rows(named=True)
+    assert one["key"] == two["key"]
 
 
 # What survives.
@@ -272,17 +343,18 @@ def test_a_cell_gets_runs_until_its_interval_is_narrow(tmp_path: Path) -> None:
 
 def test_a_line_that_is_cut_off_is_no_row(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Store(out, write=True, version="1", metrics="a") as store:
-        store.add({"key": "k1", "scenario_hash": "h", "seed": 1, "goodput_bps": 1.5})
-        store.add({"key": "k2", "scenario_hash": "h", "seed": 2, "goodput_bps": 2.5})
+    with Store(out, write=True) as store:
+        version = {"engine": "1", "measure": "a"}
+        store.add({"key": "k1", "scenario_hash": "h", "seed": 1, "goodput_bps": 1.5, **version})
+        store.add({"key": "k2", "scenario_hash": "h", "seed": 2, "goodput_bps": 2.5, **version})
         journal = (out / "journal.jsonl").read_bytes()
     for length in (*range(0, len(journal), 17), len(journal) - 1, len(journal)):
         folder = tmp_path / "cut"
         folder.mkdir()
         (folder / "journal.jsonl").write_bytes(journal[:length])
-        with Store(folder, write=True, version="1", metrics="a") as store:
+        with Store(folder, write=True) as store:
             whole = journal[:length].count(b"\n") + (length + 1 in (len(journal), journal.index(b"\n") + 1))
-            assert store.runs()["key"].to_list() == ["k1", "k2"][:whole], length
+            assert store.keys()["key"].to_list() == ["k1", "k2"][:whole], length
         for file in sorted(folder.rglob("*"), reverse=True):
             file.unlink() if file.is_file() else file.rmdir()
         folder.rmdir()
@@ -293,9 +365,9 @@ def test_a_part_that_is_not_whole_is_left_out_and_run_again(tmp_path: Path) -> N
     sweep(question(), out=out)
     (part,) = out.rglob("part-*.parquet")
     part.write_bytes(part.read_bytes()[:-7])
-    outcome = sweep(question(), out=out)
+    outcome = sweep(question(), out=out).outcome
     assert outcome.ran == 6
-    assert len(sweeps.load(out)) == 6
+    assert len(Result.read(out).runs) == 6
 
 
 def test_a_part_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:
@@ -304,19 +376,20 @@ def test_a_part_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:
     sweep(question(), out=out)
     (part,) = out.rglob("part-*.parquet")
     part.with_name("part-000002.parquet").write_bytes(part.read_bytes()[:100])
-    assert len(sweeps.load(out)) == 6
-    assert sweep(question(seeds=[1, 2, 3, 4]), out=out).ran == 2
+    assert len(Result.read(out).runs) == 6
+    assert sweep(question(seeds=[1, 2, 3, 4]), out=out).outcome.ran == 2
 
 
 def test_runs_of_another_version_are_told_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(sweeps.execution, "engine_version", lambda: "0.0.9")
-        assert sweep(question(), out=out).ran == 6
-    outcome = sweep(question(), out=out)
-    assert outcome.ran == 6
-    assert outcome.notes == [f"{out}: 6 runs are of cwndlab 0.0.9 and are not used; they stay where they are"]
-    assert len(sweeps.load(out)) == 6
+        for module in (engine, spec, sweeps.run):
+            patch.setattr(module, "engine_version", lambda: "0.0.9")
+        assert sweep(question(), out=out).outcome.ran == 6
+    result = sweep(question(), out=out)
+    assert result.outcome.ran == 6
+    assert result.notes == [f"{out}: 6 runs are of cwndlab 0.0.9 and are not used"]
+    assert len(Result.read(out).runs) == 6
 
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
@@ -326,10 +399,10 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "manifest.json").write_text("[1, 2")
-    with pytest.raises(RecordsError, match="is no manifest of a sweep"):
+    with pytest.raises(RecordsError, match="is no manifest of a study"):
         sweep(question(), out=other)
-    with pytest.raises(RecordsError, match="holds no sweep"):
-        sweeps.load(tmp_path / "nothing")
+    with pytest.raises(RecordsError, match="holds no sweep or comparison"):
+        Result.read(tmp_path / "nothing")
 
 
 def start(file: Path, out: Path, *more: str) -> subprocess.Popen[str]:
@@ -364,23 +437,23 @@ def test_two_processes_on_one_folder_and_the_lock_of_the_dead(file: Path) -> Non
         first.kill()
         first.communicate()
     assert (out / ".lock").exists()
-    with Store(out, write=True, version="1", metrics="a"):
+    with Store(out, write=True):
         pass
 
 
 def test_an_object_store_is_locked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     place = "memory://sweeps/locked"
-    holder = Store(place, write=True, version="1", metrics="a")
+    holder = Store(place, write=True)
     with pytest.raises(RecordsError, match=rf"is in use by process {os.getpid()} on "):
-        Store(place, write=True, version="1", metrics="a")
+        Store(place, write=True)
     holder.close()
     gone = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
     )
     monkeypatch.setattr(os, "getpid", lambda: int(gone.stdout))
-    Store(place, write=True, version="1", metrics="a")  # never closed: its holder is dead
+    Store(place, write=True)  # never closed: its holder is dead
     monkeypatch.undo()
-    with Store(place, write=True, version="1", metrics="a"):
+    with Store(place, write=True):
         pass
 
 
@@ -423,20 +496,20 @@ def test_of_several_that_take_an_object_lock_at_once_one_has_it(takers: int) -> 
 
 def test_a_holder_that_was_silent_for_too_long_is_fenced_off(monkeypatch: pytest.MonkeyPatch) -> None:
     place = "memory://sweeps/fenced"
-    row = {"scenario_hash": "h", "seed": 1, "packets": 1, "goodput_bps": 1.0}
-    stale = Store(place, write=True, version="1", metrics="a")
+    row = {"scenario_hash": "h", "seed": 1, "engine": "1", "measure": "a", "packets": 1, "goodput_bps": 1.0}
+    stale = Store(place, write=True)
     with monkeypatch.context() as later:
         later.setattr("cwndlab.study.lock._DEAD_AFTER_S", -1.0)
-        new = Store(place, write=True, version="1", metrics="a")
+        new = Store(place, write=True)
     new.add({"key": "new", **row})
     stale.add({"key": "stale", **row})
     with pytest.raises(RecordsError, match="was taken over by another process"):
         stale.close()
     # It neither wrote nor took the new holder's lock away.
     with pytest.raises(RecordsError, match="is in use by"):
-        Store(place, write=True, version="1", metrics="a")
+        Store(place, write=True)
     new.close()
-    assert Store(place, version="1", metrics="a").runs()["key"].to_list() == ["new"]
+    assert Store(place).keys()["key"].to_list() == ["new"]
 
 
 def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -> None:
@@ -454,15 +527,15 @@ def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -
         process.send_signal(signal.SIGKILL)
         process.communicate()
         # What was there is there, and nothing is there twice; what the journal alone had counts.
-        kept = Store(out).runs()["key"].to_list()
+        kept = Store(out).keys()["key"].to_list()
         assert seen <= set(kept)
         assert len(kept) == len(set(kept))
         seen = set(kept)
-    outcome = sweep(sweeps.read(file), out=out)
-    assert (outcome.total, outcome.found_before) == (144, len(seen))
+    outcome = sweep(sweeps.read(file), out=out).outcome
+    assert (outcome.total, outcome.resumed) == (144, len(seen))
     assert outcome.ran == 144 - len(seen)
     sweep(sweeps.read(file), out=file.parent / "whole")
-    assert values(sweeps.load(out)).equals(values(sweeps.load(file.parent / "whole")))
+    assert values(Result.read(out).runs).equals(values(Result.read(file.parent / "whole").runs))
 
 
 def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
@@ -473,8 +546,8 @@ def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    rows = len(sweeps.load(out))
-    assert f"stopped; {rows} of 1200000 runs finished are kept in {out}; the same command goes on" in said
+    rows = len(Result.read(out).runs)
+    assert f"stopped; {rows} of 1200000 runs finished are kept in {out}; the same command resumes" in said
     assert "Traceback" not in said
 
 
@@ -489,9 +562,9 @@ def test_a_sweep_that_is_not_finished_says_so_until_it_is(file: Path, cli: Calla
         if done == 5:
             raise KeyboardInterrupt
 
-    outcome = sweep(sweeps.read(file), out=out, workers=1, progress=stop)
+    outcome = sweep(sweeps.read(file), out=out, workers=1, progress=stop).outcome
     assert outcome.stopped
-    rows = len(sweeps.load(out))
+    rows = len(Result.read(out).runs)
     missing = f"unfinished: {rows} of 24 runs are there"
     status, _, said = cli("sweep", file, "--out", out, "--show")
     assert (status, said) == (0, f"Rates & RTTs\n{out}: {missing}\n")
@@ -515,7 +588,7 @@ def test_a_pivot_says_over_what_it_averages(file: Path, cli: Callable[..., Calle
     means = "each value is a mean over 2 values of pair, 2 values of flow[0].rtt, 2 values of flow[1].rtt"
     assert means in said.splitlines()
     # The mean of the cells, by hand from the rows.
-    by_cell = sweeps.load(out).group_by("algorithm", "dumbbell.bottleneck.rate", "cell").agg(pl.col("jain").mean())
+    by_cell = Result.read(out).runs.group_by("algorithm", "dumbbell.bottleneck.rate", "cell").agg(pl.col("jain").mean())
     five = by_cell.filter(algorithm="cubic").filter(pl.col("dumbbell.bottleneck.rate") == "5 Mbps")["jain"]
     assert len(five) == 2
     assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, abs=1e-4)
@@ -560,7 +633,7 @@ def test_a_dry_run_tells_runs_packets_and_time(file: Path, cli: Callable[..., Ca
     assert (told["cells"], told["runs"], told["left"], told["workers"]) == (12, 24, 24, 4)
     assert not out.exists()
     cli("sweep", file, "--out", out)
-    sent = sweeps.load(out)["packets"].sum()
+    sent = Result.read(out).runs["packets"].sum()
     # Every cell is calibrated, and a run of half a second is its own calibration, with another seed.
     assert told["packets"] == pytest.approx(sent, rel=0.1)
     assert told["hours"] == pytest.approx(told["cpu_s"] / 4 / 3600)
@@ -574,9 +647,9 @@ def test_costs_of_a_few_cells_tell_those_of_all() -> None:
     sizes = [float(row["size"]) for row in rows]
     hashes = [hashlib.sha256(str(index).encode()).hexdigest() for index in range(len(rows))]
 
-    def point(row: dict[str, str], which: str) -> Point:
+    def point(row: dict[str, str], which: str) -> Calibration:
         size, packets, cpu_ms = (float(row[f"{which}_{name}"]) for name in ("size", "packets", "cpu_ms"))
-        return Point(size, packets, cpu_ms / 1e3)
+        return Calibration(size, packets, cpu_ms / 1e3)
 
     took = sum(float(row["packets"]) for row in rows), sum(float(row["cpu_ms"]) for row in rows) / 1e3
     for most, fewest, accuracy in ((24, 18, 0.2), (48, 24, 0.1), (72, 72, 0.05)):
@@ -593,15 +666,15 @@ def test_costs_of_a_few_cells_tell_those_of_all() -> None:
 
 def test_a_line_through_two_runs_has_no_negative_part() -> None:
     # The shorter run took more, as on a machine with others: all is a run's, nothing a packet's.
-    assert Line.through(Point(50, 20, 0.9), Point(100, 60, 0.7), 100) == (0.6, 0.7, 0.0)
+    assert Line.through(Calibration(50, 20, 0.9), Calibration(100, 60, 0.7), 100) == (0.6, 0.7, 0.0)
     # It took nearly nothing: all is the packets', nothing a run's.
-    assert Line.through(Point(50, 50, 0.0), Point(100, 60, 0.6), 100) == pytest.approx((0.6, 0.0, 0.01))
+    assert Line.through(Calibration(50, 50, 0.0), Calibration(100, 60, 0.6), 100) == pytest.approx((0.6, 0.0, 0.01))
     # Nothing is sent.
-    assert Line.through(Point(1, 0, 0.2), Point(2, 0, 0.2), 4) == (0.0, 0.2, 0.0)
+    assert Line.through(Calibration(1, 0, 0.2), Calibration(2, 0, 0.2), 4) == (0.0, 0.2, 0.0)
 
 
 def test_runs_that_are_left_are_counted_by_cell(tmp_path: Path) -> None:
     rate = "dumbbell.bottleneck.rate"
     sweep(question(product={rate: ["5 Mbps"]}, seeds=[1, 2]), out=tmp_path)
     cells, counts = left(question(product={rate: ["5 Mbps", "10 Mbps"]}, seeds=[1, 2, 3]), tmp_path)
-    assert {cell.values[rate]: count for cell, count in zip(cells, counts, strict=True)} == {"5 Mbps": 1, "10 Mbps": 3}
+    assert {cell.labels[rate]: count for cell, count in zip(cells, counts, strict=True)} == {"5 Mbps": 1, "10 Mbps": 3}

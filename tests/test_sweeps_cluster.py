@@ -14,10 +14,11 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab.errors import RunError, ScenarioError
-from cwndlab.study import sweeps
+from cwndlab.study import cluster
+from cwndlab.study.cluster import Cluster, connected, on
+from cwndlab.study.result import Result
+from cwndlab.study.store import Store
 from cwndlab.study.sweeps import Sweep, sweep
-from cwndlab.study.sweeps.cluster import Cluster, connected, on
-from cwndlab.study.sweeps.store import Store
 
 Called = tuple[int, str, str]
 
@@ -39,9 +40,9 @@ def client() -> Iterator[Any]:
 
 
 def test_rows_of_a_cluster_are_those_of_threads(client: Any, tmp_path: Path) -> None:
-    assert sweep(question(), out=tmp_path / "dask", executor=on(client)).ran == 6
+    assert sweep(question(), out=tmp_path / "dask", executor=on(client)).outcome.ran == 6
     sweep(question(), out=tmp_path / "threads")
-    theirs, ours = (sweeps.load(tmp_path / name) for name in ("dask", "threads"))
+    theirs, ours = (Result.read(tmp_path / name).runs for name in ("dask", "threads"))
     assert theirs.drop("wall_s", "host").equals(ours.drop("host"))
 
 
@@ -53,16 +54,16 @@ def test_a_killed_worker_costs_no_row_and_repeats_none(client: Any, tmp_path: Pa
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
-    outcome = sweep(question(100), out=tmp_path / "out", executor=on(client), progress=progress)
+    outcome = sweep(question(100), out=tmp_path / "out", executor=on(client), progress=progress).outcome
     assert killed
     assert (outcome.total, outcome.ran, outcome.failed) == (200, 200, [])
     # What landed before the kill did not land again.
     assert sum(part["rows"] for part in Store(tmp_path / "out").manifest["parts"]) == 200
-    assert sweeps.load(tmp_path / "out")["key"].n_unique() == 200
+    assert Result.read(tmp_path / "out").runs["key"].n_unique() == 200
 
 
 def test_a_worker_of_another_version_is_told(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.cluster, "engine_version", lambda: "9.9.9")
+    monkeypatch.setattr(cluster, "engine_version", lambda: "9.9.9")
     with pytest.raises(RunError, match=r"has cwndlab .*, not 9\.9\.9: its rows would be of another version"):
         sweep(question(), out=tmp_path / "out", executor=on(client))
 
@@ -81,12 +82,12 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tmp_path: Path) -> 
     out = tmp_path / "out"
     with (
         connected(Cluster.parse(scheduler.scheduler_address)) as client,
-        pytest.raises(RunError, match="what was finished is kept; the same command goes on from there"),
+        pytest.raises(RunError, match="finished runs are kept; the same command resumes there"),
     ):
         sweep(question(10_000), out=out, executor=on(client, patience_s=2.0), progress=progress)
-    kept = len(sweeps.load(out))
+    kept = len(Result.read(out).runs)
     assert 5 <= kept < 20_000
-    assert sweep(question(kept), out=out).found_before >= kept
+    assert sweep(question(kept), out=out).outcome.resumed >= kept
 
 
 def test_a_cluster_that_is_not_there_is_told_within_seconds(tmp_path: Path, cli: Callable[..., Called]) -> None:
@@ -152,4 +153,4 @@ def test_slurm_runs_it(tmp_path: Path) -> None:
     if not shutil.which("sbatch"):
         pytest.skip("SLURM is not here: its job script is tested, not its queue")
     with connected(Cluster.parse("slurm:jobs=1,cores=1,memory=1GB,walltime=00:10:00")) as client:
-        assert sweep(question(), out=tmp_path / "out", executor=on(client, patience_s=300.0)).ran == 6
+        assert sweep(question(), out=tmp_path / "out", executor=on(client, patience_s=300.0)).outcome.ran == 6

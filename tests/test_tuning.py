@@ -245,5 +245,5 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
 def test_examples_are_sound(name: str) -> None:
     asked = tuning.load(ROOT / "examples" / f"{name}.toml")
     assert set(asked.published) == set(asked.parameters)
-    seen, held_back = ({cell.hash for cell in side.cells()} for side in (asked.train, asked.test))
+    seen, held_back = ({cell.hash for cell in side.points()} for side in (asked.train, asked.test))
     assert not seen & held_back

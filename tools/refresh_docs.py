@@ -6,7 +6,7 @@ Without words it omits simulated blocks and pictures whose digest is current, an
 that the interrupted call had completed; `--all` includes these. Words select blocks by a word of their name (`bench`,
 `records`) or by the name of their file (`README`, `validity`), and pictures by `algorithms` or the name of an
 algorithm's page. Blocks whose prerequisites are missing are listed and omitted. `--check` changes no file.
-docs/README.md describes the blocks.
+docs/documentation.md describes the blocks.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from unittest import mock
 import algorithm_pages
 import declared_files
 import generated
+import pictures
 import records_doc
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
@@ -93,6 +94,23 @@ def _first_table(command: str) -> str:
     """A command and its first table. The remaining output is in the report."""
     first = _text(*command.split(" ")).split("\n\n")[0]
     return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
+
+
+def _uplink() -> str:
+    """The picture of the comparison of docs/howto-uplink.md, which README.md shows as well."""
+    file = ROOT / "docs" / "pictures" / "uplink.svg"
+    command = generated.recipes()["compare uplink"].command.split()
+    across, up = "p95_one_way_delay_ms@call", "goodput_bps@upload"
+    pictures.trade_off(pictures.compared([str(ROOT / command[0]), *command[1:]]), across, up, file)
+    alt = "Delay of the call, 95th percentile, and goodput of the upload, for seven algorithms"
+    return f"![{alt}](pictures/{file.name})"
+
+
+def _presets() -> str:
+    from cwndlab.scenario import presets
+
+    titles = {name: presets.load(name).title for name in presets.names()}
+    return "\n".join(["| name | is |", "|---|---|", *(f"| `{name}` | {title} |" for name, title in titles.items())])
 
 
 def _reproductions() -> str:
@@ -187,6 +205,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproduce --all --quick": _reproductions,
+    "picture uplink": _uplink,
+    "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,
     "queues": declared_files.queues,

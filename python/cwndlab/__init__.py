@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from cwndlab.simulate import run, run_many
     from cwndlab.study.benchmark import bench
     from cwndlab.study.compare import compare
-    from cwndlab.study.comparison import Comparison
-    from cwndlab.study.sweeps import Sweep
+    from cwndlab.study.result import Result
+    from cwndlab.study.sweeps import Sweep, sweep
     from cwndlab.validation.conformance import check
     from cwndlab.validation.peers import validate
 
@@ -56,7 +56,6 @@ __all__ = [
     "Bernoulli",
     "Bulk",
     "Codel",
-    "Comparison",
     "CongestionControl",
     "Control",
     "DropTail",
@@ -77,6 +76,7 @@ __all__ = [
     "Records",
     "RecordsError",
     "Red",
+    "Result",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -98,6 +98,7 @@ __all__ = [
     "run",
     "run_many",
     "statistics",
+    "sweep",
     "validate",
     "version",
 ]
@@ -150,8 +151,8 @@ if not TYPE_CHECKING:
             "simulate": ("run", "run_many"),
             "study.benchmark": ("bench",),
             "study.compare": ("compare",),
-            "study.comparison": ("Comparison",),
-            "study.sweeps": ("Sweep",),
+            "study.result": ("Result",),
+            "study.sweeps": ("Sweep", "sweep"),
             "validation.conformance": ("check",),
             "validation.peers": ("validate",),
         },

@@ -1,4 +1,4 @@
-"""Files that are there as a whole in the end, or not at all."""
+"""Files that are complete or absent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def save(text: str, path: Path | str) -> None:
-    """Writes a text whole, or not at all."""
+    """Writes a text; an error leaves no file."""
     with atomic_write(path) as file:
         file.write(text.encode())
 

@@ -1,12 +1,17 @@
-"""Attributes of a package that are imported on first use, so that ``import cwndlab`` loads neither engine nor plots."""
+"""Imports on first use: attributes of a package, so that ``import cwndlab`` loads neither engine nor plots; libraries
+that an extra installs.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 
-__all__ = ["attach"]
+from cwndlab.errors import Fault, RunError
+
+__all__ = ["attach", "extra"]
 
 
 def attach(
@@ -43,3 +48,32 @@ def attach(
         return listed
 
     return get, names_of
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Names the extra to install where an import in the block fails.
+
+    Parameters
+    ----------
+    name
+        The extra, as in ``cwndlab[name]``.
+
+    Raises
+    ------
+    RunError
+        A module is not installed.
+
+    Examples
+    --------
+    >>> with extra("tune"):
+    ...     import no_such_library
+    Traceback (most recent call last):
+    cwndlab.errors.RunError: no_such_library: is not installed
+      hint: pip install 'cwndlab[tune]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        where = (error.name or "").partition(".")[0]
+        raise RunError(Fault(where, "is not installed", f"pip install 'cwndlab[{name}]'")) from None

@@ -132,7 +132,8 @@ class Records:
             Per flow over time ``"cwnd"`` (segments), ``"goodput"`` (Mbit/s) and ``"rtt"`` (ms); per bottleneck over
             time ``"queue"`` (packets) and ``"loss"`` (drops per second); ``"share"``, the flows' shares of the goodput;
             ``"phase"``, the window of the second flow over that of the first one; the distribution functions
-            ``"cdf-rtt"``, ``"cdf-queue"`` and ``"cdf-completion"``.
+            ``"cdf-rtt"``, ``"cdf-queue"`` and ``"cdf-completion"``; ``"overview"``, the quantities over time in linked
+            panels with events and phases.
 
         Raises
         ------
@@ -152,10 +153,10 @@ class Records:
         cwndlab.errors.ScenarioError: kind: the run has no data for 'phase'
           hint: it needs two flows
         """
-        from cwndlab.plot import CDFS, SERIES, cdf, phase, series, share
+        from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
 
         distributions = {f"cdf-{of}": of for of in CDFS}
-        kinds = [*SERIES, "share", "phase", *distributions]
+        kinds = [*SERIES, "share", "phase", "overview", *distributions]
         if kind not in kinds:
             fault = parameter_fault("kind", f"no figure is called '{kind}'", hint=f"there are {', '.join(kinds)}")
             raise ScenarioError(fault)
@@ -164,8 +165,8 @@ class Records:
             figure = series(self, kind)
         elif kind in distributions:
             figure = cdf(self, distributions[kind])
-        elif kind == "share":
-            figure = share(self)
+        elif kind in ("share", "overview"):
+            figure = share(self) if kind == "share" else overview(self)
         elif len(self.flows) > 1:
             figure = phase(self, "run")
         if figure is None:

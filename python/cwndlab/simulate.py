@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any
 
 from cwndlab import engine
-from cwndlab.custom import Classes, CustomAlgorithm, registered, registered_in, validate_classes
-from cwndlab.errors import NoRandomElementWarning, RunError
+from cwndlab.custom import Classes, CustomAlgorithm, registered_in, validate_classes
+from cwndlab.errors import NoRandomElementWarning
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
-
-_Job = TypeVar("_Job")
-_Result = TypeVar("_Result")
 
 
 def run(scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None) -> Records:
@@ -132,33 +129,6 @@ def run_jobs(
     with closing(engine.dispatch_all(simulate, jobs, workers, progress)) as results:
         for index, handle in results:
             yield index, Records(handle)
-
-
-def run_each(
-    take: Callable[[], tuple[_Job, str, int] | None],
-    measure: Callable[[Records], _Result],
-    *,
-    workers: int | None = None,
-    algorithms: Classes | None = None,
-) -> Generator[tuple[_Job, _Result | RunError], None, None]:
-    """Runs the jobs of ``take``, (key, scenario as JSON, seed), on ``workers`` threads, and measures them there.
-
-    ``take`` is called again after each result and returns ``None`` where no job is ready; the series ends when it
-    does so while nothing runs. Yields (key, result of ``measure``), or the error of a run that failed. Records are
-    dropped at once: memory does not grow with the number of runs.
-    """
-    available = {**registered(), **validate_classes(algorithms)}
-    constructors = {name: algorithm.make for name, algorithm in available.items()} or None
-
-    def simulate(job: tuple[_Job, str, int], cancel: engine.Cancel) -> _Result | RunError:
-        try:
-            return measure(Records(engine.run(job[1], "json", job[2], cancel, constructors=constructors)))
-        except RunError as error:
-            return error
-
-    with closing(engine.dispatch(simulate, take, workers)) as results:
-        for job, result in results:
-            yield job[0], result
 
 
 def engine_document(

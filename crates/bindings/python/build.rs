@@ -1,14 +1,40 @@
-//! Computes a digest of the sources that determine the results of a simulation. It is the key of cached results,
-//! because the engine may change without a change of its version.
+//! Computes a digest of the sources that determine the results of a simulation, which is the key of cached results,
+//! because the engine may change without a change of its version. Copies the data files of the wheel to `OUT_DIR`, from
+//! where maturin adds them to the package (`include` in pyproject.toml).
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulation uses. The exact versions of relevant dependencies are in the workspace's `Cargo.toml`.
 const CRATES: [&str; 10] =
     ["units", "control", "algorithms", "transport", "network", "traffic", "path", "scenario", "records", "simulator"];
+
+/// Folders of data and their names in the package.
+const DATA: [(&str, &str); 5] = [
+    ("scenarios", "_scenarios"),
+    ("known-answers/ns2", "_known_answers/ns2"),
+    ("known-answers/ns3", "_known_answers/ns3"),
+    ("known-answers/linux", "_known_answers/linux"),
+    ("known-answers/kernel", "_known_answers/kernel"),
+];
+
+fn copy_data(root: &Path) {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for (from, to) in DATA {
+        let (from, to) = (root.join(from), out.join(to));
+        println!("cargo::rerun-if-changed={}", from.display());
+        // Files that were removed since an earlier build must not stay.
+        let _ = fs::remove_dir_all(&to);
+        fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
+        let entries = fs::read_dir(&from).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        for entry in entries.flatten() {
+            fs::copy(entry.path(), to.join(entry.file_name()))
+                .unwrap_or_else(|error| panic!("{}: {error}", entry.path().display()));
+        }
+    }
+}
 
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -23,6 +49,7 @@ fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    copy_data(&root);
     let mut files = vec![root.join("Cargo.toml")];
     for name in CRATES {
         let folder = root.join("crates").join(name).join("src");

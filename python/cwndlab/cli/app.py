@@ -20,6 +20,7 @@ from cwndlab.cli.commands import (
     check,
     compare,
     conform,
+    demo,
     emulate,
     explain,
     export,
@@ -55,8 +56,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         write(f"cwndlab {cwndlab.version()}")
         raise typer.Exit
 
@@ -76,6 +77,7 @@ for _command in (
     list_,
     explain,
     schema,
+    demo,
     run,
     compare,
     matrix,
@@ -88,6 +90,7 @@ for _command in (
     tune,
     trace,
     conform,
+    demo,
     emulate,
     kernel,
     measure,

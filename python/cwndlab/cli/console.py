@@ -35,7 +35,7 @@ def visible(text: str) -> str:
 
 def say(text: str) -> None:
     """A line for the person, not the program: on standard error."""
-    sys.stdout.flush()  # what was said before stands before
+    sys.stdout.flush()  # earlier output comes first
     print(visible(text), file=sys.stderr)  # noqa: T201
 
 
@@ -88,7 +88,7 @@ _WIDTH = 120
 
 
 def write_table(
-    rows: Iterable[Sequence[str]], columns: Sequence[str], *, right: Sequence[str] = (), wrap: Sequence[str] = ()
+    rows: Iterable[Sequence[object]], columns: Sequence[str], *, right: Sequence[str] = (), wrap: Sequence[str] = ()
 ) -> None:
     """A table for people; the columns ``right`` are set to the right, ``wrap`` give way where room is short."""
     from rich.console import Console
@@ -103,7 +103,7 @@ def write_table(
         justify = "right" if column in right else "left"
         table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*map(visible, row))
+        table.add_row(*(visible(str(cell)) for cell in row))
     if not wrap:
         # Numbers that are cut are worth less than a line that is long.
         options = console.options.update(width=10_000)

@@ -1,4 +1,4 @@
-"""Options that several commands of the command line have."""
+"""Options shared by commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_REPETITIONS = 1_000_000
 
 
 def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str], int]:
-    """Reads a whole number from ``low`` to ``high``."""
+    """Reads an integer from ``low`` to ``high``."""
 
     def read(text: str) -> int:
         text = str(text)  # typer hands over a default as it is
@@ -47,14 +47,14 @@ def listed(text: str | None) -> list[str] | None:
     """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
     if text is None:
         return None
-    found, depth = [""], 0
+    result, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
         if letter == "," and depth == 0:
-            found.append("")
+            result.append("")
         else:
-            found[-1] += letter
-    return [name.strip() for name in found if name.strip()]
+            result[-1] += letter
+    return [name.strip() for name in result if name.strip()]
 
 
 FormatOption = Annotated[
@@ -97,7 +97,7 @@ WorkersOption = Annotated[
 
 
 def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
-    """What ``--set`` says: fields and their new values."""
+    """The fields of ``--set`` and their new values."""
     pairs = []
     for text in texts or ():
         field, equals, value = text.partition("=")
@@ -108,7 +108,7 @@ def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def classes_of(files: Sequence[Path] | None) -> dict[str, type] | None:
-    """What ``--algorithm-file`` names: classes by the names under which flows call them."""
+    """The classes of ``--algorithm-file`` by the names that flows use."""
     if not files:
         return None
 

@@ -11,7 +11,7 @@ from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, wr
 if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.reports.sweep import SweepResult
-    from cwndlab.study.comparison import Comparison
+    from cwndlab.study.result import Result
     from cwndlab.validation.conformance import CheckReport
 
 # Rows of a table that a person is shown.
@@ -65,7 +65,7 @@ def _datagrams(flows: Sequence[Row]) -> None:
 
 
 def _transfers(records: Records, flows: Sequence[Row]) -> None:
-    """Completion times, where some flow has several transfers: of all of them, then by flow."""
+    """Completion times, where a flow has more than one transfer: of all, then by flow."""
     if records.height("transfers") < 2:
         return
     import polars as pl
@@ -142,53 +142,54 @@ def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def show_comparison(found: Comparison, format: Format) -> None:
+def show_comparison(result: Result, format: Format) -> None:
+    tables = cwndlab.study.tables
     match format:
         case Format.json:
-            write_json(found.to_dict())
+            write_json(result.to_dict())
         case Format.csv:
-            rows = found.summary()
+            rows = result.entries()
             write_csv(rows, tuple(rows[0]) if rows else ())
         case Format.table:
-            for columns, cells in (found.table(), found.differences(found.shown())):
+            for columns, cells in (tables.means(result), tables.differences(result, tables.shown(result))):
                 if cells:
                     write_table(cells, columns, right=columns[1:])
                     write("")
-            if len(found.algorithms) > 1:
-                say(found.method())
-            for note in found.notes:
+            if len(result.algorithms) > 1:
+                say(result.method())
+            for note in result.notes:
                 say(note)
-    say_seed(found.seeds[0], found.seeds[-1])
+    say_seed(result.seeds[0], result.seeds[-1])
 
 
-def show_sweep(found: SweepResult, format: Format) -> None:
+def show_sweep(sweep: SweepResult, format: Format) -> None:
     """A sweep: for people the cells with their means, for programs every run."""
-    if found.note:
-        say(found.note)
+    if sweep.note:
+        say(sweep.note)
     if format is Format.table:
-        header, rows = found.table()
-        write_table(rows, header, right=header[len(found.fields) :])
+        header, rows = sweep.table()
+        write_table(rows, header, right=header[len(sweep.fields) :])
         return
-    write_rows(found.frame.to_dicts(), found.frame.columns, format)
+    write_rows(sweep.frame.to_dicts(), sweep.frame.columns, format)
 
 
-def show_check_reports(found: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
+def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
     """``begins`` is false for CSV whose header was printed before."""
-    rows = [rule.as_dict() for examined in found for rule in examined.rules]
+    rows = [rule.as_dict() for report in reports for rule in report.rules]
     if format is Format.csv:
         write_csv(rows, cwndlab.validation.conformance.COLUMNS, header=begins)
         return
-    if format is Format.table and len(found) > 1:
-        several = [
+    if format is Format.table and len(reports) > 1:
+        summary = [
             {
-                "algorithm": examined.algorithm,
-                "rules": len(examined.rules),
-                "broken": ", ".join(examined.broken) or "none",
-                "ns per ACK": examined.ns_per_ack,
+                "algorithm": report.algorithm,
+                "rules": len(report.rules),
+                "broken": ", ".join(report.broken) or "none",
+                "ns per ACK": report.ns_per_ack,
             }
-            for examined in found
+            for report in reports
         ]
-        write_rows(several, tuple(several[0]), format)
+        write_rows(summary, tuple(summary[0]), format)
         rows = [row for row in rows if not row["holds"]]
         if rows:
             write("")

@@ -22,6 +22,16 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
     ``pcap`` (a file); ``at`` is where a capture listens (`cwndlab.export.pcap.write`). Answers what was written.
 
     Raises ``RecordsError`` for an unknown format, for packets that were not recorded, and where nothing can be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = cwndlab.export.export(records, "csv", folder + "/tables")
+    >>> sorted(file.name for file in files)[:3]
+    ['calibration.csv', 'events.csv', 'flows.csv']
     """
     match format:
         case "csv":

@@ -27,7 +27,7 @@ _ORDER = {"r": 0, "+": 1, "-": 2, "d": 3}
 
 
 def write(records: Records, path: Path | str) -> None:
-    """Writes the trace of a run to ``path``, whole or not at all; raises ``RecordsError`` where packets were not
+    """Writes the trace of a run to ``path``; an error leaves no file. Raises ``RecordsError`` where packets were not
     recorded or the file cannot be written."""
     wire = Wire(records)
     with atomic_write(path) as file:
@@ -40,7 +40,7 @@ def lines(wire: Wire) -> Iterator[str]:
     rates = [link["rate_bps"] for link in wire.records.rows("links")]
     segments = {flow["flow"]: flow["mss_bytes"] for flow in wire.flows}
     addresses = {way: _addresses(wire, way) for way in wire.ways}
-    found: list[tuple[int, int, int, str]] = []
+    result: list[tuple[int, int, int, str]] = []
     for row in wire.rows():
         link, rest = row["link"], _rest(row, wire, segments, addresses)
         events = [("+", row["time_ns"])]
@@ -52,9 +52,9 @@ def lines(wire: Wire) -> Iterator[str]:
             events.append(("-", max(row["time_ns"], row["departure_ns"] - service)))
             events.append(("d", row["departure_ns"]) if row["fate"] == LOST else ("r", row["arrival_ns"]))
         for event, time in events:
-            found.append((time, _ORDER[event], len(found), f"{event} {seconds(time)} {rest}"))
-    found.sort()
-    for *_, line in found:
+            result.append((time, _ORDER[event], len(result), f"{event} {seconds(time)} {rest}"))
+    result.sort()
+    for *_, line in result:
         yield line
 
 

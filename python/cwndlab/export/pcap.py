@@ -40,7 +40,7 @@ class Tap(NamedTuple):
     """An interface of the capture: a flow's end, or the entrance of a link."""
 
     name: str
-    says: str
+    description: str
     flow: int | None
     link: int | None
     sender: bool
@@ -68,8 +68,9 @@ class Terms(NamedTuple):
 
 
 def write(records: Records, path: Path | str, taps: str = "senders") -> None:
-    """Writes the capture of a run to ``path``, whole or not at all. ``taps`` is ``senders``, ``receivers``, ``links``
-    or names of links, joined by commas.
+    """Writes the capture of a run to ``path``; an error leaves no file.
+
+    ``taps`` is ``senders``, ``receivers``, ``links`` or names of links, joined by commas.
 
     Raises ``RecordsError`` where packets were not recorded, a tap does not exist, or the file cannot be written.
     """
@@ -87,7 +88,7 @@ def capture(wire: Wire, taps: list[Tap], file: BinaryIO) -> None:
         _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1), [(1, about.encode()), (4, shows.encode())])
     )
     for tap in taps:
-        options = [(2, tap.name.encode()), (3, tap.says.encode()), (9, b"\x09")]
+        options = [(2, tap.name.encode()), (3, tap.description.encode()), (9, b"\x09")]
         file.write(_block(1, struct.pack("<HHI", _LINKTYPE, 0, 0), options))
     terms = _terms(wire)
     frames = [frame for number, tap in enumerate(taps) for frame in _frames(wire, number, tap)]
@@ -105,38 +106,38 @@ def capture(wire: Wire, taps: list[Tap], file: BinaryIO) -> None:
 
 
 def _block(kind: int, body: bytes, options: Iterable[tuple[int, bytes]]) -> bytes:
-    told = b"".join(struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4) for code, value in options)
-    if told:
-        told += bytes(4)
-    length = 12 + len(body) + len(told)
-    return struct.pack("<II", kind, length) + body + told + struct.pack("<I", length)
+    packed = b"".join(struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4) for code, value in options)
+    if packed:
+        packed += bytes(4)
+    length = 12 + len(body) + len(packed)
+    return struct.pack("<II", kind, length) + body + packed + struct.pack("<I", length)
 
 
-def _taps(wire: Wire, asked: str) -> list[Tap]:
-    found, faults = [], []
-    for name in (one.strip() for one in asked.split(",") if one.strip()):
+def _taps(wire: Wire, text: str) -> list[Tap]:
+    result, faults = [], []
+    for name in (one.strip() for one in text.split(",") if one.strip()):
         if name in ("senders", "receivers"):
             end = name.removesuffix("s")
-            found += [
+            result += [
                 Tap(f"{flow['name']} {end}", f"{end} of flow {flow['flow']}", flow["flow"], None, end == "sender")
                 for flow in wire.flows
             ]
         elif name == "links" or name in wire.links:
             used = sorted({link for links in wire.ways.values() for link in links})
             links = used if name == "links" else [wire.links.index(name)]
-            found += [Tap(wire.links[link], "at the entrance of the link", None, link, False) for link in links]
+            result += [Tap(wire.links[link], "at the entrance of the link", None, link, False) for link in links]
         else:
             hint = f"there are {', '.join((*TAPS, *wire.links))}"
             faults.append(Fault("--at", f"'{name}' is no place to listen at", hint))
-    if faults or not found:
+    if faults or not result:
         raise RecordsError(*(faults or [Fault("--at", "names no place", "write --at senders")]))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(result))
 
 
 def _terms(wire: Wire) -> dict[int, Terms]:
     """MSS, timestamps and window scale of each flow, as its packets tell."""
     acks = wire.packets.filter(pl.col("kind") == ACK)
-    told = {
+    announced = {
         flow: (stamped, most, first)
         for flow, stamped, most, first in acks.group_by("flow")
         .agg(
@@ -146,13 +147,13 @@ def _terms(wire: Wire) -> dict[int, Terms]:
         )
         .iter_rows()
     }
-    found = {}
+    result = {}
     for flow in wire.flows:
-        stamped, most, first = told.get(flow["flow"], (False, _IDLE_WINDOW, _IDLE_WINDOW))
+        stamped, most, first = announced.get(flow["flow"], (False, _IDLE_WINDOW, _IDLE_WINDOW))
         scale = next((one for one in range(_MOST_SCALE) if most >> one <= 0xFFFF), _MOST_SCALE)
         # RFC 9293, section 3.7.1: the MSS option does not count options.
-        found[flow["flow"]] = Terms(flow["mss_bytes"] + (12 if stamped else 0), stamped, scale, min(first, 0xFFFF))
-    return found
+        result[flow["flow"]] = Terms(flow["mss_bytes"] + (12 if stamped else 0), stamped, scale, min(first, 0xFFFF))
+    return result
 
 
 def _frames(wire: Wire, number: int, tap: Tap) -> Iterator[Frame]:
@@ -177,7 +178,7 @@ def _frames(wire: Wire, number: int, tap: Tap) -> Iterator[Frame]:
 def _echoes(wire: Wire) -> dict[int, int]:
     """Per packet the sending time of what it echoes, ns: an ACK tells it itself, a SYN-ACK echoes the SYN, data the
     last ACK or SYN-ACK that had reached their sender (RFC 7323, section 4.3)."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for flow in (flow["flow"] for flow in wire.flows):
         out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
         if not out or not back:
@@ -185,17 +186,17 @@ def _echoes(wire: Wire) -> dict[int, int]:
         seen: list[tuple[int, int, int, int, bool, int]] = []
         for row in wire.rows(link=back[-1]):
             if row["flow"] == flow and not row["forward"] and row["arrival_ns"] is not None:
-                # What arrives is heard before what leaves at the same time.
+                # Arrivals come before departures of the same time.
                 seen.append((row["arrival_ns"], 0, row["packet"], row["connection"], False, row["sent_ns"]))
         for row in wire.rows(link=out[0]):
             if row["flow"] == flow and row["kind"] == DATA:
                 seen.append((row["sent_ns"], 1, row["packet"], row["connection"], True, 0))
-        heard: dict[int, int] = {}
+        last_stamp: dict[int, int] = {}
         for _, _, packet, connection, is_data, stamp in sorted(seen):
             if is_data:
-                found[packet] = heard.get(connection, 0)
+                result[packet] = last_stamp.get(connection, 0)
             else:
-                heard[connection] = stamp
+                last_stamp[connection] = stamp
         syns: dict[int, int] = {}
         for row in wire.rows():
             if row["flow"] != flow:
@@ -203,14 +204,14 @@ def _echoes(wire: Wire) -> dict[int, int]:
             if row["kind"] == SYN:
                 syns.setdefault(row["connection"], row["sent_ns"])
             elif row["kind"] == SYN_ACK:
-                found[row["packet"]] = syns.get(row["connection"], 0)
+                result[row["packet"]] = syns.get(row["connection"], 0)
             elif row["kind"] == ACK:
-                found[row["packet"]] = row["echo_ns"] or 0
-    return found
+                result[row["packet"]] = row["echo_ns"] or 0
+    return result
 
 
 def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes, int]:
-    """IPv4 and TCP header of a packet that echoes what was sent at ``echo_ns``, and the length of the whole of it."""
+    """IPv4 and TCP header of a packet that echoes what was sent at ``echo_ns``, and the length of both."""
     row = frame.row
     kind, flow, connection = row["kind"], row["flow"], row["connection"]
     address = ((flow + 1) >> 16 & 0x3F) << 16 | (flow + 1) & 0xFFFF
@@ -262,8 +263,8 @@ def _options(wire: Wire, row: dict[str, Any], terms: Terms, stamp: int, echo: in
         options = b"\x01\x01" + stamps if stamps else b""
         if row["sack"]:
             ends = [int(end) for block in row["sack"].split(" ") for end in block.split("-")]
-            told = [1 + wire.byte(row["flow"], row["connection"], end) & 0xFFFFFFFF for end in ends]
-            options += b"\x01\x01" + struct.pack(f">BB{len(told)}I", 5, 2 + 4 * len(told), *told)
+            edges = [1 + wire.byte(row["flow"], row["connection"], end) & 0xFFFFFFFF for end in ends]
+            options += b"\x01\x01" + struct.pack(f">BB{len(edges)}I", 5, 2 + 4 * len(edges), *edges)
     return options + b"\x01" * (-len(options) % 4)
 
 

@@ -77,11 +77,11 @@ def header(records: Records, flow: dict[str, Any]) -> dict[str, Any]:
 def events(records: Records, flow: dict[str, Any], wire: Wire | None) -> list[dict[str, Any]]:
     """All events of a flow in the order of their times."""
     number = flow["flow"]
-    found = [*_samples(records, number), *_remarks(records, number)]
+    result = [*_samples(records, number), *_remarks(records, number)]
     if wire is not None:
-        found += _segments(wire, number)
-    found.sort(key=lambda one: one[0])
-    return [{"time": time / 1e6, "name": name, "data": data} for time, name, data in found]
+        result += _segments(wire, number)
+    result.sort(key=lambda one: one[0])
+    return [{"time": time / 1e6, "name": name, "data": data} for time, name, data in result]
 
 
 _Event = tuple[int, str, dict[str, Any]]
@@ -93,11 +93,11 @@ def _samples(records: Records, flow: int) -> Iterator[_Event]:
     smallest: float | None = None
     state: int | None = None
     for row in mine.iter_rows(named=True):
-        told = {name: _scaled(row[column], factor) for name, column, factor in _METRICS}
+        values = {name: _scaled(row[column], factor) for name, column, factor in _METRICS}
         if row["rtt_ns"] is not None:
             smallest = min(row["rtt_ns"] / 1e6, smallest if smallest is not None else row["rtt_ns"] / 1e6)
-        told["min_rtt"] = smallest
-        changed = {name: value for name, value in told.items() if value is not None and value != known.get(name)}
+        values["min_rtt"] = smallest
+        changed = {name: value for name, value in values.items() if value is not None and value != known.get(name)}
         known |= changed
         if changed:
             yield row["time_ns"], "recovery:metrics_updated", changed

@@ -54,10 +54,10 @@ class Wire:
         crossed = crossed.with_columns(pl.len().over("packet").alias("count"))
         longest = crossed.filter(pl.col("count") == pl.col("count").max().over("flow", "forward"))
         longest = longest.filter(pl.col("packet") == pl.col("packet").min().over("flow", "forward"))
-        found: dict[Way, list[int]] = {}
+        result: dict[Way, list[int]] = {}
         for flow, forward, link in longest.select("flow", "forward", "link").iter_rows():
-            found.setdefault(Way(flow, forward), []).append(link)
-        return found
+            result.setdefault(Way(flow, forward), []).append(link)
+        return result
 
     @cached_property
     def ends(self) -> list[tuple[int, int]]:
@@ -103,13 +103,13 @@ class Wire:
         )
         full = pl.col("flow").replace_strict(sizes, return_dtype=pl.Int64)
         data = data.with_columns((full - pl.col("payload_bytes")).alias("lack")).filter(pl.col("lack") > 0)
-        found: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        result: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         rows = data.sort("flow", "connection", "sequence_bytes")
         for flow, connection, start, lack in rows.select("flow", "connection", "sequence_bytes", "lack").iter_rows():
-            starts, lacks = found.setdefault((flow, connection), ([], []))
+            starts, lacks = result.setdefault((flow, connection), ([], []))
             starts.append(start)
             lacks.append(lack + (lacks[-1] if lacks else 0))
-        return found
+        return result
 
     def byte(self, flow: int, connection: int, sequence_bytes: int) -> int:
         """The number of a payload byte within its connection, from 0. The simulator numbers segments, and its byte
@@ -122,14 +122,14 @@ class Wire:
     def fates(self) -> dict[int, str]:
         """What became of the packets that were dropped or lost, in words."""
         gone = self.packets.filter(pl.col("fate").is_in([DROPPED, LOST]))
-        found = {}
+        result = {}
         for packet, link, fate, time, departure in gone.select(
             "packet", "link", "fate", "time_ns", "departure_ns"
         ).iter_rows():
             when = seconds(time if departure is None else departure)
             how = "dropped by the queue of" if fate == DROPPED else "lost on the wire of"
-            found[packet] = f"{how} {self.links[link]} at {when} s"
-        return found
+            result[packet] = f"{how} {self.links[link]} at {when} s"
+        return result
 
     def rows(self, *, link: int | None = None) -> Iterator[dict[str, Any]]:
         """The recorded packets, of one link or of all, as plain values."""

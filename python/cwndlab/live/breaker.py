@@ -1,6 +1,6 @@
-"""A circuit breaker in the sense of RFC 8084 at the client's end: a transfer that hurts its path is ended.
+"""A circuit breaker in the sense of RFC 8084 at the client's end: it ends a transfer that harms its path.
 
-It looks at measurements much longer than a round trip, and several in a row must lie outside its envelope: round trips
+Its measurements are much longer than a round trip, and consecutive ones must lie outside its envelope: round trips
 of handshakes with the same server, taken while the transfer runs, beyond `inflation` times the idle one; handshakes
 that are not answered; no byte at all. Loss is the sender's to see, whose own breaker answers it.
 """
@@ -99,10 +99,10 @@ class Probing:
     def _run(self) -> None:
         while self._to is not None and not self._stop.wait(self._interval_s):
             try:
-                found = connect_ns(self._to, self._port, 2.0)
+                result = connect_ns(self._to, self._port, 2.0)
             except Exception:  # no socket left, no route: no answer
-                found = None
-            self._guard.probed(found)
+                result = None
+            self._guard.probed(result)
 
     def __enter__(self) -> Probing:
         self._thread.start()

@@ -1,4 +1,4 @@
-"""Runs a campaign: waits for each round, fetches with every algorithm in the drawn order, keeps what came of it."""
+"""Runs a campaign: waits for each round, fetches with every algorithm in the drawn order, keeps the results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from cwndlab.live.schedule import Schedule, Slot, part_of, zone_of
 from cwndlab.live.server_info import place_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import Folder, read_journal
-from cwndlab.live.transfer_records import joined, looks
+from cwndlab.live.transfer_records import joined, sender_samples
 
-#: ``_engine.fetch``: fetches once and answers what came of it.
+#: ``_engine.fetch``: fetches once and returns the outcome.
 Fetch: TypeAlias = Callable[..., dict[str, Any]]
 Row: TypeAlias = dict[str, Any]
 
@@ -29,8 +29,8 @@ Row: TypeAlias = dict[str, Any]
 _ATTEMPTS, _PAUSE_S = 3, 5.0
 # Transfers in a row that breakers ended, after which a campaign ends itself.
 STRIKES = 2
-#: Ends of a transfer that are a finding; after any other it is fetched again.
-FINDINGS = frozenset({"complete", "breaker"})
+#: Ends of a transfer that are a result; after any other end it is repeated.
+FINAL = frozenset({"complete", "breaker"})
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Clock:
 
 @dataclass
 class Progress:
-    """What is told meanwhile: ``say`` a line, ``moved`` (algorithm, received, of all) while a transfer runs."""
+    """Messages meanwhile: ``say`` a line, ``moved`` (algorithm, received, of all) while a transfer runs."""
 
     say: Callable[[str], object] = lambda text: None
     moved: Callable[[str, int, int], object] = lambda name, received, size: None
@@ -56,18 +56,18 @@ class State:
     question: CampaignSpec
     rows: list[Row]
     slots: dict[int, Slot] = field(default_factory=dict)
-    found: dict[tuple[int, str], Row] = field(default_factory=dict)
+    finished: dict[tuple[int, str], Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if row["kind"] == "round":
                 self.slots[row["round"]] = Slot(datetime.fromisoformat(row["begins"]), row["slot"])
-            elif row["kind"] == "transfer" and row["ended"] in FINDINGS:
-                self.found[row["round"], row["algorithm"]] = row
+            elif row["kind"] == "transfer" and row["ended"] in FINAL:
+                self.finished[row["round"], row["algorithm"]] = row
 
     def left(self, number: int) -> list[str]:
         """What a round lacks, in its order."""
-        return [name for name in self.question.order(number) if (number, name) not in self.found]
+        return [name for name in self.question.order(number) if (number, name) not in self.finished]
 
     def todo(self) -> list[tuple[int, str]]:
         """All that is lacking."""
@@ -104,19 +104,19 @@ def local_day(moment: datetime, zone: Any) -> str:
     return moment.astimezone(zone).date().isoformat()
 
 
-def state_of(folder: Path, question: CampaignSpec) -> State:
+def state_of(folder: Path, spec: CampaignSpec) -> State:
     """What of a campaign is done; of a folder that is not there, nothing."""
-    return State(question, read_journal(folder) if folder.is_dir() else [])
+    return State(spec, read_journal(folder) if folder.is_dir() else [])
 
 
 def campaign(
-    question: CampaignSpec,
+    spec: CampaignSpec,
     folder: Path,
     *,
     fetch: Fetch,
     token: str,
     trust: str | None = None,
-    meant: Mapping[str, str] | None = None,
+    sender_names: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     clock: Clock | None = None,
     envelope: Envelope | None = None,
@@ -124,52 +124,62 @@ def campaign(
     """Does what is left of a campaign. Raises ``RunError`` where the server is not to be had any more, and where the
     breaker ended two transfers in a row; what was finished is kept, and calling it again goes on."""
     progress, clock = progress or Progress(), clock or Clock()
-    schedule, zone = Schedule.parse(question.schedule), zone_of(question.zone)
-    guarded = envelope or Envelope(inflation=question.inflation)
-    with Folder(folder, question) as kept:
+    schedule, zone = Schedule.parse(spec.schedule), zone_of(spec.zone)
+    guarded = envelope or Envelope(inflation=spec.inflation)
+    with Folder(folder, spec) as kept:
         strikes = 0
-        for number in range(1, question.rounds + 1):
-            state = State(question, kept.rows)
+        for number in range(1, spec.rounds + 1):
+            state = State(spec, kept.rows)
             if not state.left(number):
                 continue
             slot = state.slots.get(number)
             if slot is None:
                 slot = schedule.next(state.last_slot(), clock.now(), zone)
-                _wait(slot, number, question, progress, clock)
+                _wait(slot, number, spec, progress, clock)
                 kept.add({"kind": "round", "round": number, "begins": slot.begins.isoformat(), "slot": slot.name})
             for name in state.left(number):
-                _mind_the_day(question, kept, progress, clock)
+                _wait_for_volume(spec, kept, progress, clock)
                 row = _transfer(
-                    question, kept, number, name, fetch, token, trust, progress, clock, guarded, (meant or {}).get(name)
+                    spec,
+                    kept,
+                    number,
+                    name,
+                    fetch,
+                    token,
+                    trust,
+                    progress,
+                    clock,
+                    guarded,
+                    (sender_names or {}).get(name),
                 )
-                progress.say(told(row, question, zone))
+                progress.say(transfer_line(row, spec, zone))
                 strikes = strikes + 1 if row["ended"] == "breaker" else 0
                 if strikes >= STRIKES:
                     kept.add({"kind": "stopped", "at": clock.now().isoformat(), "why": row["why"]})
-                    what = f"{strikes} transfers in a row hurt the path and were ended: {row['why']}"
+                    what = f"{strikes} transfers in a row harmed the path and were ended: {row['why']}"
                     hint = "find out why before you go on; the same command goes on with what is left"
                     raise RunError(Fault("measure", what, hint))
-        return State(question, kept.rows)
+        return State(spec, kept.rows)
 
 
-def told(row: Row, question: CampaignSpec, zone: Any) -> str:
+def transfer_line(row: Row, spec: CampaignSpec, zone: Any) -> str:
     """A line on a transfer."""
     when = datetime.fromisoformat(row["at"]).astimezone(zone)
-    head = f"round {row['round']} of {question.rounds}, {when:%H:%M}, {row['algorithm']}: "
+    head = f"round {row['round']} of {spec.rounds}, {when:%H:%M}, {row['algorithm']}: "
     if row["ended"] != "complete":
         return head + f"ended early ({row['ended']}: {row['why']}) after {row['received_bytes'] / 1e6:.1f} MB"
     return head + f"{row['goodput_bps'] / 1e6:.2f} Mbit/s"
 
 
-def _wait(slot: Slot, number: int, question: CampaignSpec, progress: Progress, clock: Clock) -> None:
+def _wait(slot: Slot, number: int, spec: CampaignSpec, progress: Progress, clock: Clock) -> None:
     """Until a round begins; the wall's clock decides, also after a suspension."""
     left = slot.begins - clock.now()
     if left <= timedelta(seconds=1):
         return
-    zone = zone_of(question.zone)
+    zone = zone_of(spec.zone)
     when = slot.begins.astimezone(zone)
     name = f", {slot.name.split()[-1]}" if slot.name else ""
-    progress.say(f"round {number} of {question.rounds} begins {when:%Y-%m-%d %H:%M %Z}{name} (in {span(left)})")
+    progress.say(f"round {number} of {spec.rounds} begins {when:%Y-%m-%d %H:%M %Z}{name} (in {span(left)})")
     while (rest := (slot.begins - clock.now()).total_seconds()) > 0:
         clock.sleep(min(rest, 30.0))
 
@@ -190,19 +200,19 @@ def span(left: timedelta) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
-def _mind_the_day(question: CampaignSpec, kept: Folder, progress: Progress, clock: Clock) -> None:
+def _wait_for_volume(spec: CampaignSpec, kept: Folder, progress: Progress, clock: Clock) -> None:
     """Waits for the next local day where this one has no room for another transfer."""
-    limit, zone = question.limit_bytes_per_day, zone_of(question.zone)
+    limit, zone = spec.limit_bytes_per_day, zone_of(spec.zone)
     if limit is None:
         return
-    said = ""
+    reported_day = ""
     while True:
         day = local_day(clock.now(), zone)
-        spent = State(question, kept.rows).bytes_of_day(day)
-        if spent + question.size_bytes <= limit:
+        spent = State(spec, kept.rows).bytes_of_day(day)
+        if spent + spec.size_bytes <= limit:
             return
-        if said != day:
-            said = day
+        if reported_day != day:
+            reported_day = day
             progress.say(
                 f"{spent / 1e6:.1f} MB of {limit / 1e6:.1f} MB a day are spent; the next transfer is tomorrow's"
             )
@@ -210,7 +220,7 @@ def _mind_the_day(question: CampaignSpec, kept: Folder, progress: Progress, cloc
 
 
 def _transfer(
-    question: CampaignSpec,
+    spec: CampaignSpec,
     kept: Folder,
     number: int,
     name: str,
@@ -223,10 +233,10 @@ def _transfer(
     sender_name: str | None,
 ) -> Row:
     """One transfer, again where the network failed; its row is in the journal when this returns."""
-    host, port = place_of(question.url)
+    host, port = place_of(spec.url)
     for attempt in range(1, _ATTEMPTS + 1):
         if attempt > 1:
-            _mind_the_day(question, kept, progress, clock)
+            _wait_for_volume(spec, kept, progress, clock)
         began = clock.now()
         mark = f"{number}/{name}/{began.isoformat()}"
         kept.add({"kind": "begin", "id": mark, "round": number, "algorithm": name, "at": began.isoformat()})
@@ -235,7 +245,7 @@ def _transfer(
         guard = Guard(idle, envelope)
 
         def moved(received: int, guard: Guard = guard) -> bool:
-            progress.moved(name, received, question.size_bytes)
+            progress.moved(name, received, spec.size_bytes)
             return guard.progress(received)
 
         fault: Error | None = None
@@ -243,13 +253,13 @@ def _transfer(
         with Probing(guard, to, port):
             try:
                 answer = fetch(
-                    question.url,
+                    spec.url,
                     token=token,
                     algorithm=sender_name or name,
-                    size_bytes=question.size_bytes,
-                    transport=question.transport,
+                    size_bytes=spec.size_bytes,
+                    transport=spec.transport,
                     trust=trust,
-                    timeout_s=question.timeout_s,
+                    timeout_s=spec.timeout_s,
                     progress=moved,
                 )
             except Error as error:
@@ -260,22 +270,22 @@ def _transfer(
         if fault is not None:
             row |= {"ended": "failed", "why": fault.faults[0].what, "received_bytes": 0}
         else:
-            row |= _row(question, answer, guard, began)
-            if row["ended"] in FINDINGS:
+            row |= _row(spec, answer, guard, began)
+            if row["ended"] in FINAL:
                 title = f"round {number}, {name}"
                 records = joined(
                     answer,
                     algorithm=name,
                     name=title,
-                    size_bytes=question.size_bytes,
-                    seed=question.seed,
+                    size_bytes=spec.size_bytes,
+                    seed=spec.seed,
                     idle_rtt_ns=idle,
-                    url=question.url,
+                    url=spec.url,
                     why=guard.why,
                 )
                 kept.keep(number, name, records, answer)
         kept.add(row)
-        if row["ended"] in FINDINGS:
+        if row["ended"] in FINAL:
             return row
         if row["ended"] == "cancelled":
             raise KeyboardInterrupt
@@ -285,7 +295,7 @@ def _transfer(
     if fault is not None:
         raise fault
     what = f"round {number}, {name}: {row['ended']} ({row['why']}), {_ATTEMPTS} times"
-    raise RunError(Fault(question.url, what, "the same command goes on with what is left"))
+    raise RunError(Fault(spec.url, what, "the same command goes on with what is left"))
 
 
 def _address(host: str) -> Address | None:
@@ -299,16 +309,16 @@ def _idle_ns(to: Address | None, port: int) -> float | None:
     if to is None:
         return None
     with suppress(Unknown):
-        found = tcp_connects(to, port, count=5, interval_s=0.02).answered
-        return float(median(found)) if found else None
+        result = tcp_connects(to, port, count=5, interval_s=0.02).answered
+        return float(median(result)) if result else None
     return None
 
 
-def _row(question: CampaignSpec, answer: Mapping[str, Any], guard: Guard, began: datetime) -> Row:
+def _row(spec: CampaignSpec, answer: Mapping[str, Any], guard: Guard, began: datetime) -> Row:
     """What a transfer comes to: throughput is payload over the time from the request to its last byte."""
-    seen = looks(answer)
-    last = seen[-1] if seen else {}
-    rtts = [look["srtt_ns"] / 1e6 for look in seen if look.get("srtt_ns")]
+    samples = sender_samples(answer)
+    last = samples[-1] if samples else {}
+    rtts = [sample["srtt_ns"] / 1e6 for sample in samples if sample.get("srtt_ns")]
     got = int(answer["received_bytes"])
     took = int(answer.get("last_byte_ns") or 0) - int(answer["handshake_ns"])
     packets, again = last.get("sent_packets"), last.get("retransmitted_packets")
@@ -316,7 +326,7 @@ def _row(question: CampaignSpec, answer: Mapping[str, Any], guard: Guard, began:
     return {
         "ended": answer["ended"],
         "why": guard.why or str(answer.get("why") or ""),
-        "part": part_of(began, zone_of(question.zone)),
+        "part": part_of(began, zone_of(spec.zone)),
         "received_bytes": got,
         "goodput_bps": 8e9 * got / took if got and took > 0 else None,
         "duration_s": took / 1e9 if took > 0 else None,

@@ -16,17 +16,17 @@ from cwndlab.errors import RecordsError
 from cwndlab.live.campaign import State
 from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import place_of, read_journal, read_question
+from cwndlab.live.store import place_of, read_journal, read_spec
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, blocks, difference, estimate, holm
+from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, estimate, holm
 from cwndlab.statistics.digits import effect_size, interval, mean_and_half, number
 
 #: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
 JUDGED = ("goodput_bps", "mean_rtt_ms", "loss_ratio")
 _ALL = (*JUDGED, "retransmitted_packets", "timeouts")
-# What is said of a factor.
+# Significance level of a factor.
 _ALPHA = 0.05
 
 
@@ -47,35 +47,35 @@ class Measurement:
     def read(cls, folder: Path | str) -> Measurement:
         """What `cwndlab measure` keeps in a folder; it may be under way."""
         folder = Path(folder)
-        return cls.of(State(read_question(folder), read_journal(folder)), folder)
+        return cls.of(State(read_spec(folder), read_journal(folder)), folder)
 
     @classmethod
     def of(cls, state: State, folder: Path | None = None) -> Measurement:
         """What is done of a campaign."""
-        rows = [state.found[key] for key in sorted(state.found)]
+        rows = [state.finished[key] for key in sorted(state.finished)]
         made = cls(state.question, rows, folder)
         made.notes = made._notes(state)
         return made
 
     @property
     def algorithms(self) -> list[str]:
-        """In the order in which they were asked for."""
+        """In the order of the request."""
         return list(self.question.algorithms)
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Rounds that are complete: in each every transfer came whole."""
-        whole = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
+        """Rounds that are complete: every transfer of the round is complete."""
+        complete = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
         numbers = sorted({row["round"] for row in self.rows})
-        return [number for number in numbers if all((number, name) in whole for name in self.algorithms)]
+        return [number for number in numbers if all((number, name) in complete for name in self.algorithms)]
 
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
-        """A metric of every whole transfer: by algorithm, then by round."""
-        found: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
+        """A metric of every complete transfer: by algorithm, then by round."""
+        result: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
         for row in self.rows:
             if row["ended"] == "complete" and row.get(metric) is not None:
-                found[row["algorithm"]][row["round"]] = row[metric]
-        return found
+                result[row["algorithm"]][row["round"]] = row[metric]
+        return result
 
     def estimate(self, algorithm: str, metric: str) -> Estimate:
         """Mean and 95 % interval over rounds."""
@@ -90,37 +90,37 @@ class Measurement:
         """The records of the first complete round."""
         if self.folder is None or not self.seeds:
             return {}
-        found = {}
+        result = {}
         for name in self.algorithms:
             try:
-                found[name] = Records.read(place_of(self.folder, self.seeds[0], name))
+                result[name] = Records.read(place_of(self.folder, self.seeds[0], name))
             except RecordsError:
                 self.notes.append(f"the records of round {self.seeds[0]}, {name} are not there any more")
-        return found
+        return result
 
     # What decides.
 
     def comparisons(self) -> dict[tuple[str, str, str], tuple[Difference, float | None]]:
         """Every difference within complete rounds, second minus first, by (first, second, metric), with the p-value of
         the paired t-test after Holm's correction over all of them."""
-        found = {}
+        result = {}
         for metric in self.judged():
             values = self.by_seed(metric)
             for one, other in combinations(self.algorithms, 2):
                 both = [n for n in self.seeds if n in values[one] and n in values[other]]
                 if both:
                     first, second = ([values[name][n] for n in both] for name in (one, other))
-                    found[one, other, metric] = difference(first, second)
-        adjusted = holm([delta.p for delta in found.values()])
-        return {key: (delta, p) for (key, delta), p in zip(found.items(), adjusted, strict=True)}
+                    result[one, other, metric] = difference(first, second)
+        adjusted = holm([delta.p for delta in result.values()])
+        return {key: (delta, p) for (key, delta), p in zip(result.items(), adjusted, strict=True)}
 
     def parts(self) -> dict[int, str]:
         """The part of the day of each complete round: that of its first transfer."""
-        found: dict[int, tuple[str, str]] = {}
+        result: dict[int, tuple[str, str]] = {}
         for row in self.rows:
             if row["round"] in self.seeds:
-                found[row["round"]] = min(found.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
-        return {number: part for number, (_, part) in found.items()}
+                result[row["round"]] = min(result.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
+        return {number: part for number, (_, part) in result.items()}
 
     def effects(self, metric: str = "goodput_bps") -> list[Effect]:
         """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`)."""
@@ -179,7 +179,7 @@ class Measurement:
             cells.append([name, senders, *(self.cell(name, metric) for metric in shown), *apart])
         return header, cells
 
-    def differences(self) -> tuple[list[str], list[list[str]]]:
+    def differences(self) -> tuple[list[str], list[list[str | Verdict]]]:
         """Header and cells of the differences within rounds."""
         header = [
             "algorithm",
@@ -193,7 +193,7 @@ class Measurement:
             "n",
             "verdict",
         ]
-        cells = []
+        cells: list[list[str | Verdict]] = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
             column = COLUMNS[metric]
             mean, low, high = interval(delta.paired, column.factor)
@@ -208,7 +208,7 @@ class Measurement:
                     _p(adjusted),
                     effect_size(delta.effect),
                     str(delta.paired.n),
-                    word_for(metric, delta, adjusted),
+                    verdict_of(metric, delta, adjusted),
                 ]
             )
         return header, cells
@@ -258,7 +258,6 @@ class Measurement:
         """Everything but time series, for programs."""
         tested = []
         for (one, other, metric), (delta, adjusted) in self.comparisons().items():
-            says = word_for(metric, delta, adjusted)
             tested.append(
                 {
                     "algorithm": other,
@@ -272,16 +271,16 @@ class Measurement:
                     "p": delta.p,
                     "adjusted_p": adjusted,
                     "wilcoxon_p": delta.wilcoxon_p,
-                    "verdict": says,
+                    "verdict": str(verdict_of(metric, delta, adjusted)),
                 }
             )
         means = []
         for name in self.algorithms:
             for metric in _ALL:
-                found = self.estimate(name, metric)
-                mean = found.mean if found.n else None
-                told = {"algorithm": name, "metric": metric, "mean": mean, "low": found.low, "high": found.high}
-                means.append(told | {"n": found.n})
+                result = self.estimate(name, metric)
+                mean = result.mean if result.n else None
+                entry = {"algorithm": name, "metric": metric, "mean": mean, "low": result.low, "high": result.high}
+                means.append(entry | {"n": result.n})
         return {
             "question": self.question.as_dict(),
             "rows": self.rows,
@@ -310,7 +309,7 @@ class Measurement:
         if broken:
             notes.append(f"{len(broken)} rounds are not complete and are not compared")
         failed = sum(row["kind"] == "transfer" and row["ended"] == "failed" for row in state.rows)
-        again = sum(row["kind"] == "transfer" for row in state.rows) - len(state.found) - failed
+        again = sum(row["kind"] == "transfer" for row in state.rows) - len(state.finished) - failed
         if failed + again > 0:
             notes.append(f"{failed + again} transfers did not come whole for reasons of the network and were repeated")
         ends = {row["id"] for row in state.rows if row["kind"] == "transfer"}

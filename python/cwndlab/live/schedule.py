@@ -8,20 +8,20 @@ behind it (PEP 495).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.units import duration_s
 
 #: Parts of the day and the local hours from and to which they last.
 PARTS = {"night": (0, 6), "morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
 # Hours into its part at which a round begins.
 _INTO = 2
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _HINT = "write 'now', 'every 4h', or parts of the day: 'morning,evening,night'"
 
 
@@ -43,7 +43,7 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
-        """Reads what `--schedule` says.
+        """Parses the value of `--schedule`.
 
         >>> Schedule.parse("every 4h").every_s, Schedule.parse("Evening, morning").parts
         (14400.0, ('morning', 'evening'))
@@ -51,13 +51,13 @@ class Schedule:
         plain = " ".join(text.lower().split())
         if plain == "now":
             return cls("now")
-        every = re.fullmatch(r"every ([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(s|min|h|d)", plain)
-        if every:
-            seconds = float(every[1]) * _UNITS[every[2]]
-            if seconds > 0:
-                return cls(plain, every_s=seconds)
+        if plain.startswith("every "):
+            with suppress(ScenarioError):
+                interval_s = duration_s(plain.removeprefix("every "), "schedule")
+                if interval_s > 0:
+                    return cls(plain, every_s=interval_s)
         named = [part.strip() for part in plain.split(",")]
-        if not every and all(part in PARTS for part in named) and len(set(named)) == len(named):
+        if all(part in PARTS for part in named) and len(set(named)) == len(named):
             return cls(",".join(named), tuple(part for part in PARTS if part in named))
         raise ScenarioError(Fault("--schedule", f"'{text}' is no schedule", _HINT))
 
@@ -108,19 +108,19 @@ def part_of(moment: datetime, zone: tzinfo) -> str:
 
 def zone_of(name: str = "") -> ZoneInfo:
     """A time zone by its name, this machine's without one."""
-    asked = name or os.environ.get("TZ", "").lstrip(":")
+    key = name or os.environ.get("TZ", "").lstrip(":")
     try:
-        if asked:
-            return ZoneInfo(asked)
+        if key:
+            return ZoneInfo(key)
     except (ValueError, OSError, KeyError):
         pass  # TZ may hold a rule of POSIX in place of a name
     if name:
         raise ScenarioError(Fault("--zone", f"no time zone is called '{name}'", "write one such as Europe/Vienna"))
     place = Path("/etc/localtime")
     try:
-        told = str(place.resolve()).partition("zoneinfo/")[2]
-        if told:
-            return ZoneInfo(told)
+        key = str(place.resolve()).partition("zoneinfo/")[2]
+        if key:
+            return ZoneInfo(key)
         with place.open("rb") as file:
             return ZoneInfo.from_file(file, key="local")
     except (OSError, ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""What a server offers, asked before anything is transferred: plain HTTP/1.1 over TLS, one request a connection."""
+"""The algorithms of a server, requested before the transfers: plain HTTP/1.1 over TLS, one request a connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
     if re.fullmatch(r"[0-9a-f]{64}", pin):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE  # its fingerprint is compared below, before anything is said
+        context.verify_mode = ssl.CERT_NONE  # its fingerprint is compared below, before the request is sent
         return context, pin
     try:
         return ssl.create_default_context(cafile=trust), ""
@@ -81,20 +81,20 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
 
 
 def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
-    """What ``GET /algorithms`` tells: ``tcp`` and ``quic`` (None without), each with ``usual`` and ``algorithms``."""
+    """The response to ``GET /algorithms``: ``tcp`` and ``quic`` (None without), with ``usual`` and ``algorithms``."""
     status, text, _ = ask(url, "/algorithms", token, trust)
     if status == 401:
         raise RunError(Fault(url, "the token is not one of the server's", "give one of them by --token"))
     try:
         if status != 200:
             raise ValueError
-        found: dict[str, Any] = parsed(text)
-        if not isinstance(found["tcp"]["algorithms"], list):
+        result: dict[str, Any] = parsed(text)
+        if not isinstance(result["tcp"]["algorithms"], list):
             raise TypeError
     except (ValueError, KeyError, TypeError):
-        said = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
-        raise RunError(Fault(url, f"is no server of cwndlab ({said})", "`cwndlab serve` starts one")) from None
-    return found
+        status_line = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
+        raise RunError(Fault(url, f"is no server of cwndlab ({status_line})", "`cwndlab serve` starts one")) from None
+    return result
 
 
 def ours(name: str) -> str:
@@ -105,23 +105,23 @@ def ours(name: str) -> str:
     return plain
 
 
-def meant(
+def sender_names(
     url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
 ) -> dict[str, str]:
-    """What the server takes each name for; raises ``RunError`` with all names that it has not, and what it offers.
+    """The server's own name of each algorithm; raises ``RunError`` with all names that it lacks, and those that it has.
 
-    Over QUIC, of which Python knows nothing, ``fetch`` asks for a byte under each.
+    Over QUIC, which Python does not speak, ``fetch`` requests a byte under each name.
     """
     for name in names:
         ours(name)
-    found = offered(url, token, trust)
+    result = offered(url, token, trust)
     taken, missing = {}, []
     if transport == "quic":
-        if not found.get("quic"):
+        if not result.get("quic"):
             raise RunError(Fault("--transport", "the server offers no QUIC", "--transport tcp"))
         for name in names:
-            asked = {"token": token, "algorithm": name, "transport": transport, "trust": trust, "timeout_s": 10.0}
-            taken[name] = str(fetch(url, size_bytes=1, **asked)["algorithm"])
+            options = {"token": token, "algorithm": name, "transport": transport, "trust": trust, "timeout_s": 10.0}
+            taken[name] = str(fetch(url, size_bytes=1, **options)["algorithm"])
         return taken
     for name in names:
         status, _, headers = ask(url, f"/bytes/1?cc={quote(name, safe='/+')}", token, trust, method="HEAD")
@@ -130,7 +130,7 @@ def meant(
         else:
             missing.append(name)
     if missing:
-        there = ", ".join(map(str, found["tcp"]["algorithms"]))
+        there = ", ".join(map(str, result["tcp"]["algorithms"]))
         faults = []
         for name in missing:
             hint = f"it offers {there}; on that machine `cwndlab kernel run --algorithm {name}` adds it"

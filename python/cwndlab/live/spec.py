@@ -1,30 +1,15 @@
-"""What a campaign asks: from where, with which algorithms, how often, how much, when."""
+"""The description of a campaign: server, algorithms, rounds, sizes, schedule."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.schedule import Schedule, zone_of
-
-_SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def bytes_of(text: str, where: str) -> int:
-    """A size with its unit, as a scenario writes it.
-
-    >>> bytes_of("200MB", "--bytes"), bytes_of("1.5 KiB", "--bytes")
-    (200000000, 1536)
-    """
-    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kKMGT]i?B|B)\s*", text)
-    size = round(float(found[1]) * _SIZES[found[2]]) if found and found[2] in _SIZES else 0
-    if not 1 <= size <= 2**60:
-        raise ScenarioError(Fault(where, f"'{text}' is no size", f"write {where} 200MB"))
-    return size
 
 
 @dataclass(frozen=True)
@@ -81,18 +66,13 @@ class CampaignSpec:
         return asdict(self) | {"algorithms": list(self.algorithms)}
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> CampaignSpec:
+    def from_dict(cls, document: Mapping[str, Any]) -> CampaignSpec:
         """What `as_dict` made; raises ``KeyError``, ``TypeError`` for anything else."""
-        known = {field.name: told[field.name] for field in fields(cls)}
-        return cls(**known | {"algorithms": tuple(told["algorithms"])})
+        known = {field.name: document[field.name] for field in fields(cls)}
+        return cls(**known | {"algorithms": tuple(document["algorithms"])})
 
     def differs(self, other: CampaignSpec) -> list[str]:
         """What tells two campaigns apart: not how many rounds are wanted, nor what guards them."""
         free = {"rounds", "limit_bytes_per_day", "timeout_s", "inflation"}
         mine, theirs = self.as_dict(), other.as_dict()
         return [name for name in mine if name not in free and mine[name] != theirs[name]]
-
-
-def volume(question: CampaignSpec, left: Sequence[object]) -> int:
-    """Bytes that the transfers ``left`` fetch."""
-    return len(left) * question.size_bytes

@@ -1,12 +1,13 @@
-"""What a campaign keeps, so that it can be killed at any moment and goes on.
+"""The folder of a campaign. A process may be killed at any moment; the next one continues.
 
-    DIR/measurement.json            what is asked
-    DIR/journal.jsonl               what happened, a line each (`cwndlab.study.journal`)
-    DIR/transfers/ROUND-ALGORITHM/  records of a finished transfer, and answer.json.gz, what the server's and the
-                                    client's side told
+    DIR/measurement.json            the description of the campaign
+    DIR/journal.jsonl               its events, a line each (`cwndlab.study.journal`)
+    DIR/transfers/ROUND-ALGORITHM/  records of a finished transfer, and answer.json.gz, the reports of
+                                    server and client
 
-A transfer counts as soon as its line is in the journal, which is written after its records; what was begun and has no
-such line is fetched again as a whole. One process at a time may work on a folder.
+A transfer is finished as soon as its line is in the journal, which is written after its records; a transfer without
+such a line is repeated. One process at a time may use a folder. Transfers over a real path cannot be repeated to the
+bit, so they are not stored by content (`cwndlab.study.store`); journal, lock and file writer are the same.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 SCHEMA_VERSION = 1
-#: The file by which such a folder is known.
-ASKED = "measurement.json"
+#: The file with the description of the campaign.
+SPEC = "measurement.json"
 _JOURNAL = "journal.jsonl"
-_OURS = {ASKED, _JOURNAL, ".lock", "transfers", f".{ASKED}.partial"}
+_OURS = {SPEC, _JOURNAL, ".lock", "transfers"}
 
 
-def read_question(folder: Path) -> CampaignSpec:
-    """What a folder's campaign asks; raises ``RecordsError`` where it holds none."""
-    place = folder / ASKED
+def read_spec(folder: Path) -> CampaignSpec:
+    """The description of a folder's campaign; raises ``RecordsError`` where there is none."""
+    place = folder / SPEC
     try:
-        told = parsed(place.read_text(encoding="utf-8"))
-        if told["schema_version"] != SCHEMA_VERSION:
-            what = f"is of schema {told['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
+        document = parsed(place.read_text(encoding="utf-8"))
+        if document["schema_version"] != SCHEMA_VERSION:
+            what = f"is of schema {document['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
             raise RecordsError(Fault(str(place), what, "choose another folder"))
-        return CampaignSpec.from_dict(told["question"])
+        return CampaignSpec.from_dict(document["question"])
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
     except (ValueError, KeyError, TypeError):
@@ -53,7 +54,7 @@ def read_question(folder: Path) -> CampaignSpec:
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
-    """What happened, in its order."""
+    """The events of a campaign, in their order."""
     try:
         return list(entries((folder / _JOURNAL).read_bytes()))
     except FileNotFoundError:
@@ -63,14 +64,14 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
 
 
 def place_of(folder: Path, number: int, algorithm: str) -> Path:
-    """Where the records of a transfer are."""
+    """The folder of the records of a transfer."""
     return folder / "transfers" / f"{number:03}-{slug(algorithm)}"
 
 
 class Folder:
-    """A campaign's folder, open to be written by this process alone."""
+    """A campaign's folder, locked for this process."""
 
-    def __init__(self, place: Path, question: CampaignSpec) -> None:
+    def __init__(self, place: Path, spec: CampaignSpec) -> None:
         self.place = place
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -79,9 +80,9 @@ class Folder:
             what = f"cannot be opened: {error.strerror or error}"
             raise RecordsError(Fault(str(place), what, "name another folder by --out")) from None
         try:
-            self._claim(question)
+            self._claim(spec)
             self.rows = read_journal(place)
-            self._mend()
+            self._end_last_line()
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._journal = os.open(place / _JOURNAL, flags, 0o644)
         except OSError as error:
@@ -91,19 +92,19 @@ class Folder:
             self._lock.release()
             raise
 
-    def _claim(self, question: CampaignSpec) -> None:
-        if (self.place / ASKED).exists():
-            other = question.differs(read_question(self.place))
+    def _claim(self, spec: CampaignSpec) -> None:
+        if (self.place / SPEC).exists():
+            other = spec.differs(read_spec(self.place))
             if other:
                 what = f"holds another campaign ({', '.join(other)} differ)"
                 raise RecordsError(Fault(str(self.place), what, "name another folder by --out"))
-        elif {path.name for path in self.place.iterdir()} - _OURS:
+        elif {path.name for path in self.place.iterdir() if not path.name.endswith(".partial")} - _OURS:
             raise RecordsError(Fault(str(self.place), "holds something else", "name an empty folder by --out"))
-        told = {"schema_version": SCHEMA_VERSION, "question": question.as_dict()}
-        save(json.dumps(told, indent=1) + "\n", self.place / ASKED)
+        document = {"schema_version": SCHEMA_VERSION, "question": spec.as_dict()}
+        save(json.dumps(document, indent=1) + "\n", self.place / SPEC)
 
-    def _mend(self) -> None:
-        """A line that was cut off ends here, so that the next one begins anew."""
+    def _end_last_line(self) -> None:
+        """Ends an incomplete line, so that the next one begins on its own."""
         place = self.place / _JOURNAL
         content = place.read_bytes() if place.exists() else b""
         if content and not content.endswith(b"\n"):
@@ -111,14 +112,14 @@ class Folder:
                 file.write(b"\n")
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Writes down what happened: from here on it is not lost."""
+        """Keeps an event: from now on it survives the end of this process."""
         row = dict(row)
         os.write(self._journal, entry(row))
         os.fsync(self._journal)
         self.rows.append(row)
 
     def keep(self, number: int, algorithm: str, records: Records, answer: Mapping[str, Any]) -> None:
-        """Writes the records of a transfer; what a process that was killed left there gives way."""
+        """Writes the records of a transfer, in place of those that a killed process left."""
         place = place_of(self.place, number, algorithm)
         shutil.rmtree(place, ignore_errors=True)
         records.save(place)
@@ -126,7 +127,7 @@ class Folder:
             file.write(json.dumps(dict(answer)).encode())
 
     def close(self) -> None:
-        """Lets go."""
+        """Releases the folder."""
         os.close(self._journal)
         self._lock.release()
 

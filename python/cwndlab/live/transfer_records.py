@@ -1,9 +1,9 @@
 """The sender's account and the client's times of one transfer, on one clock, as records.
 
-The clock is the client's; zero is when it began to look the server up. The sender counts from the moment in which the
-request reached it, which is not seen here: it lies half a round trip after the request left, which is when the TLS
+The clock is the client's; zero is the start of the resolution of the server's name. The sender counts from the arrival
+of the request, which is not observed here: it lies half a round trip after the request left, which is when the TLS
 handshake was done, and the round trip is that of the TCP handshake (over QUIC half of the one handshake, which takes
-two). The estimate is wrong by half a round trip at most. Wall clocks are not used; how far they are apart is told.
+two). The estimate is wrong by half a round trip at most. Wall clocks are not used; their difference is a note.
 
 Samples stand on a regular grid, as those of every engine: each has what was last known at its instant.
 `delivered_bytes` is what the client had received; everything else is the sender's ``TCP_INFO``, whose sent and
@@ -26,7 +26,7 @@ from cwndlab.scenario.reader import check
 
 # States of TCP in which the window was reduced.
 _REDUCED = {2: "ecn", 3: "recovery", 4: "timeout"}
-# Where the sender tells none.
+# Without an interval of the sender.
 _INTERVAL_NS = 100_000_000
 # Headers of a full packet: IPv4, TCP, timestamps.
 _HEADER_BYTES = 52
@@ -46,17 +46,17 @@ def sender_begins_ns(answer: Mapping[str, Any]) -> int:
     return begins if first is None else min(begins, int(first))
 
 
-def looks(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the sender's transport told, in time, on the client's clock."""
+def sender_samples(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The samples of the sender's transport in order of time, on the client's clock."""
     sender = answer.get("sender") or {}
     samples = sender.get("samples") or {}
     names: Sequence[str] = samples.get("columns") or ()
-    found = [dict(zip(names, row, strict=True)) for row in samples.get("rows") or ()]
+    result = [dict(zip(names, row, strict=True)) for row in samples.get("rows") or ()]
     last = sender.get("last")
-    if last and (not found or last["time_ns"] > found[-1]["time_ns"]):
-        found.append(dict(last))
+    if last and (not result or last["time_ns"] > result[-1]["time_ns"]):
+        result.append(dict(last))
     begins = sender_begins_ns(answer)
-    return [look | {"time_ns": int(look["time_ns"]) + begins} for look in found]
+    return [sample | {"time_ns": int(sample["time_ns"]) + begins} for sample in result]
 
 
 def joined(
@@ -73,9 +73,9 @@ def joined(
     """The records of one transfer: tables `runs`, `flows`, `samples`, `events`, `transfers`; nothing is known of the
     links between."""
     algorithm = ours(algorithm)
-    sender = looks(answer)
+    sender = sender_samples(answer)
     arrivals = [(int(at), int(count)) for at, count in answer["arrivals"]]
-    end = max([int(answer.get("last_byte_ns") or answer["handshake_ns"]), *(look["time_ns"] for look in sender)])
+    end = max([int(answer.get("last_byte_ns") or answer["handshake_ns"]), *(sample["time_ns"] for sample in sender)])
     interval = ((answer.get("sender") or {}).get("samples") or {}).get("interval_ns") or _INTERVAL_NS
     step = _step(end, int(interval))
     duration = -(-end // step) * step
@@ -113,7 +113,7 @@ def joined(
     last = sender[-1] if sender else {}
     packets = int(last.get("sent_packets") or 0)
     sent = int(last.get("sent_bytes") or 0)
-    rtts = [int(look["srtt_ns"]) for look in sender if look.get("srtt_ns")]
+    rtts = [int(sample["srtt_ns"]) for sample in sender if sample.get("srtt_ns")]
     counts = {kind: sum(event["kind"] == kind for event in events) for kind in ("recovery", "ecn")}
     flow = {
         "flow": 0,
@@ -134,7 +134,7 @@ def joined(
         "timeouts": int(last.get("timeouts") or 0),
         "recoveries": counts["recovery"],
         "ecn_reductions": counts["ecn"],
-        "min_rtt_ns": min((int(look["min_rtt_ns"]) for look in sender if look.get("min_rtt_ns")), default=None),
+        "min_rtt_ns": min((int(sample["min_rtt_ns"]) for sample in sender if sample.get("min_rtt_ns")), default=None),
         "mean_rtt_ns": round(sum(rtts) / len(rtts)) if rtts else None,
     }
     for column in ("ack_packets", "queue_drops", "wire_losses", "undos", "loss_probes"):
@@ -154,7 +154,7 @@ def joined(
 
 
 def _step(end_ns: int, interval_ns: int) -> int:
-    """The grid: 1, 2, 5, 10, … ms, not finer than the sender looked, so that there are two thousand samples at most."""
+    """The grid: 1, 2, 5, 10, … ms, not finer than the samples of the sender, at most two thousand samples."""
     steps: list[int] = [digit * int("1" + "0" * power) for power in range(6, 19) for digit in (1, 2, 5)]
     return next((step for step in steps if step >= interval_ns and end_ns <= 2000 * step), 10**18)
 
@@ -163,20 +163,20 @@ def _samples(
     arrivals: Sequence[tuple[int, int]], sender: Sequence[Mapping[str, Any]], duration: int, step: int
 ) -> list[dict[str, Any]]:
     at = [time for time, _ in arrivals]
-    when = [look["time_ns"] for look in sender]
+    when = [sample["time_ns"] for sample in sender]
     rtts, total, reduced = [], 0, []
     events = 0
     before: Mapping[str, Any] = {}
-    for number, look in enumerate(sender, 1):
-        total += int(look.get("srtt_ns") or 0)
+    for number, sample in enumerate(sender, 1):
+        total += int(sample.get("srtt_ns") or 0)
         rtts.append((total, number))
-        events += _entered(before, look) is not None
+        events += _entered(before, sample) is not None
         reduced.append(events)
-        before = look
+        before = sample
     rows = []
     for time in range(0, duration + 1, step):
         here, there = bisect_right(at, time), bisect_right(when, time)
-        look = sender[there - 1] if there else {}
+        sample = sender[there - 1] if there else {}
         row: dict[str, Any] = {
             "time_ns": time,
             "flow": 0,
@@ -184,23 +184,23 @@ def _samples(
             "congestion_events": reduced[there - 1] if there else 0,
             "rtt_sum_ns": rtts[there - 1][0] if there else 0,
             "rtt_count": rtts[there - 1][1] if there else 0,
-            "state": int(look.get("state") or 0),
+            "state": int(sample.get("state") or 0),
             "queue_drops": 0,
             "wire_losses": 0,
         }
         for column in ("cwnd", "ssthresh", "in_flight"):
-            row[f"{column}_bytes"] = look.get(f"{column}_bytes")
+            row[f"{column}_bytes"] = sample.get(f"{column}_bytes")
         for column in ("srtt_ns", "pacing_rate_bps", "delivery_rate_bps"):
-            row[column] = look.get(column) or None
+            row[column] = sample.get(column) or None
         for column in ("sent_bytes", "retransmitted_bytes", "retransmitted_packets", "timeouts"):
-            row[column] = int(look.get(column) or 0)
+            row[column] = int(sample.get(column) or 0)
         rows.append(row)
     return rows
 
 
-def _entered(before: Mapping[str, Any], look: Mapping[str, Any]) -> int | None:
-    """The state of reduction that a look shows and the one before did not."""
-    state = int(look.get("state") or 0)
+def _entered(before: Mapping[str, Any], sample: Mapping[str, Any]) -> int | None:
+    """The state of reduction that a sample has and the one before has not."""
+    state = int(sample.get("state") or 0)
     return state if state in _REDUCED and state != int(before.get("state") or 0) else None
 
 
@@ -215,18 +215,20 @@ def _events(answer: Mapping[str, Any], sender: Sequence[Mapping[str, Any]], why:
             "cwnd_after_bytes": after,
         }
 
-    found = [event(int(answer.get("lookup_ns") or 0), "open"), event(int(answer["connect_ns"]), "established")]
-    for earlier, look in pairwise([{}, *sender]):
-        state = _entered(earlier, look)
+    result = [event(int(answer.get("lookup_ns") or 0), "open"), event(int(answer["connect_ns"]), "established")]
+    for earlier, sample in pairwise([{}, *sender]):
+        state = _entered(earlier, sample)
         if state is not None:
-            windows = int(earlier.get("cwnd_bytes") or 0), int(look.get("cwnd_bytes") or 0)
-            found.append(event(look["time_ns"], _REDUCED[state], "tcp-info", *windows))
-    found.sort(key=lambda one: one["time_ns"])
+            windows = int(earlier.get("cwnd_bytes") or 0), int(sample.get("cwnd_bytes") or 0)
+            result.append(event(sample["time_ns"], _REDUCED[state], "tcp-info", *windows))
+    result.sort(key=lambda one: one["time_ns"])
     over = int(answer.get("last_byte_ns") or answer["handshake_ns"])
     if answer["ended"] != "complete":
-        found.append(event(max(over, found[-1]["time_ns"]), str(answer["ended"]), why or str(answer.get("why") or "")))
-    found.append(event(max(over, found[-1]["time_ns"]), "close"))
-    return found
+        result.append(
+            event(max(over, result[-1]["time_ns"]), str(answer["ended"]), why or str(answer.get("why") or ""))
+        )
+    result.append(event(max(over, result[-1]["time_ns"]), "close"))
+    return result
 
 
 def _notes(answer: Mapping[str, Any], why: str) -> list[str]:

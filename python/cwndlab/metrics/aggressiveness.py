@@ -21,6 +21,13 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
 
     From the windows at the sampling instants: where these are further apart than the RTT, the gain between two of them
     spread evenly over its RTTs. Null where nothing is left to measure.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.aggressiveness(records)["aggressiveness_segments"].round(1).to_list()
+    [1.1]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

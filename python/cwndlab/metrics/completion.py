@@ -29,13 +29,29 @@ def completion(records: Records, *, start_s: float | None = None, end_s: float |
     last byte at the receiving application.
 
     Of the transfers that began within the interval and were completed in the run; flows without any have no row.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("short-flows").with_(duration="2 s"), seed=1)
+    >>> table = cwndlab.metrics.completion(records)
+    >>> table["name"][0], table["transfers"][0], round(table["median_completion_s"][0], 2)
+    ('short', 250, 0.13)
     """
     found = began(records, start_s, end_s).group_by("flow").agg(*_STATISTICS)
     return records.flows.select("flow", "name", "algorithm").join(found, on="flow", maintain_order="left")
 
 
 def total_completion(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row: the same over the transfers of all flows; the times are null where there are none."""
+    """One row: the same over the transfers of all flows; the times are null where there are none.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("short-flows").with_(duration="2 s"), seed=1)
+    >>> cwndlab.metrics.total_completion(records)["transfers"].to_list()
+    [250]
+    """
     return began(records, start_s, end_s).select(*_STATISTICS)
 
 
@@ -48,6 +64,13 @@ def completion_by_size(
 ) -> pl.DataFrame:
     """Per class of sizes, the smallest first: ``size``, and the same over the transfers of all flows that are larger
     than the class before and have no more bytes than this one (null: any number). Every class has a row.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("short-flows").with_(duration="2 s"), seed=1)
+    >>> cwndlab.metrics.completion_by_size(records).select("size", "transfers").rows()
+    [('short', 247), ('medium', 3), ('long', 0)]
     """
     found, least = began(records, start_s, end_s), 0
     rows = []

@@ -20,6 +20,15 @@ def convergence(records: Records, *, start_s: float | None = None, end_s: float 
     at which the second flow's cwnd ≥ 0.8 × the first flow's while both live; first and second are by their starts.
 
     Null with a ``reason`` where that does not happen by ``end_s``. ``start_s`` does not matter: T2 does.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="40 ms", start="2 s")]
+    >>> records = cwndlab.run(cwndlab.Scenario(duration="30 s", dumbbell=path, flows=flows), seed=1)
+    >>> cwndlab.metrics.convergence(records).row(0)
+    (3.3, None)
     """
     end = interval.bounds(records, 0.0, end_s).end_ns
     flows = records.flows.sort("start_ns", "flow").rows(named=True)

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 
 def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """Per flow: ``mean_cwnd_segments`` = mean of the windows at the sampling instants, while the flow lived, / SMSS."""
+    """Per flow: ``mean_cwnd_segments`` = mean of the windows at the sampling instants, while the flow lived, / SMSS.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.cwnd(records)["mean_cwnd_segments"].round(1).to_list()
+    [149.5]
+    """
     span = interval.bounds(records, start_s, end_s)
     time = pl.col("time_ns")
     flows = records.flows.select("flow", "name", "algorithm", "mss_bytes", "end_ns")

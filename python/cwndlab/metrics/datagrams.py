@@ -11,6 +11,17 @@ from cwndlab.metrics import interval
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
+#: Percentiles of the one-way delay.
+PERCENTILES = (50, 95, 99)
+
+#: The metrics of this table.
+NAMES = (
+    "one_way_delay_ms",
+    *(f"p{p}_one_way_delay_ms" for p in PERCENTILES),
+    "jitter_ms",
+    "datagram_loss_ratio",
+)
+
 _COUNTERS = ("delay_sum_ns", "delay_count", "queue_drops", "wire_losses")
 
 
@@ -29,10 +40,23 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     -------
     polars.DataFrame
         A row per flow over UDP: ``one_way_delay_ms`` = sum of the delays from sending to arrival, queues included, /
-        their number; ``jitter_ms`` = mean over the sampling instants of the interarrival jitter J, which every arrival
-        moves by (|D| − J) / 16, where D is the difference of the transit times of two packets in the order of their
-        arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets dropped by queues or lost by wires / (these
-        + packets received), so that packets in flight do not count as lost. Null where nothing arrived.
+        their number; ``p50_one_way_delay_ms``, ``p95_one_way_delay_ms``, ``p99_one_way_delay_ms`` = percentiles over
+        the sampling instants of the latest packet's delay; ``jitter_ms`` = mean over the sampling instants of the
+        interarrival jitter J, which every arrival moves by (abs(D) − J) / 16, where D is the difference of the transit
+        times of two packets in the order of their arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets
+        dropped by queues or lost by wires / (these + packets received), so that packets in flight do not count as
+        lost. Null where nothing arrived; percentiles are null in a run without samples.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario.workloads import Cbr
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> call = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s"), name="call")
+    >>> records = cwndlab.run(cwndlab.Scenario(duration="2 s", dumbbell=path, flows=[call]), seed=1)
+    >>> row = cwndlab.metrics.datagrams(records).row(0, named=True)
+    >>> row["name"], round(row["p95_one_way_delay_ms"], 1), row["datagram_loss_ratio"]
+    ('call', 21.2, 0.0)
     """
     span = interval.bounds(records, start_s, end_s)
     flows = records.flows.filter(pl.col("profile") == "udp")
@@ -43,6 +67,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
             "name",
             "algorithm",
             (pl.col("mean_delay_ns") / 1e6).alias("one_way_delay_ms"),
+            *(pl.lit(None, pl.Float64).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
             (pl.col("jitter_ns") / 1e6).alias("jitter_ms"),
             pl.when(pl.col("sent_packets") > 0).then(lost / pl.col("sent_packets")).alias("datagram_loss_ratio"),
         )
@@ -50,6 +75,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     inside = records.samples.filter((time > span.start_ns) & (time <= span.end_ns))
     until = inside.group_by("flow", maintain_order=True).agg(
         pl.col(*_COUNTERS).last(),
+        *((pl.col("delay_ns").quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
         # Until two packets have arrived there is no difference to learn from.
         pl.col("jitter_ns").filter(pl.col("delay_count") > 1).mean().alias("jitter_mean_ns"),
     )
@@ -66,6 +92,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         "name",
         "algorithm",
         pl.when(received > 0).then(gained["delay_sum_ns"] / received / 1e6).alias("one_way_delay_ms"),
+        *(f"p{p}_one_way_delay_ms" for p in PERCENTILES),
         (pl.col("jitter_mean_ns") / 1e6).alias("jitter_ms"),
         pl.when(received + lost > 0).then(lost / (received + lost)).alias("datagram_loss_ratio"),
     )

@@ -30,6 +30,15 @@ def delta_fairness(
 
     With two flows it is the paper's: from (B − b₀, b₀) to ((1 + δ) / 2 · B, (1 − δ) / 2 · B). Only windows in which all
     flows live count. ``start_s`` does not matter.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="40 ms", start="2 s")]
+    >>> records = cwndlab.run(cwndlab.Scenario(duration="30 s", dumbbell=path, flows=flows), seed=1)
+    >>> cwndlab.metrics.delta_fairness(records).row(0)
+    (4.0, None)
     """
     span = interval.bounds(records, 0.0, end_s)
     count = len(records.flows)

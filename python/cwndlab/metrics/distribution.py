@@ -23,6 +23,14 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     in it; ``queue``, the delay of the bytes that wait at the first bottleneck, 8 × bytes / rate in ms, at the sampling
     instants; or ``completion``, completion times in s of the transfers that began within the interval. Empty where
     there is nothing. Raises ``ScenarioError`` for another word.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> rtts = cwndlab.metrics.distribution(records, "rtt")
+    >>> rtts.columns
+    ['value', 'share']
     """
     if of not in get_args(Of):
         raise ScenarioError(Fault("of", f"no distribution is called '{of}'", f"there are {', '.join(get_args(Of))}"))

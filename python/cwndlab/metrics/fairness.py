@@ -33,7 +33,15 @@ def fairness(
     end_s: float | None = None,
 ) -> pl.DataFrame:
     """One row: ``jain`` of the goodputs of ``flows`` (their names) that lived in the interval; by default of those that
-    share a bottleneck in one direction (`cwndlab.metrics.sharing`), null where no two flows do."""
+    share a bottleneck in one direction (`cwndlab.metrics.sharing`), null where no two flows do.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> cwndlab.metrics.fairness(records, start_s=6)["jain"].round(2).to_list()
+    [0.61]
+    """
     table = _named(goodput(records, start_s=start_s, end_s=end_s), records, flows)
     values = table["goodput_bps"].drop_nulls().to_list()
     return pl.DataFrame({"jain": [jain(values)]}, schema={"jain": pl.Float64})
@@ -48,7 +56,15 @@ def fairness_over_time(
     end_s: float | None = None,
 ) -> pl.DataFrame:
     """One row per window: ``time_s`` (its end) and ``jain`` of the goodputs in it, of the flows that lived in it; which
-    flows count is as in `fairness`."""
+    flows count is as in `fairness`.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> cwndlab.metrics.fairness_over_time(records, window_s=2)["jain"].round(2).to_list()
+    [1.0, 1.0, 0.56, 0.61]
+    """
     table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), records, flows)
     rows = [
         {"time_s": time, "jain": jain(part["goodput_bps"].drop_nulls().to_list())}

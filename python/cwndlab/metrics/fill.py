@@ -22,6 +22,13 @@ def fill(
     interval in which the first bottleneck was busy for at least the share ``full``; null if there is none by ``end_s``.
 
     ``start_s`` is ignored: the interval begins with the flow.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.fill(records)["time_to_full_utilisation_s"].to_list()
+    [0.2]
     """
     lines = links_over_time(records, start_s=0.0, end_s=end_s)
     begin = float(records.flows["start_ns"].min()) / 1e9  # type: ignore[arg-type]

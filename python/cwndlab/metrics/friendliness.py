@@ -21,6 +21,18 @@ def friendliness(
 
     1 where the other algorithm leaves them what their own kind would, 0 where it starves them; null where they get
     nothing in ``baseline`` either.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> def run(other):
+    ...     flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow(other, rtt="40 ms")]
+    ...     return cwndlab.run(cwndlab.Scenario(duration="10 s", dumbbell=path, flows=flows), seed=1)
+    >>> mixed, same = run("cubic"), run("reno")
+    >>> table = cwndlab.metrics.friendliness(mixed, same, algorithm="reno+standard/rack")
+    >>> table["friendliness"].round(2).to_list()
+    [0.98]
     """
     mixed = goodput(records, start_s=start_s, end_s=end_s).filter(pl.col("algorithm") == algorithm)
     alone = goodput(baseline, start_s=start_s, end_s=end_s).filter(pl.col("flow").is_in(mixed["flow"].implode()))

@@ -21,6 +21,13 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
 
     The time is what the flow lived of the interval, from its start until all was acknowledged (the papers' transfer
     time). Null where it did not live in it.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> (cwndlab.metrics.goodput(records)["goodput_bps"] / 1e6).round(1).to_list()
+    [44.6]
     """
     span = interval.bounds(records, start_s, end_s)
     gained = interval.gains(records, _COUNTERS, span)
@@ -42,6 +49,13 @@ def total_goodput(records: Records, *, start_s: float | None = None, end_s: floa
     """One row: ``goodput_bps`` and ``sent_goodput_bps`` of all flows together, over the whole interval.
 
     It is no sum of the flows' goodputs, which are over the time that each one lived.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> (cwndlab.metrics.total_goodput(records, start_s=6)["goodput_bps"] / 1e6).round(1).to_list()
+    [96.5]
     """
     span = interval.bounds(records, start_s, end_s)
     rate = 8 / span.seconds

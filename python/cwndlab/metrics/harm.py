@@ -27,6 +27,18 @@ def harm(
     harm = (solo − beside) / solo where more of the metric is wanted, (beside − solo) / beside where less is: 0 without
     harm, 1 where all is lost, below 0 where the flow gains by the company. ``metric`` is a column of `per_flow` of
     which more or less is wanted, as goodput, RTT or completion time.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> user = cwndlab.Flow("reno", rtt="40 ms", name="user")
+    >>> rival = cwndlab.Flow("cubic", rtt="40 ms", name="rival")
+    >>> alone = cwndlab.run(cwndlab.Scenario(duration="10 s", dumbbell=path, flows=[user]), seed=1)
+    >>> beside = cwndlab.run(cwndlab.Scenario(duration="10 s", dumbbell=path, flows=[user, rival]), seed=1)
+    >>> table = cwndlab.metrics.harm(beside, alone)
+    >>> table["name"].to_list(), table["harm"].round(2).to_list()
+    (['user'], [0.49])
     """
     tables = [per_flow(one, start_s=start_s, end_s=end_s) for one in (records, baseline)]
     wanted = [name for name in tables[0].columns if name in COLUMNS and COLUMNS[name].direction]

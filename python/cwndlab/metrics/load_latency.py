@@ -27,6 +27,13 @@ def load_latency(
     """Per flow: ``load_latency_ms`` = mean RTT − base RTT over the windows of ``window_s`` in which the first
     bottleneck was busy for at least the share ``load``; ``responsiveness_rpm`` = 60 000 ms / that mean RTT. Null if
     there is no such window, or the flow has no RTT in it.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.load_latency(records, window_s=0.2)["load_latency_ms"].round(1).to_list()
+    [17.3]
     """
     at = {"window_s": window_s, "start_s": start_s, "end_s": end_s}
     lines = links_over_time(records, **at)

@@ -17,6 +17,13 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     """Per bottleneck, the first one first: ``drops`` of its queue, ``drops_per_s`` = drops / time, ``loss_ratio`` =
     drops / packets sent to it. ``wire_losses``, packets that left the queue and were lost on the wire, count in
     neither.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
+    ('bottleneck', 199)
     """
     span = interval.bounds(records, start_s, end_s)
     drops, offered = pl.col("dropped_packets"), pl.col("arrived_packets")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cwndlab.metrics.summary import COLUMNS
-from cwndlab.statistics import Difference, verdict
+from cwndlab.statistics import Difference, Verdict, verdict
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def margin(metric: str) -> Margin:
     return next((one for pattern, one in MARGINS if re.fullmatch(pattern, name)), _OTHERS)
 
 
-def judged(metric: str, delta: Difference, adjusted_p: float | None) -> str:
-    """The word for a difference of a metric (`cwndlab.statistics.verdict`), by the metric's direction and margin."""
+def verdict_of(metric: str, delta: Difference, adjusted_p: float | None) -> Verdict:
+    """The verdict on a difference of a metric (`cwndlab.statistics.verdict`), by the metric's direction and margin."""
     direction = COLUMNS[metric].direction if metric in COLUMNS else 0
     return verdict(delta.paired, adjusted_p, direction, margin=margin(metric).around(delta.reference))

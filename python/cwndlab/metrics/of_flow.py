@@ -9,6 +9,7 @@ import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import NAMES as DATAGRAM_NAMES
 from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.goodput import goodput
 from cwndlab.metrics.rtt import rtt
@@ -27,7 +28,7 @@ _TABLES: dict[Callable[..., pl.DataFrame], tuple[str, ...]] = {
     cwnd: ("mean_cwnd_segments",),
     timeouts: ("congestion_events", "retransmitted_packets", "timeouts"),
     share: ("share",),
-    datagrams: ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio"),
+    datagrams: DATAGRAM_NAMES,
 }
 _HOME = {name: table for table, names in _TABLES.items() for name in names}
 #: Metrics that one flow has.
@@ -89,6 +90,14 @@ def of_flow(
     dict
         A value per name. Of the flows of a ``count`` rates, counts and shares are added up, the others averaged, and
         ``min_rtt_ms`` is the smallest. Null where the run has no such flow or the flow no such value.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> shares = cwndlab.metrics.of_flow(records, ["share@flow0"], start_s=6)
+    >>> round(shares["share@flow0"], 2)
+    0.9
     """
     wanted = {name: one for name in names if (one := parse(name)) is not None}
     known = groups(records.document)

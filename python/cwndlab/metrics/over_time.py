@@ -24,6 +24,14 @@ def flows_over_time(
     their number, ``retransmitted_packets``.
 
     A window is the smallest multiple of the sampling interval that is no less than ``window_s``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> table = cwndlab.metrics.flows_over_time(records, window_s=0.5)
+    >>> table.select("time_s", "cwnd_segments").rows()
+    [(0.5, 153.0), (1.0, 163.0)]
     """
     span = interval.bounds(records, start_s, end_s)
     flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")
@@ -52,7 +60,16 @@ def links_over_time(
     records: Records, *, window_s: float | None = None, start_s: float | None = None, end_s: float | None = None
 ) -> pl.DataFrame:
     """Per window and bottleneck: ``time_s`` (the window's end), ``utilisation``, ``queue_packets`` and ``queue_ms``
-    (time-weighted means), ``drops_per_s``, as the metrics of these names define them."""
+    (time-weighted means), ``drops_per_s``, as the metrics of these names define them.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> table = cwndlab.metrics.links_over_time(records, window_s=0.5)
+    >>> table.filter(link="bottleneck")["utilisation"].round(2).to_list()
+    [0.86, 1.0]
+    """
     span = interval.bounds(records, start_s, end_s)
     links = interval.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
     table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")

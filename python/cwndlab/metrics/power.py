@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 def power(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: ``power`` = utilisation of the first bottleneck / (mean RTT / base RTT, mean over flows): 1 where the
     line is full and nothing waits, a half where it is full and RTTs have doubled. Null without a bottleneck or RTTs.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.power(records)["power"].round(2).to_list()
+    [0.51]
     """
     busy = utilisation(records, start_s=start_s, end_s=end_s)["utilisation"]
     means = rtt(records, start_s=start_s, end_s=end_s).join(records.flows.select("flow", "base_rtt_ns"), on="flow")

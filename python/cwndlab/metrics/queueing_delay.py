@@ -23,6 +23,14 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     Of ``packets`` where the run recorded them: departure − arrival − 8 × size / rate of each packet that arrived within
     the interval and was sent, so that every packet counts once. Else over ``time``: 8 × bytes waiting / rate at the
     sampling instants, which are equally apart, so that every moment counts alike; it knows nothing between them.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> table = cwndlab.metrics.queueing_delay(records)
+    >>> table["link"][0], round(table["p95_queue_ms"][0], 1), table["of"][0]
+    ('bottleneck', 18.8, 'time')
     """
     span = interval.bounds(records, start_s, end_s)
     rows = []

@@ -23,6 +23,13 @@ def responsiveness(
 
     Null where it does not halve by the end: congestion may not have lasted, and an algorithm that cuts by less does not
     halve at once. A scenario with a lasting cause (a step of the rate, a new flow) and ``at_s`` ask what RFC 5166 asks.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("rate-steps"), seed=1)
+    >>> cwndlab.metrics.responsiveness(records)["halving_rtts"].round().to_list()
+    [28.0, 69.0]
     """
     found: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

@@ -17,6 +17,13 @@ def rtt(records: Records, *, start_s: float | None = None, end_s: float | None =
     (RFC 6298) at the sampling instants; ``min_rtt_ms`` of the flow's whole life. Null where there is none.
 
     The sum ends with the last sampling instant of the interval; a run without samples has the mean of its whole life.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.rtt(records)["min_rtt_ms"].round(1).to_list()
+    [20.0]
     """
     span = interval.bounds(records, start_s, end_s)
     inside = records.samples.filter((pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns))

@@ -21,6 +21,14 @@ def rtt_fairness(records: Records, *, start_s: float | None = None, end_s: float
     0 where the RTT does not matter, 1 where goodput goes with 1 / RTT, 2 for Reno at a drop-tail queue (Lakshman and
     Madhow: between 1 and 2). With two flows the exponent is ln ``goodput_ratio`` / ln ``rtt_ratio``. Null where all
     RTTs are equal, or a flow gets nothing.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> scenario = cwndlab.presets.load("s1").with_(duration="5 s")
+    >>> records = cwndlab.run(scenario, seed=1)
+    >>> cwndlab.metrics.rtt_fairness(records)["rtt_ratio"].round(2).to_list()
+    [1.9]
     """
     rates = goodput(records, start_s=start_s, end_s=end_s).join(records.flows.select("flow", "base_rtt_ns"), on="flow")
     means = (

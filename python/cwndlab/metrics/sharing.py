@@ -29,6 +29,13 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
         The flows of the first bottleneck that the data of at least two flows crosses; empty where no two flows share
         one, as two flows in opposite directions. The links of one 802.11 medium count as one. Of a measurement, whose
         links are not known, all flows.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> cwndlab.metrics.competing(records)
+    [0, 1]
     """
     routes = records.flows["route"].to_list()
     if len(routes) < 2:
@@ -54,7 +61,15 @@ def together(routes: Sequence[str], medium: Mapping[int, str], order: Sequence[i
 
 def share(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow: ``share`` = bytes delivered / bytes delivered to all flows that compete with it (`competing`), over the
-    interval; null for a flow that competes with none, and where nothing was delivered."""
+    interval; null for a flow that competes with none, and where nothing was delivered.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> cwndlab.metrics.share(records, start_s=6)["share"].round(2).to_list()
+    [0.9, 0.1]
+    """
     span = interval.bounds(records, start_s, end_s)
     rivals = pl.col("flow").is_in(competing(records))
     delivered = pl.col("delivered_bytes")

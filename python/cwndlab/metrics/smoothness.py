@@ -20,6 +20,13 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
 
     From the windows at the sampling instants; where these are further apart than the RTT, over the time between two of
     them. What PRR leaves unsent in recovery counts as given up. Null where there are no two instants.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.smoothness(records)["largest_cut"].round(2).to_list()
+    [0.1]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab.metrics.aggressiveness import aggressiveness
 from cwndlab.metrics.completion import completion, completion_by_size
 from cwndlab.metrics.cwnd import cwnd
+from cwndlab.metrics.datagrams import NAMES as DATAGRAM_NAMES
 from cwndlab.metrics.datagrams import datagrams
 from cwndlab.metrics.delta_fairness import delta_fairness
 from cwndlab.metrics.fill import fill
@@ -116,6 +117,9 @@ COLUMNS: Columns = Columns(
         "cov_1s": Column("variation over 1 s", "%", 100.0, -1),
         "cov_10s": Column("variation over 10 s", "%", 100.0, -1),
         "one_way_delay_ms": Column("one-way delay of UDP", "ms", 1.0, -1),
+        "p50_one_way_delay_ms": Column("p50 delay of UDP", "ms", 1.0, -1),
+        "p95_one_way_delay_ms": Column("p95 delay of UDP", "ms", 1.0, -1),
+        "p99_one_way_delay_ms": Column("p99 delay of UDP", "ms", 1.0, -1),
         "jitter_ms": Column("jitter of UDP", "ms", 1.0, -1),
         "datagram_loss_ratio": Column("loss of UDP", "%", 100.0, -1),
     }
@@ -124,7 +128,16 @@ COLUMNS: Columns = Columns(
 
 def per_flow(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row per flow: `goodput`, `share`, `throughput`, `rtt`, `cwnd`, `timeouts`; `datagrams` where there are flows
-    over UDP, and `completion` where there are transfers."""
+    over UDP, and `completion` where there are transfers.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> table = cwndlab.metrics.per_flow(records)
+    >>> table.select("name", "retransmitted_packets", "timeouts").rows()
+    [('flow0', 547, 0), ('flow1', 12, 0)]
+    """
     metrics = (goodput, share, throughput, rtt, cwnd, timeouts)
     tables = [metric(records, start_s=start_s, end_s=end_s) for metric in metrics]
     tables += [
@@ -137,7 +150,16 @@ def per_flow(records: Records, *, start_s: float | None = None, end_s: float | N
 
 
 def per_link(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
-    """One row per bottleneck, the first one first: `utilisation`, `queue`, `loss`."""
+    """One row per bottleneck, the first one first: `utilisation`, `queue`, `loss`.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> table = cwndlab.metrics.per_link(records)
+    >>> table.select("link", "drops").row(0)
+    ('bottleneck', 199)
+    """
     found, *others = (metric(records, start_s=start_s, end_s=end_s) for metric in (utilisation, queue, loss))
     for other in others:
         found = found.join(other, on="link", maintain_order="left")
@@ -157,6 +179,14 @@ def summary(
 
     ``only`` may name metrics of single flows, ``METRIC@FLOW`` (`cwndlab.metrics.of_flow`). Null where there is none.
     Raises ``KeyError`` for a name that is no metric.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> values = cwndlab.metrics.summary(records, only=["utilisation", "timeouts"])
+    >>> round(values["utilisation"], 2), values["timeouts"]
+    (0.93, 0.0)
     """
     names = list(COLUMNS if only is None else only)
     at = {"start_s": start_s, "end_s": end_s}
@@ -220,7 +250,7 @@ _SOURCES: dict[str, _Source] = {
         (_mean(aggressiveness), ("aggressiveness_segments",)),
         (_mean(responsiveness), ("halving_rtts",)),
         (_mean(smoothness), ("largest_cut",)),
-        (_mean(datagrams), ("one_way_delay_ms", "jitter_ms", "datagram_loss_ratio")),
+        (_mean(datagrams), DATAGRAM_NAMES),
         (_by_scale, ("cov_1s", "cov_10s")),
         (_by_size, ("p95_short_completion_s", "p95_medium_completion_s", "p95_long_completion_s")),
     )
@@ -230,7 +260,14 @@ _SOURCES: dict[str, _Source] = {
 
 def listing() -> list[dict[str, object]]:
     """Every metric of `COLUMNS`: ``name``, ``title``, ``unit`` as it is shown, and what is ``wanted``: more, less, or
-    neither; then the metrics of single flows, as ``METRIC@FLOW``."""
+    neither; then the metrics of single flows, as ``METRIC@FLOW``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.metrics.listing()[0]
+    {'name': 'goodput_bps', 'title': 'goodput', 'unit': 'Mbit/s', 'wanted': 'more'}
+    """
     wanted = {1: "more", -1: "less", 0: None}
     shown = [*COLUMNS.items(), *((f"{name}@FLOW", COLUMNS[f"{name}@FLOW"]) for name in FLOW_NAMES)]
     return [

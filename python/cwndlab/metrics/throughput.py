@@ -17,6 +17,13 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
 
     Samples count payload only: headers within an interval follow from the flow's mean share of them over its life,
     which is exact for the whole run.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> (cwndlab.metrics.throughput(records)["throughput_bps"] / 1e6).round(1).to_list()
+    [50.1]
     """
     span = interval.bounds(records, start_s, end_s)
     return (
@@ -30,6 +37,13 @@ def total_throughput(records: Records, *, start_s: float | None = None, end_s: f
     """One row: ``throughput_bps`` of all flows together, over the whole interval, as `total_goodput` is.
 
     It is no sum of the flows' throughputs, which are over the time that each one lived.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> (cwndlab.metrics.total_throughput(records, start_s=6)["throughput_bps"] / 1e6).round(1).to_list()
+    [100.5]
     """
     span = interval.bounds(records, start_s, end_s)
     return _wire_bytes(records, span).select((8 * pl.col("bytes").sum() / span.seconds).alias("throughput_bps"))

@@ -19,6 +19,13 @@ def utilisation(records: Records, *, start_s: float | None = None, end_s: float 
 
     A packet counts where its last bit leaves, so that an interval may count up to one packet more than its time
     carries: 1 is the largest value.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> cwndlab.metrics.utilisation(records).filter(link="bottleneck")["utilisation"].round(2).to_list()
+    [0.93]
     """
     span = interval.bounds(records, start_s, end_s)
     counted = pl.col("carriable_bytes")

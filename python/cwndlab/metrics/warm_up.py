@@ -18,6 +18,13 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     delivered per sampling interval. Nothing where it finds no cut in the first half, or the run has no samples.
 
     A flow that starts or ends on purpose in the middle of a run is no warm-up; name a time there.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
+    >>> cwndlab.metrics.warm_up(records)
+    1.1
     """
     if len(records.samples) == 0:
         return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.metrics import distribution
 from cwndlab.metrics.distribution import Of
-from cwndlab.plot.palette import colour
+from cwndlab.plot.description import Axis, Panel, Series
+from cwndlab.plot.figure import Figure
 from cwndlab.plot.panels import titled
-from cwndlab.plot.style import SCREEN, Style
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -41,57 +41,30 @@ def steps(records: Records, of: Of) -> Steps:
     return Steps(table["value"].round_sig_figs(5).to_list(), (100 * table["share"]).round(3).to_list())
 
 
-def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str] | None = None) -> Any:
-    """A plotly figure; nothing where no run has a value. ``runs`` are as for `series`; ``targets`` is what a click on a
-    run's line opens."""
-    import plotly.graph_objects as go
+def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str] | None = None) -> Figure | None:
+    """A line for each run; ``None`` where no run has a value.
 
-    found = {name: steps(records, of) for name, records in titled(runs).items()}
-    if not any(one.values for one in found.values()):
+    ``runs`` are as for `series`; ``targets`` are the addresses that clicks on the runs' lines open.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.cdf(records, "rtt")
+    >>> len(figure.to_plotly().data)
+    1
+    """
+    distributions = {name: steps(records, of) for name, records in titled(runs).items()}
+    if not any(one.values for one in distributions.values()):
         return None
-    figure = go.Figure()
-    for position, (name, one) in enumerate(found.items()):
-        figure.add_trace(
-            go.Scatter(
-                x=one.values,
-                y=one.shares,
-                name=name,
-                meta=(targets or {}).get(name),
-                mode="lines",
-                line={"shape": "hv", "color": colour(position), "width": 1.6},
-                hovertemplate="%{y:.1f} % have at most %{x:.4g}",
-            )
-        )
-    figure.update_layout(
-        height=320,
-        margin={"l": 60, "r": 20, "t": 40, "b": 50},
-        showlegend=len(found) > 1,
-        legend={"orientation": "h", "y": 1.0, "yref": "container", "yanchor": "top", "x": 1, "xanchor": "right"},
+    lines = [
+        Series(name, one.values, one.shares, kind="steps", position=position, opens=(targets or {}).get(name, ""))
+        for position, (name, one) in enumerate(distributions.items())
+    ]
+    return Figure(
+        name=f"cdf-{of}",
+        title=f"distribution of {CDFS[of]}",
+        x=Axis(CDFS[of], from_zero=True),
+        panels=(Panel(Axis("share with at most this, %", ends=(0, 101)), lines),),
+        pixels=230,
     )
-    figure.update_xaxes(title_text=CDFS[of], rangemode="tozero")
-    figure.update_yaxes(title_text="share with at most this, %", range=[0, 101])
-    return figure
-
-
-def draw(runs: Mapping[str, Records], of: Of, path: str, style: Style = SCREEN) -> bool:
-    """The same by matplotlib; answers whether there was anything to draw."""
-    from matplotlib.figure import Figure
-
-    found = {name: steps(records, of) for name, records in runs.items()}
-    if not any(one.values for one in found.values()):
-        return False
-    with style.applied():
-        figure = Figure(figsize=style.size(6, 3.6), layout="constrained")
-        axis = figure.subplots()
-        for position, (name, one) in enumerate(found.items()):
-            look = style.line(position, len(one.values))
-            axis.plot(one.values, one.shares, drawstyle="steps-post", label=name, **look)
-        axis.set_xlim(left=0)
-        axis.set_ylim(0, 101)
-        axis.set_xlabel(CDFS[of])
-        axis.set_ylabel("share with at most this, %")
-        axis.grid(alpha=0.3)
-        if len(found) > 1:
-            axis.legend(frameon=False)
-        style.save(figure, path)
-    return True

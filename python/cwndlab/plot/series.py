@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import flows_over_time, links_over_time
-from cwndlab.plot import panels
-from cwndlab.plot.palette import colour
-from cwndlab.plot.style import SCREEN, Style
+from cwndlab.plot.description import Axis, Events, Panel, Series
+from cwndlab.plot.figure import Figure
+from cwndlab.plot.panels import end_s, over_time, titled
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -22,20 +22,21 @@ MOST_POINTS, MOST_OF_ALL = 2000, 24_000
 MOST_FLOWS, MOST_LINKS = 8, 4
 # A bottleneck beside the first one is drawn from this mean queue on, in packets.
 _LEAST_QUEUE = 0.1
-# Rates are drawn over windows no shorter than this part of a run: what a repaired loss delivers at once is no rate.
+# Rates are means over intervals of at least this part of a run: a repaired loss delivers many segments at once.
 _RATE_WINDOWS = 150
-# Events that are marked in the window of a single run: what is said, sign of plotly, sign of matplotlib.
-_MARKS = {
-    "slow-start-exit": ("end of slow start", "diamond", "D"),
-    "recovery": ("recovery", "triangle-down", "v"),
-    "timeout": ("timeout", "x", "x"),
+# Events that are marked in the window of a single run, with their signs.
+_MARKS: dict[str, tuple[str, Literal["diamond", "triangle", "cross", "square"]]] = {
+    "slow-start-exit": ("slow-start exit", "diamond"),
+    "recovery": ("loss (recovery begins)", "triangle"),
+    "timeout": ("RTO", "cross"),
+    "ecn": ("ECN reduction", "square"),
 }
 # Events of a kind that are marked at most.
 _MOST_MARKS = 300
 
 
-class Series(NamedTuple):
-    """What is drawn: title of the axis, column of the metric over time, factor to the axis' unit."""
+class TimeSeries(NamedTuple):
+    """A kind of time series: title of the axis, column of the metric over time, factor to the axis' unit."""
 
     axis: str
     column: str
@@ -46,11 +47,11 @@ class Series(NamedTuple):
 
 #: Kinds of time series.
 SERIES = {
-    "cwnd": Series("cwnd, segments", "cwnd_segments"),
-    "goodput": Series("goodput, Mbit/s", "goodput_bps", 1e-6, is_rate=True),
-    "rtt": Series("RTT, ms", "rtt_ms"),
-    "queue": Series("bottleneck queue, packets", "queue_packets", of_flows=False),
-    "loss": Series("bottleneck drops, 1/s", "drops_per_s", of_flows=False, is_rate=True),
+    "cwnd": TimeSeries("cwnd, segments", "cwnd_segments"),
+    "goodput": TimeSeries("goodput, Mbit/s", "goodput_bps", 1e-6, is_rate=True),
+    "rtt": TimeSeries("RTT, ms", "rtt_ms"),
+    "queue": TimeSeries("bottleneck queue, packets", "queue_packets", of_flows=False),
+    "loss": TimeSeries("bottleneck drops, 1/s", "drops_per_s", of_flows=False, is_rate=True),
 }
 
 
@@ -70,7 +71,7 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
     flows = records.flows.head(MOST_FLOWS)
     several = MOST_LINKS if runs == 1 else 1
     count = (len(flows) if what.of_flows else several) * runs
-    duration = panels.end_s([records])
+    duration = end_s([records])
     width = duration / (points or min(MOST_POINTS, MOST_OF_ALL // count))
     if what.is_rate:
         width = max(width, duration / _RATE_WINDOWS)
@@ -82,89 +83,81 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
         busy = records.links.filter(pl.col("mean_queue_packets") >= _LEAST_QUEUE)["name"].to_list()
         names = table["link"].unique(maintain_order=True).to_list()
         labels = {name: name for name in names[:1] + [name for name in names[1:several] if name in busy]}
-    found = []
+    made = []
     for position, (one, label) in enumerate(labels.items()):
         mine = table.filter(pl.col(key) == one)
         values = (mine[what.column] * what.factor).round_sig_figs(5)
-        found.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
-    return found
+        made.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
+    return made
 
 
-def known(kind: str) -> Series:
+def known(kind: str) -> TimeSeries:
     """The kind of time series of this name; raises ``ScenarioError`` for another name."""
     if kind not in SERIES:
         raise ScenarioError(Fault("kind", f"no time series is called '{kind}'", f"there are {', '.join(SERIES)}"))
     return SERIES[kind]
 
 
-def series(runs: Mapping[str, Records] | Records, kind: str) -> Any:
-    """A plotly figure of ``kind`` (`SERIES`): one panel per run, with common axes. Lines share their colour by flow.
+def series(runs: Mapping[str, Records] | Records, kind: str) -> Figure:
+    """The time series ``kind`` (`SERIES`): one panel per run, with common axes. Lines have their colour by flow.
 
-    ``runs`` are records by the title of their panel, or those of one run. Raises ``ScenarioError`` for an unknown kind.
+    Parameters
+    ----------
+    runs:
+        Records by the title of their panel, or those of one run.
+    kind:
+        ``cwnd``, ``goodput``, ``rtt``, ``queue`` or ``loss``.
+
+    Raises
+    ------
+    ScenarioError
+        For an unknown kind.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    >>> figure = cwndlab.plot.series(records, "cwnd")
+    >>> len(figure.to_plotly().data) > 0
+    True
     """
-    import plotly.graph_objects as go
-
-    runs, what = panels.titled(runs), known(kind)
-    figure = panels.interactive(list(runs), what.axis, end_s=panels.end_s(runs.values()))
-    named: set[str] = set()
-    for position, records in enumerate(runs.values()):
-        where = panels.place(position, len(runs))
-        for line in lines(records, kind, runs=len(runs)):
-            figure.add_trace(
-                go.Scatter(
-                    x=line.time_s,
-                    y=line.values,
-                    name=line.label,
-                    legendgroup=line.label,
-                    showlegend=line.label not in named and (SERIES[kind].of_flows or len(runs) == 1),
-                    line={"color": colour(line.position), "width": 1.4},
-                    mode="lines",
-                    hovertemplate="%{y:.4g}",
-                ),
-                **where,
-            )
-            named.add(line.label)
-        if kind == "cwnd" and len(runs) == 1:
-            for _, (label, sign, _), times, windows in _marks(records):
-                marker = {"symbol": sign, "size": 7, "color": "rgba(0,0,0,0)", "line": {"width": 1.2, "color": "gray"}}
-                figure.add_trace(
-                    go.Scatter(x=times, y=windows, name=label, mode="markers", marker=marker, hovertemplate="%{y:.4g}")
-                )
-    return figure
+    runs, what = titled(runs), known(kind)
+    is_single = len(runs) == 1
+    panels = [
+        panel_of(records, kind, runs=len(runs), title="" if is_single else name) for name, records in runs.items()
+    ]
+    ends, legend = end_s(runs.values()), what.of_flows or is_single
+    return over_time(kind, f"{what.axis} over time", panels, ends, legend=legend)
 
 
-def draw(runs: Mapping[str, Records], kind: str, path: str, style: Style = SCREEN) -> None:
-    """The same by matplotlib; the ending of ``path`` says in which format."""
-    with style.applied():
-        _draw(runs, kind, path, style)
+def panel_of(records: Records, kind: str, *, runs: int = 1, title: str = "") -> Panel:
+    """The panel of a run that is one of ``runs`` of a figure."""
+    drawn = [
+        Series(line.label, line.time_s, line.values, position=line.position) for line in lines(records, kind, runs=runs)
+    ]
+    events = marks(records) if kind == "cwnd" and runs == 1 else ()
+    return Panel(Axis(SERIES[kind].axis, from_zero=True), drawn, title, events)
 
 
-def _draw(runs: Mapping[str, Records], kind: str, path: str, style: Style) -> None:
-    figure, axes = panels.still(list(runs), SERIES[kind].axis, end_s=panels.end_s(runs.values()), style=style)
-    for axis, records in zip(axes, runs.values(), strict=True):
-        for line in lines(records, kind, runs=len(runs)):
-            values = [float("nan") if value is None else value for value in line.values]
-            axis.plot(line.time_s, values, label=line.label, **style.line(line.position, len(values)))
-        if kind == "cwnd" and len(runs) == 1:
-            for _, (label, _, sign), times, windows in _marks(records):
-                face = {} if sign == "x" else {"facecolors": "none"}
-                edge = {"c": "gray"} if sign == "x" else {"edgecolors": "gray"}
-                axis.scatter(times, windows, marker=sign, s=16, linewidths=0.8, label=label, zorder=3, **face, **edge)
-    axes[0].set_ylim(bottom=0)  # after all: the panels share their axes
-    if SERIES[kind].of_flows or len(runs) == 1:
-        panels.legend(figure, axes[0], style)
-    style.save(figure, path)
+def present(runs: Iterable[Records]) -> list[str]:
+    """The kinds of time series that some run has: an emulated path has no queue, a run without samples has none."""
+    sampled = [records for records in runs if len(records.samples)]
+    return [
+        kind for kind in SERIES if any(line.time_s for records in sampled for line in lines(records, kind, points=2))
+    ]
 
 
-def _marks(records: Records) -> Iterator[tuple[str, tuple[str, str, str], list[float], list[float]]]:
-    """Events of the flows that are drawn: kind, its signs, seconds and windows."""
+def marks(records: Records) -> list[Events]:
+    """The events of the flows that are drawn, at the windows before them."""
     flows = records.flows.head(MOST_FLOWS).select("flow", "mss_bytes")
     events = records.events.join(flows, on="flow").sort("time_ns")
-    for kind, signs in _MARKS.items():
-        found = events.filter(pl.col("kind") == kind).head(_MOST_MARKS)
-        if len(found):
-            windows = (found["cwnd_before_bytes"] / found["mss_bytes"]).round_sig_figs(5).to_list()
-            yield kind, signs, (found["time_ns"] / 1e9).round(4).to_list(), windows
+    made = []
+    for kind, (label, sign) in _MARKS.items():
+        rows = events.filter(pl.col("kind") == kind).head(_MOST_MARKS)
+        if len(rows):
+            windows = (rows["cwnd_before_bytes"] / rows["mss_bytes"]).round_sig_figs(5).to_list()
+            made.append(Events(label, sign, (rows["time_ns"] / 1e9).round(4).to_list(), windows))
+    return made
 
 
 def _labels(flows: pl.DataFrame) -> list[str]:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from itertools import product
 from typing import Any, NamedTuple
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import RecordsError, parameter_fault
+from cwndlab.lazy import extra
 from cwndlab.plot.palette import colour
 
 #: Formats of still figures.
@@ -97,7 +98,8 @@ class Style(NamedTuple):
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Within it figures are made and saved in this style."""
-        import matplotlib as mpl
+        with extra("print"):
+            import matplotlib as mpl
 
         values: dict[Any, Any] = {**_STEADY, **(_PAPER if self.paper else {})}
         with mpl.rc_context(values):
@@ -115,16 +117,29 @@ PRINT = Style("print", paper=True, dpi=600)
 STYLES = {style.name: style for style in (SCREEN, PRINT)}
 
 
-def chosen(formats: str, style: str) -> tuple[list[str], Style]:
-    """The formats that ``svg,pdf`` names and the style of this name; raises with every fault."""
+def chosen(formats: str, style: str, *, parameter: str = "format") -> tuple[list[str], Style]:
+    """The formats that ``svg,pdf`` names and the style of this name.
+
+    Parameters
+    ----------
+    parameter:
+        The name of the caller's parameter for ``formats``.
+
+    Raises
+    ------
+    RecordsError
+        With every fault.
+    """
     names = [name.strip() for name in formats.split(",") if name.strip()]
     faults = [
-        Fault("--figures", f"'{name}' is no format of figures", f"write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        parameter_fault(
+            parameter, f"'{name}' is no format of figures", hint=f"write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        )
         for name in names or [formats]
         if name not in FORMATS
     ]
     if style not in STYLES:
-        faults.append(Fault("--style", f"'{style}' is no style", f"write {' or '.join(STYLES)}"))
+        faults.append(parameter_fault("style", f"'{style}' is no style", hint=f"write {' or '.join(STYLES)}"))
     if faults:
         raise RecordsError(*faults)
     return list(dict.fromkeys(names)), STYLES[style]

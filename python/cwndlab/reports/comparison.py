@@ -2,126 +2,166 @@
 
 from __future__ import annotations
 
-import html
-from typing import TYPE_CHECKING, Any
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from cwndlab.engine import version
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import judged as word_for
+from cwndlab.metrics.margins import verdict_of
 from cwndlab.plot import bars, boxes
-from cwndlab.reports.page import figure, page
+from cwndlab.reports.page import Links, Page
 from cwndlab.reports.runs import Group, packed
-from cwndlab.reports.sections import about, over_time
-from cwndlab.reports.tables import table
+from cwndlab.reports.sections import over_time
+from cwndlab.reports.tables import Table, table
+from cwndlab.statistics import Decision
 from cwndlab.statistics.digits import interval
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.result import Result
+from cwndlab.study.tables import differences as differences_table
+from cwndlab.study.tables import means as means_table
 
-if TYPE_CHECKING:
-    pass
+_METHOD = (
+    "Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; without the correction, one in "
+    "twenty comparisons without any difference would be called different. Welch's test, which ignores the pairs, is "
+    "shown beside."
+)
 
 
-def comparison_page(found: Comparison) -> str:
+class Sentence(NamedTuple):
+    """An algorithm and a sentence about its differences to the first one."""
+
+    algorithm: str
+    text: str
+
+
+def comparison_page(comparison: Result) -> str:
     """The page of a comparison."""
-    if not found.rows:
+    if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    shown, behind = found.judged(), _behind(found)
-    parts = [*_summary(found), "<h2>Means and intervals</h2>", table(*found.table(shown))]
-    parts.append('<div class="bars">')
+    page, shown, behind = Page(), comparison.judged(), _behind(comparison)
+    targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(comparison.rows)}
+    means, spreads = [], []
     for metric in shown:
-        estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-        drawn = bars(found.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
-        parts.append(figure(drawn, f"bars-{metric}", f"{COLUMNS[metric].heading} of each algorithm", behind))
-    parts.append("</div>")
-    if len(found.seeds) > 1:
-        parts.append('<details><summary>Every run: box plots over seeds</summary><div class="bars">')
-        targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(found.rows)}
-        for metric in shown:
-            drawn = boxes(found.by_seed(metric), COLUMNS[metric], targets)
-            says = f"{COLUMNS[metric].heading} of every run of each algorithm"
-            parts.append(figure(drawn, f"boxes-{metric}", says, behind))
-        parts.append("</div></details>")
-    header, rows = found.differences(shown)
-    if rows:
-        parts += [f"<h2>Paired differences to {html.escape(found.algorithms[0])}</h2>", _how(found)]
-        parts.append(table(header, rows))
-    if found.examples:
-        parts += over_time(found.examples, f"Over time, seed {found.seeds[0]}", _examples(found))
-    parts += about(found.scenario.to_toml(), found.notes)
-    seeds = f"seeds {found.seeds[0]}–{found.seeds[-1]}"
-    return page(
-        found.scenario.title or "Comparison of congestion controls",
-        parts,
-        footer=f"cwndlab {version()} · scenario {found.scenario.hash} · {seeds} · {len(found.rows)} runs",
-        data=_packed(found),
+        estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.algorithms]
+        drawn = bars(comparison.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
+        means.append(page.figure(drawn, f"bars-{metric}", opens=behind))
+        if len(comparison.seeds) > 1:
+            drawn = boxes(comparison.by_seed(metric), COLUMNS[metric], targets)
+            spreads.append(page.figure(drawn, f"boxes-{metric}", opens=behind))
+    header, rows = differences_table(comparison, shown)
+    seeds = f"seeds {comparison.seeds[0]}–{comparison.seeds[-1]}"
+    differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
+    return page.render(
+        "comparison.html",
+        title=comparison.scenario.title or "Comparison of congestion controls",
+        footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
+        commands=_commands(comparison),
+        data=_packed(comparison),
+        intro=_intro(comparison),
+        base=comparison.algorithms[0],
+        verdicts=_verdicts(comparison),
+        means=_means(comparison, shown, [target for _, target in behind]),
+        bars=means,
+        boxes=spreads,
+        differences=differences if rows else None,
+        method=f"{comparison.method()} {_METHOD}",
+        over_time=over_time(
+            page, comparison.examples, f"Over time, seed {comparison.seeds[0]}", _examples(comparison), linked=False
+        )
+        if comparison.examples
+        else None,
+        scenarios=[("Scenario", comparison.scenario.to_toml())],
+        notes=comparison.notes,
     )
 
 
-def _behind(found: Comparison) -> list[tuple[str, str]]:
+def _behind(comparison: Result) -> Links:
     """What the marks of an algorithm open: its runs."""
-    return [(name, f"#runs={at}") for at, name in enumerate(found.algorithms)]
+    return [(name, f"#runs={at}") for at, name in enumerate(comparison.algorithms)]
 
 
-def _examples(found: Comparison) -> dict[str, str]:
-    """What the lines of an algorithm open: the run that they are of."""
-    first = {row["algorithm"]: at for at, row in reversed(list(enumerate(found.rows))) if row["seed"] == found.seeds[0]}
-    return {name: f"#run={first[name]}" for name in found.examples if name in first}
+def _examples(comparison: Result) -> dict[str, str]:
+    """What the lines of an algorithm open: their run."""
+    first = {
+        row["algorithm"]: at
+        for at, row in reversed(list(enumerate(comparison.rows)))
+        if row["seed"] == comparison.seeds[0]
+    }
+    return {name: f"#run={first[name]}" for name in comparison.examples if name in first}
 
 
-def _packed(found: Comparison) -> dict[str, Any]:
-    fields = {name: [row[name] for row in found.rows] for name in ("algorithm", "seed")}
-    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(found.rows)}
+def _means(comparison: Result, shown: Sequence[str], opens: Sequence[str]) -> Table:
+    """The table of the comparison with the number of runs of each algorithm."""
+    header, rows = means_table(comparison, shown)
+    runs = [sum(row["algorithm"] == name for row in comparison.rows) for name in comparison.algorithms]
+    counted = [[name, str(n), *cells] for (name, *cells), n in zip(rows, runs, strict=True)]
+    caption = "Mean ± half of the 95 % interval (Student's t) over n runs"
+    return table(caption, [header[0], "n", *header[1:]], counted, opens=opens)
+
+
+def _packed(comparison: Result) -> dict[str, Any]:
+    fields = {name: [row[name] for row in comparison.rows] for name in ("algorithm", "seed")}
+    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(comparison.rows)}
     groups = [
-        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name]) for name in found.algorithms
+        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name])
+        for name in comparison.algorithms
     ]
-    series = [(places[key], read) for key, read in found.kept().items() if key in places]
-    flows = max((len(records.flows) for records in found.examples.values()), default=1)
-    metrics = {name: [row.get(name) for row in found.rows] for name in found.judged()}
+    series = [(places[key], read) for key, read in comparison.kept().items() if key in places]
+    flows = max((len(records.flows) for records in comparison.examples.values()), default=1)
+    metrics = {name: [row.get(name) for row in comparison.rows] for name in comparison.judged()}
     return packed(fields, metrics, groups, series, flows=flows)
 
 
-def _summary(found: Comparison) -> list[str]:
-    """What was compared, and in a sentence per algorithm what its intervals tell."""
-    used = "in every flow" if found.flows is None else f"in {', '.join(found.flows)}"
-    used += "" if found.against is None else f", the other flows over TCP under {found.against}"
-    count, total = len(found.rows), len(found.algorithms) * len(found.seeds)
+def _intro(comparison: Result) -> str:
+    used = "in every flow" if comparison.flows is None else f"in {', '.join(comparison.flows)}"
+    used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
+    count, total = len(comparison.rows), len(comparison.algorithms) * len(comparison.seeds)
     missing = "" if count == total else f" {count} of {total} runs finished."
-    intro = (
-        f"{len(found.algorithms)} algorithms, each {used}, {len(found.seeds)} runs each with the same seeds.{missing} "
-        "a ± b is a mean with half of its 95 % interval (Student's t)."
+    return (
+        f"{len(comparison.algorithms)} algorithms, each {used}, {len(comparison.seeds)} runs each with the same seeds."
+        f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
     )
-    base, judged = found.algorithms[0], found.comparisons()
-    items = []
-    for name in found.algorithms[1:]:
-        told: list[str] = []
-        alike: list[str] = []
-        untold: list[str] = []
-        for metric in found.judged():
+
+
+def _verdicts(comparison: Result) -> list[Sentence]:
+    """A sentence for each algorithm but the first: what the intervals of its paired differences show."""
+    judged = comparison.comparisons()
+    made = []
+    for name in comparison.algorithms[1:]:
+        shown: list[str] = []
+        equal: list[str] = []
+        open_: list[str] = []
+        for metric in comparison.judged():
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
-            says = word_for(metric, delta, adjusted)
-            side = says.partition(",")[0]
-            if side not in ("higher", "lower"):
-                (alike if says in ("no difference", "no relevant difference") else untold).append(column.title)
+            verdict = verdict_of(metric, delta, adjusted)
+            if not verdict.is_difference:
+                (equal if verdict.is_equivalence else open_).append(column.title)
                 continue
             mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if side == "higher" else reversed(ends)
+            low, high = ends if verdict.decision is Decision.HIGHER else reversed(ends)
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            told.append(f"{column.title} {side} by {mean}{unit} ({low} to {high}){says.removeprefix(side)}")
-        text = "; ".join(told) or "no relevant difference is shown"
-        rest = f" No relevant difference: {', '.join(alike)}." if alike else ""
-        rest += f" Inconclusive: {', '.join(untold)}." if untold else ""
-        items.append(f"<li><b>{html.escape(name)}</b>: {html.escape(text)}.{html.escape(rest)}</li>")
-    parts = [f"<p>{html.escape(intro)}</p>"]
-    if items:
-        parts += [f"<p>Against <b>{html.escape(base)}</b>, over pairs of equal seeds:</p><ul>", *items, "</ul>"]
-    return parts
+            valuation = f", {verdict.valuation}" if verdict.valuation else ""
+            shown.append(f"{column.title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
+        text = f"{'; '.join(shown) or 'no relevant difference is shown'}."
+        text += f" No relevant difference: {', '.join(equal)}." if equal else ""
+        text += f" Inconclusive: {', '.join(open_)}." if open_ else ""
+        made.append(Sentence(name, text))
+    return made
 
 
-def _how(found: Comparison) -> str:
-    return (
-        f'<p class="quiet">{html.escape(found.method())} Higher or lower needs an interval that excludes zero '
-        "and an adjusted p below 0.05; without the correction one in twenty would say so by chance alone if nothing "
-        "differed. Welch's test, which takes no notice of pairs, stands beside them.</p>"
-    )
+def _commands(comparison: Result) -> list[str]:
+    """The command that makes the comparison again from the scenario on its page."""
+    count = len(comparison.seeds)
+    words = ["cwndlab", "compare", "scenario.toml", "--algorithms", ",".join(comparison.algorithms)]
+    words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
+    words += ["--against", comparison.against] if comparison.against is not None else []
+    words += ["--seed", str(comparison.seeds[0])]
+    until, metrics = comparison.header["until"], comparison.header["metrics"]
+    if until is None:
+        words += ["--repetitions", str(count)]
+    else:
+        words += ["--until", until, "--at-most", str(count)]
+    words += ["--metrics", ",".join(metrics)] if metrics else []
+    return [shlex.join([*words, "--report", "page.html"])]

@@ -1,61 +1,126 @@
-"""HTML pages that stand alone: style, script, plotly and all data are in them, so they open without a network.
+"""HTML pages by Jinja templates. A page that is one file has style, script, plotly and all data in it and needs no
+network; pages of a site have plotly in a file beside them.
 
-A page's figures open what is behind their marks: a bar or a cell the runs, a run its time series. The same can be
-reached by links under each figure, so that no pointer is needed. What is opened is in `cwndlab.reports.runs`.
+A click on a mark of a figure opens the runs behind it, a run its time series; links under each figure open the same
+without a pointer. `cwndlab.reports.runs` packs what is opened.
 """
 
 from __future__ import annotations
 
-import html
-import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-#: A mark's words and what it opens.
-Opens = Sequence[tuple[str, str]]
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-_DIALOG = (
-    '<dialog id="details" aria-labelledby="details-title"><header><h2 id="details-title"></h2>'
-    '<nav id="details-ways" aria-label="Other runs"></nav>'
-    '<button id="details-close" type="button">Close</button></header><div id="details-body"></div></dialog>'
-)
+from cwndlab.engine import version
+from cwndlab.plot.figure import Figure
+
+#: Texts of links and their addresses.
+Links = Sequence[tuple[str, str]]
+#: The file of plotly's program in a site.
+BUNDLE = "plotly.min.js"
 
 
-def page(
-    title: str,
-    parts: Sequence[str],
-    *,
-    footer: str,
-    data: Mapping[str, Any] | None = None,
-    figures: bool = True,
-) -> str:
-    """A page of ``parts``; ``data`` is what its script opens (`cwndlab.reports.runs.packed`). Without ``figures`` it is
-    4 MB smaller."""
-    from plotly.offline import get_plotlyjs
+@dataclass(frozen=True)
+class Placed:
+    """A figure on a page: its data are in the page's, under ``name``."""
 
-    here = files(__package__)
-    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
-    body = "\n".join(parts)
-    plotly = f"<script>{get_plotlyjs()}</script>" if figures else ""
-    told = json.dumps(data or {}, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{style}</style>{plotly}</head>"
-        '<body><button id="theme" type="button">Colours: system</button>'
-        f"<main><h1>{html.escape(title)}</h1>{body}</main><footer>{html.escape(footer)}</footer>{_DIALOG}"
-        f'<script type="application/json" id="data">{told}</script><script>{script}</script></body></html>'
+    name: str
+    heading: str
+    sentence: str
+    height: int
+    opens: Links
+    note: str
+
+
+class Page:
+    """A page under construction, which gathers the data of its figures."""
+
+    def __init__(self) -> None:
+        self._charts: dict[str, Any] = {}
+
+    def figure(self, figure: Figure, name: str, *, heading: str = "", opens: Links = (), note: str = "") -> Placed:
+        """Adds a figure; ``opens`` are links to what its marks open, ``name`` is unique on the page."""
+        spec = self._charts[name] = figure.spec()
+        return Placed(name, heading, figure.sentence(), spec["layout"]["height"], opens, note)
+
+    def render(
+        self,
+        template: str,
+        *,
+        title: str,
+        footer: str,
+        commands: Sequence[str] = (),
+        data: Mapping[str, Any] | None = None,
+        bundle: str | None = None,
+        **content: Any,
+    ) -> str:
+        """The page as HTML.
+
+        Parameters
+        ----------
+        template:
+            A file of ``templates``.
+        commands:
+            Shell commands that make the page again.
+        data:
+            What the script of the page opens (`cwndlab.reports.runs.packed`).
+        bundle:
+            Address of plotly's program; ``None`` puts the program into the page.
+        content:
+            What the template shows.
+        """
+        inline = bundle is None and bool(self._charts)
+        return (
+            _environment()
+            .get_template(template)
+            .render(
+                title=title,
+                footer=f"cwndlab {version()} · {footer}" if footer else f"cwndlab {version()}",
+                commands=commands,
+                data={**(data or {}), "charts": self._charts},
+                style=_asset("style.css"),
+                script=_asset("page.js"),
+                program=program() if inline else "",
+                bundle=bundle if self._charts else None,
+                contents=[],
+                **content,
+            )
+        )
+
+
+@cache
+def program() -> Markup:
+    """plotly's program for browsers."""
+    # Read as a file: importing plotly takes longer than the page.
+    return Markup(files("plotly").joinpath("package_data", BUNDLE).read_text(encoding="utf-8"))
+
+
+@cache
+def _asset(name: str) -> Markup:
+    return Markup(files(__package__).joinpath("templates", name).read_text(encoding="utf-8"))
+
+
+def slug(text: str) -> str:
+    """An id of a heading."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("cwndlab.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
     )
-
-
-def figure(drawn: Any, name: str, says: str, opens: Opens = ()) -> str:
-    """A plotly figure of a page; ``says`` is what it shows, for those who do not see it, and ``opens`` what its marks
-    open, as links."""
-    config = {"displayModeBar": False, "responsive": True}
-    chart: str = drawn.to_html(full_html=False, include_plotlyjs=False, div_id=name, config=config)
-    links = "".join(f'<a href="{html.escape(target)}">{html.escape(words)}</a>' for words, target in opens)
-    caption = f'<figcaption class="runs">Runs behind it: {links}</figcaption>' if links else ""
-    kind = ' class="opens"' if links else ""
-    said = html.escape(says, quote=True)
-    return f'<figure{kind}><div role="group" aria-label="Chart: {said}">{chart}</div>{caption}</figure>'
+    made.filters["slug"] = slug
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    return made

@@ -1,36 +1,80 @@
-"""The page of one run."""
+"""The page of one run, and of two or three runs side by side."""
 
 from __future__ import annotations
 
-import html
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from cwndlab.metrics import convergence, fairness, per_flow, per_link
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link, summary
 from cwndlab.records import Records
-from cwndlab.reports.page import page
-from cwndlab.reports.sections import about, over_time
-from cwndlab.reports.tables import frame_table
+from cwndlab.reports.page import Page
+from cwndlab.reports.sections import MOST_ABREAST, over_time
+from cwndlab.reports.tables import frame_table, table
 from cwndlab.statistics.digits import number
 
-if TYPE_CHECKING:
-    pass
+#: What repeats a run: the page has its scenario.
+_COMMANDS = ("cwndlab run scenario.toml --seed {seed} --out out", "cwndlab report out")
 
 
 def run_page(records: Records) -> str:
     """The page of one run."""
     fair, near = fairness(records)["jain"][0], convergence(records).row(0, named=True)
-    told = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
+    facts = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
     if near["convergence_s"] is not None:
-        told.append(
+        facts.append(
             f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."
         )
     elif len(records.flows) > 1:
-        told.append(f"Convergence time: none, {html.escape(near['reason'])}.")
-    parts = [f"<p>{' '.join(told)}</p>", "<h2>Flows</h2>", frame_table(per_flow(records).drop("flow"))]
-    parts += ["<h2>Bottlenecks</h2>", frame_table(per_link(records)), *over_time({"run": records}, "Over time")]
-    parts += about(records.scenario.to_toml(), records.notes)
-    return page(
-        records.scenario.title or "A run",
-        parts,
-        footer=f"cwndlab {records.version} · scenario {records.scenario_hash} · seed {records.seed}",
+        facts.append(f"Convergence time: none, {near['reason']}.")
+    page = Page()
+    return page.render(
+        "run.html",
+        title=records.scenario.title or "A run",
+        footer=f"scenario {records.scenario_hash} · seed {records.seed}",
+        commands=[line.format(seed=records.seed) for line in _COMMANDS],
+        facts=facts,
+        flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
+        links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
+        over_time=over_time(page, {"run": records}, "Over time", linked=True),
+        scenarios=[("Scenario", records.scenario.to_toml())],
+        notes=records.notes,
     )
+
+
+def runs_page(runs: Sequence[Records]) -> str:
+    """The page of two or three runs side by side: linked panels, one column per run."""
+    if not 2 <= len(runs) <= MOST_ABREAST:
+        raise RecordsError(Fault("report", f"{len(runs)} runs side by side", f"name 2 to {MOST_ABREAST} runs"))
+    page, named = Page(), side_by_side(runs)
+    values = {name: summary(records) for name, records in named.items()}
+    metrics = [name for name in COLUMNS if any(one.get(name) is not None for one in values.values())]
+    rows = [
+        [COLUMNS[metric].heading, *(_shown(one.get(metric), COLUMNS[metric].factor) for one in values.values())]
+        for metric in metrics
+    ]
+    commands = []
+    for at, records in enumerate(runs, 1):
+        commands.append(f"cwndlab run scenario-{at}.toml --seed {records.seed} --out run-{at}")
+    return page.render(
+        "runs.html",
+        title=" beside ".join(named),
+        footer=" · ".join(f"scenario {records.scenario_hash}, seed {records.seed}" for records in runs),
+        commands=[*commands, "cwndlab report " + " ".join(f"run-{at}" for at in range(1, len(runs) + 1))],
+        metrics=table("Metrics of each run (n = 1 run each: no intervals)", ["metric", *named], rows),
+        over_time=over_time(page, named, "Over time", linked=True),
+        scenarios=[(f"Scenario of {name}", records.scenario.to_toml()) for name, records in named.items()],
+        notes=[f"{name}: {note}" for name, records in named.items() for note in records.notes],
+    )
+
+
+def side_by_side(runs: Sequence[Records]) -> Mapping[str, Records]:
+    """The runs by algorithms and seed; those that agree in both have a number, too."""
+    names = [
+        f"{', '.join(dict.fromkeys(records.flows['algorithm'].to_list()))}, seed {records.seed}" for records in runs
+    ]
+    unique = [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+    return dict(zip(unique, runs, strict=True))
+
+
+def _shown(value: float | None, factor: float) -> str:
+    return "–" if value is None else number(value * factor)

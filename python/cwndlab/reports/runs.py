@@ -1,4 +1,4 @@
-"""What a page knows of the runs behind its figures: their metrics, and the time series of as many as there is room for.
+"""The runs behind the figures of a page: their metrics, and the time series of as many as there is room for.
 
 Metrics are columns of 32-bit floats, series columns of 16-bit steps of their largest value (less than a pixel), both in
 base64. `page.js` unpacks them.
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cwndlab.metrics.summary import COLUMNS
+from cwndlab.plot.description import Axis, Panel
+from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
 from cwndlab.plot.series import MOST_FLOWS, MOST_LINKS, SERIES, Line, lines
 
@@ -26,7 +28,7 @@ _FEWEST, _MOST = 60, 400
 _BYTES_PER_POINT = 8 / 3
 # Runs whose metrics a page holds; of more only the means are on it.
 MOST_RUNS = 20_000
-#: Said of a run without series.
+#: Shown for a run without series.
 WITHOUT = (
     "This page holds no time series of this run. `cwndlab report` on the folder of its records draws them; "
     "`cwndlab run` with its scenario and seed makes them again."
@@ -48,10 +50,21 @@ def packed(
     *,
     flows: int = 1,
 ) -> dict[str, Any]:
-    """The data of a page: per run the values of ``fields`` and ``metrics``, the groups behind marks, and ``series`` of
-    runs by their place, read one after the other; ``flows`` is how many flows a run has at most."""
+    """The data of a page.
+
+    Parameters
+    ----------
+    fields, metrics:
+        A value for each run.
+    groups:
+        The runs behind marks.
+    series:
+        What reads the records of a run, by its place; one after the other is read.
+    flows:
+        The largest number of flows of a run.
+    """
     count = len(next(iter(fields.values())))
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "colours": list(COLOURS),
         "without": WITHOUT,
         "runs": {
@@ -66,7 +79,7 @@ def packed(
         per_run = 3 * min(flows, MOST_FLOWS) + 2 * MOST_LINKS
         points = int(ROOM / _BYTES_PER_POINT / per_run / len(wanted))
         points = max(_FEWEST, min(_MOST, points))
-        told["series"] = {}
+        data["series"] = {}
         left = ROOM
         for place, read in _in_turn(wanted, groups):
             one = pack(read(), points)
@@ -74,18 +87,23 @@ def packed(
             if left < 0:
                 break
             if one:
-                told["series"][str(place)] = one
-    return told
+                data["series"][str(place)] = one
+        present = {panel["kind"] for panels in data["series"].values() for panel in panels}
+        kinds = [kind for kind in SERIES if kind in present]
+        data["frames"] = {str(columns): _frame(kinds, columns) for columns in (1, 2)}
+    return data
 
 
 def described(name: str) -> dict[str, Any]:
-    """How a metric is shown."""
+    """How a metric is shown; a measure of an experiment has its unit in its name."""
+    if name not in COLUMNS:
+        return {"key": name, "title": name.replace("_", " "), "unit": "", "factor": 1.0}
     title, unit, factor, *_ = COLUMNS[name]
     return {"key": name, "title": title, "unit": unit, "factor": factor}
 
 
 def single(values: Iterable[float | None]) -> str:
-    """Numbers as 32-bit floats, little-endian, in base64; what is missing is NaN."""
+    """Numbers as 32-bit floats, little-endian, in base64; a missing value is NaN."""
     numbers = np.array([np.nan if value is None else value for value in values], dtype="<f4")
     return base64.b64encode(numbers.tobytes()).decode("ascii")
 
@@ -98,8 +116,29 @@ def pack(records: Records, points: int) -> list[dict[str, Any]]:
     for kind, what in SERIES.items():
         packed_lines = [_packed(line) for line in lines(records, kind, points=points) if line.time_s]
         if packed_lines:
-            panels.append({"axis": what.axis, "lines": packed_lines})
+            panels.append({"kind": kind, "axis": what.axis, "lines": packed_lines})
     return panels
+
+
+def _frame(kinds: Sequence[str], columns: int) -> dict[str, Any]:
+    """The layout of one run's time series, or of two runs side by side: a panel per kind, which the script fills."""
+    panels = [
+        Panel(Axis(SERIES[kind].axis, from_zero=True), title=f"run {column + 1}" if row == 0 and columns > 1 else "")
+        for row, kind in enumerate(kinds)
+        for column in range(columns)
+    ]
+    figure = Figure(
+        "run",
+        "time series",
+        Axis("time, s", from_zero=True),
+        panels,
+        columns=columns,
+        shares_x=True,
+        shares_y="row",
+        unified=True,
+        pixels=150,
+    )
+    return {"kinds": list(kinds), "layout": figure.spec()["layout"]}
 
 
 def _packed(line: Line) -> dict[str, Any]:

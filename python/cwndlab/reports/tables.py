@@ -1,54 +1,95 @@
-"""Tables of a page."""
+"""Tables of a page: cells of text, numbers and links, which templates draw and a page's script sorts."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import FLOW_COLUMNS
+from cwndlab.statistics import Verdict
 from cwndlab.statistics.digits import number
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Columns of words.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins")
+# Columns of text.
+_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins", "name", "route")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of a page; columns of words, and what a verdict says, are marked."""
-    said = {
-        "higher": "told",
-        "lower": "told",
-        "no difference": "untold",
-        "no relevant difference": "untold",
-        "inconclusive": "untold",
-        "undecided after Holm": "untold",
-    }
+@dataclass(frozen=True)
+class Cell:
+    """A cell: lines of text, each a link where it has an address; ``small`` follows them in small letters."""
 
-    def row(tag: str, cells: Sequence[str]) -> str:
-        marks = [
-            "text" if name in _TEXTS else said.get(cell.partition(",")[0], "")
-            for name, cell in zip(header, cells, strict=True)
+    lines: Sequence[tuple[str, str]]
+    kind: str = ""
+    small: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: caption, titles of columns with their classes, rows of cells, and rows that sorting leaves below."""
+
+    caption: str
+    header: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[Cell]]
+    foot: Sequence[Sequence[Cell]] = field(default=())
+
+
+def cell(text: str, kind: str = "", href: str = "") -> Cell:
+    """A cell of one line."""
+    return Cell(((text, href),), kind)
+
+
+def _verdict_class(text: str | Verdict) -> str:
+    if not isinstance(text, Verdict):
+        return ""
+    return "shown" if text.is_difference else "quiet"
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str | Verdict]],
+    *,
+    opens: Sequence[str] = (),
+    foot: int = 0,
+) -> Table:
+    """A table of strings; columns of text, and verdicts, are marked.
+
+    Parameters
+    ----------
+    caption:
+        What the rows are, with the number of runs.
+    opens:
+        An address for the first cell of each row.
+    foot:
+        The number of last rows that sorting leaves below, such as means.
+    """
+    kinds = ["text" if name in _TEXTS or name.startswith("minus ") else "" for name in header]
+    made = [
+        [
+            cell(
+                str(text),
+                f"{kind} {_verdict_class(text)}".strip(),
+                opens[at] if opens and place == 0 and at < len(opens) else "",
+            )
+            for place, (kind, text) in enumerate(zip(kinds, row, strict=True))
         ]
-        texts = (
-            f'<{tag} class="{mark}">{html.escape(cell)}</{tag}>' if mark else f"<{tag}>{html.escape(cell)}</{tag}>"
-            for mark, cell in zip(marks, cells, strict=True)
-        )
-        return f"<tr>{''.join(texts)}</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table><thead>{row('th', header)}</thead><tbody>{body}</tbody></table>"
+        for at, row in enumerate(rows)
+    ]
+    end = len(made) - foot
+    return Table(caption, list(zip(header, kinds, strict=True)), made[:end], made[end:])
 
 
-def frame_table(frame: pl.DataFrame) -> str:
+def frame_table(caption: str, frame: pl.DataFrame) -> Table:
     """A table of metrics, in the units in which they are shown; columns without any value are left out."""
     names = [name for name in frame.columns if frame[name].null_count() < len(frame)]
     columns = COLUMNS | FLOW_COLUMNS
     header = [
-        f"{columns[name].title}\n{columns[name].unit}" if name in columns else name.replace("_", " ") for name in names
+        f"{columns[name].title}\n{columns[name].unit}".strip() if name in columns else name.replace("_", " ")
+        for name in names
     ]
     rows = []
     for row in frame.select(names).iter_rows():
@@ -57,7 +98,7 @@ def frame_table(frame: pl.DataFrame) -> str:
             factor = columns[name].factor if name in columns else 1.0
             cells.append("–" if value is None else value if isinstance(value, str) else _number(value, factor))
         rows.append(cells)
-    return table(header, rows)
+    return table(caption, header, rows)
 
 
 def _number(value: float, factor: float) -> str:

@@ -1,130 +1,158 @@
-"""Reports: one self-contained HTML page, and figures as PNG, SVG or PDF. Computes no number that no metric defines."""
+"""Reports: one self-contained HTML page, and figures as PNG, SVG or PDF. Every number is defined by a metric."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
 from cwndlab.live.results import Measurement
 from cwndlab.metrics import COLUMNS
-from cwndlab.plot import CDFS, SERIES
-from cwndlab.plot.bars import draw as draw_bars
-from cwndlab.plot.boxes import draw as draw_boxes
-from cwndlab.plot.cdf import draw as draw_cdf
-from cwndlab.plot.phase import draw as draw_phase
-from cwndlab.plot.series import draw as draw_series
-from cwndlab.plot.series import lines
-from cwndlab.plot.share import draw as draw_share
+from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series, share
+from cwndlab.plot.series import present
 from cwndlab.plot.style import chosen
 from cwndlab.records import Records
 from cwndlab.reports.comparison import comparison_page
 from cwndlab.reports.measurement import measurement_page
-from cwndlab.reports.run import run_page
+from cwndlab.reports.run import run_page, runs_page, side_by_side
 from cwndlab.reports.sweep import SweepResult, sweep_figures, sweep_page
 from cwndlab.simulate import run
-from cwndlab.study.comparison import Comparison
-from cwndlab.study.sweeps import results
+from cwndlab.study.result import Result
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from cwndlab.plot.style import Style
+#: What has a page: a result, or the folder that holds one.
+Reported: TypeAlias = Result | Measurement | Records | SweepResult | Path | str
 
 
-def load(folder: Path | str) -> Comparison | Measurement | Records | SweepResult:
-    """What a folder holds: a comparison, a run, a sweep, or a measurement."""
+def load(folder: Path | str) -> Result | Measurement | Records | SweepResult:
+    """Reads the comparison, run, sweep or measurement that a folder holds."""
     folder = Path(folder)
     if not folder.is_dir():
         raise RecordsError(
             Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
-    if (folder / "comparison.json").exists():
-        return Comparison.read(folder)
     if (folder / "measurement.json").exists():
         return Measurement.read(folder)
-    if not (folder / "manifest.json").exists():
+    if not any((folder / name).exists() for name in ("manifest.json", "comparison.json")):
         return Records.read(folder)
-    rows: pl.DataFrame = results.load(folder)
+    result = Result.read(folder)
+    return result if result.is_comparison else _sweep(result, folder.resolve().name)
+
+
+def _sweep(result: Result, name: str = "A sweep") -> SweepResult:
+    """The result as a page shows it: the run of a row can be repeated."""
 
     def again(row: int) -> Records:
-        return run(results.scenario(folder, rows["cell"][row]), seed=rows["seed"][row])
+        return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
-    title, missing = results.note(folder)
-    return SweepResult(rows, title or folder.resolve().name, again, missing)
+    return SweepResult(result.runs, result.title or name, again, result.unfinished)
 
 
-def report(
-    found: Comparison | Measurement | Records | SweepResult | Path | str, path: Path | str, *, series: int = 0
-) -> None:
-    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one. Of a sweep, which
-    keeps no records, the first ``series`` runs of every cell are run again for their time series."""
-    if isinstance(found, Path | str):
-        found = load(found)
-    if isinstance(found, Comparison):
-        save(comparison_page(found), path)
-    elif isinstance(found, Records):
-        save(run_page(found), path)
-    elif isinstance(found, Measurement):
-        save(measurement_page(found), path)
+def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:
+    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one.
+
+    Parameters
+    ----------
+    result:
+        The result or its folder; two or three runs are shown side by side.
+    path:
+        The HTML file.
+    series:
+        Of a sweep, which keeps no records: the first ``series`` runs of every cell are run again for their time series.
+    """
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        save(runs_page([_run(one) for one in result]), path)
+        return
+    if isinstance(result, Path | str):
+        result = load(result)
+    if isinstance(result, Result) and not result.is_comparison:
+        result = _sweep(result)
+    if isinstance(result, Result):
+        save(comparison_page(result), path)
+    elif isinstance(result, Records):
+        save(run_page(result), path)
+    elif isinstance(result, Measurement):
+        save(measurement_page(result), path)
     else:
-        save(sweep_page(found, series=series), path)
+        save(sweep_page(result, series=series), path)
+
+
+def _run(result: Records | Path | str) -> Records:
+    """A run, or that of a folder; raises where the folder holds another result."""
+    one = result if isinstance(result, Records) else load(result)
+    if isinstance(one, Records):
+        return one
+    raise RecordsError(Fault(str(result), "holds no single run", "name folders that `cwndlab run --out` wrote"))
 
 
 def figures(
-    found: Comparison | Measurement | Records | SweepResult | Path | str,
+    result: Reported | Sequence[Records | Path | str],
     folder: Path | str,
     *,
     format: str = "png",
     style: str = "screen",
 ) -> list[Path]:
-    """Every figure of the page as a file; ``format`` is png, svg or pdf, or several joined by commas, ``style`` screen
-    or print (`cwndlab.plot.style`)."""
+    """Writes every figure of the page as a file.
+
+    Parameters
+    ----------
+    result:
+        The result or its folder; two or three runs are drawn side by side.
+    format:
+        ``png``, ``svg`` or ``pdf``, or several joined by commas.
+    style:
+        ``screen`` or ``print`` (`cwndlab.plot.style`).
+    """
     formats, look = chosen(format, style)
-    if isinstance(found, Path | str):
-        found = load(found)
+    if isinstance(result, Path | str):
+        result = load(result)
+    if isinstance(result, Result) and not result.is_comparison:
+        result = _sweep(result)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not isinstance(found, Comparison | Measurement | Records):
-            return sweep_figures(found, folder, formats, look)
-        return [path for one in formats for path in _figures(found, folder, one, look)]
+        if isinstance(result, SweepResult):
+            return sweep_figures(result, folder, formats, look)
+        drawn = _figures(
+            result if isinstance(result, Result | Measurement | Records) else [_run(one) for one in result]
+        )
+        made = []
+        for ending in formats:
+            for name, figure in drawn.items():
+                made.append(folder / f"{name}.{ending}")
+                figure.save(made[-1], look)
+        return made
     except OSError as error:
         raise OutputError(
             Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
 
 
-def _figures(found: Comparison | Measurement | Records, folder: Path, format: str, style: Style) -> Iterator[Path]:
-    runs: Mapping[str, Records] = {"run": found} if isinstance(found, Records) else found.examples
-    runs = {name: records for name, records in runs.items() if len(records.samples)}
+def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
+    if isinstance(result, Records):
+        return {"run": result}
+    return result.examples if isinstance(result, Result | Measurement) else side_by_side(result)
 
-    def place(name: str) -> Path:
-        return folder / f"{name}.{format}"
 
-    for kind in SERIES if runs else ():
-        if not any(any(line.time_s for line in lines(records, kind, points=2)) for records in runs.values()):
-            continue
-        draw_series(runs, kind, str(place(kind)), style)
-        yield place(kind)
+def _figures(result: Result | Measurement | Records | Sequence[Records]) -> dict[str, Figure]:
+    """The figures of the page, by the names of their files."""
+    is_linked = not isinstance(result, Result | Measurement)
+    runs = {name: records for name, records in _runs(result).items() if len(records.samples)}
+    made: dict[str, Figure] = {}
+    if runs:
+        made |= {kind: series(runs, kind) for kind in present(runs.values())}
+        made |= {"overview": overview(runs)} if is_linked else {}
     if any(len(records.flows) > 1 for records in runs.values()):
-        draw_share(runs, str(place("share")), style)
-        yield place("share")
-        draw_phase(runs, str(place("phase")), style)
-        yield place("phase")
+        made |= {"share": share(runs), "phase": phase(runs)}
     for of in CDFS if runs else ():
-        if draw_cdf(runs, of, str(place(f"cdf-{of}")), style):
-            yield place(f"cdf-{of}")
-    if isinstance(found, Records):
-        return
-    for metric in found.judged():
+        one = cdf(runs, of)
+        made |= {f"cdf-{of}": one} if one is not None else {}
+    if not isinstance(result, Result | Measurement):
+        return made
+    for metric in result.judged():
         column = COLUMNS[metric]
-        estimates = [found.estimate(algorithm, metric) for algorithm in found.algorithms]
-        draw_bars(found.algorithms, estimates, str(place(metric)), column, style)
-        yield place(metric)
-        if len(found.seeds) > 1:
-            values = {name: list(one.values()) for name, one in found.by_seed(metric).items()}
-            draw_boxes(values, str(place(f"boxes-{metric}")), column, style)
-            yield place(f"boxes-{metric}")
+        made[metric] = bars(result.algorithms, [result.estimate(name, metric) for name in result.algorithms], column)
+        if len(result.seeds) > 1:
+            made[f"boxes-{metric}"] = boxes(result.by_seed(metric), column)
+    return made

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import outcomes as outcomes
     from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
-    from cwndlab.reproduction import store as store
     from cwndlab.reproduction import summary as summary
     from cwndlab.reproduction import verdicts as verdicts
     from cwndlab.reproduction.cases import Case, Size, Table
@@ -59,7 +58,6 @@ if not TYPE_CHECKING:
             "outcomes",
             "run",
             "site",
-            "store",
             "summary",
             "verdicts",
         ),

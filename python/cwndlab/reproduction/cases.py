@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 
 from cwndlab.records import Records
 
-#: Where a run stands in the grid: names and values, such as ``{"algorithm": "cubic", "bandwidth_mbps": 50}``.
+#: The place of a run in the grid: names and values, such as ``{"algorithm": "cubic", "bandwidth_mbps": 50}``.
 Labels: TypeAlias = Mapping[str, str | int | float]
 #: Records to named numbers, with units in the names; null where there is none.
 Measure: TypeAlias = "Callable[[Records], Mapping[str, float | None]]"
-#: Records to named lines: (x, y). Asked of the first repetition only.
+#: Records to named curves: (x, y). Only of the first repetition.
 Trace: TypeAlias = "Callable[[Records], Mapping[str, tuple[Sequence[float], Sequence[float | None]]]]"
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large an experiment is run. Quick and full differ in nothing else."""
+    """The size of an experiment. Quick and full differ in nothing else."""
 
     duration_s: float
     """Simulated time of a run."""
@@ -33,10 +33,10 @@ class Size:
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario of the grid, and what is taken from its records.
+    """A scenario of the grid, and what is measured of its records.
 
     Cases of one experiment have the same names of labels, and no two the same labels. ``measure`` and ``trace`` are
-    functions of a module, not closures: a kept run is found again by their source.
+    functions of a module, not closures: their sources are part of the key of a kept run.
     """
 
     labels: Labels

@@ -109,10 +109,10 @@ def rows(kept: Sequence[Mapping[str, Any]]) -> list[Row]:
         for finding in one["findings"]:
             if finding["headline"]:
                 by_key.setdefault(finding["headline"], []).append(Finding(**finding))
-    found = []
+    made = []
     for headline in HEADLINES:
         mine = by_key.get(headline.key, [])
         if mine:
             outcomes = [one.outcome for one in mine]
-            found.append(Row(headline, weakest(outcomes), tallied(outcomes), mine))
-    return found
+            made.append(Row(headline, weakest(outcomes), tallied(outcomes), mine))
+    return made

@@ -1,4 +1,4 @@
-"""What the runs of an experiment gave: a row per case and repetition, and the lines of the first repetitions."""
+"""Measurements of an experiment: a row per case and repetition, and the curves of the first repetitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cwndlab.statistics import Estimate, estimate
 
 
 class Line(NamedTuple):
-    """A line of the first repetition of a case."""
+    """A curve of the first repetition of a case."""
 
     labels: Labels
     name: str
@@ -46,7 +46,7 @@ class Measured:
     rows: Sequence[Row]
     lines: Sequence[Line] = ()
 
-    def found(self, where: Labels) -> Iterator[Row]:
+    def rows_of(self, where: Labels) -> Iterator[Row]:
         """The runs with these labels."""
         unknown = set(where) - {name for row in self.rows[:1] for name in row.labels}
         if unknown:
@@ -54,9 +54,9 @@ class Measured:
         return (row for row in self.rows if all(row.labels[name] == value for name, value in where.items()))
 
     def values(self, metric: str, **where: Any) -> list[float]:
-        """One value per repetition, the mean over all cases with these labels that have one."""
+        """One value per repetition: the mean over all cases with these labels that have a value."""
         by_repetition: dict[int, list[float]] = {}
-        for row in self.found(where):
+        for row in self.rows_of(where):
             value = row.values[metric]
             if value is not None:
                 by_repetition.setdefault(row.repetition, []).append(value)
@@ -68,16 +68,16 @@ class Measured:
 
     def total(self, metric: str, **where: Any) -> float:
         """The sum over all runs with these labels."""
-        return sum(row.values[metric] or 0.0 for row in self.found(where))
+        return sum(row.values[metric] or 0.0 for row in self.rows_of(where))
 
     def points(self, label: str, **where: Any) -> list[Any]:
         """The values that a label has, in the order of the cases."""
-        return list(dict.fromkeys(row.labels[label] for row in self.found(where)))
+        return list(dict.fromkeys(row.labels[label] for row in self.rows_of(where)))
 
     def pairs(self, metric: str, first: Labels, second: Labels, *, other_metric: str | None = None) -> Pairs:
         """Both sides, repetition by repetition: each the mean over those cells in which both have a value.
 
-        A cell is what the labels in neither side tell apart; both sides have the same cells.
+        Cells are distinguished by the labels in neither side; both sides have the same cells.
         """
         sides = [self._cells(metric, first, second), self._cells(other_metric or metric, second, first)]
         if sides[0].keys() != sides[1].keys():
@@ -101,7 +101,7 @@ class Measured:
                 tuple((name, value) for name, value in row.labels.items() if name not in free),
                 row.repetition,
             ): row.values[metric]
-            for row in self.found(where)
+            for row in self.rows_of(where)
         }
 
     def line(self, name: str, **where: Any) -> Line:

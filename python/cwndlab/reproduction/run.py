@@ -1,35 +1,39 @@
-"""Runs experiments: what is kept is not run again, what is common is run once."""
+"""Runs experiments: runs that the store has are not repeated, common runs are run once."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.engine import engine_version
+from cwndlab.errors import RunError
 from cwndlab.reproduction.cases import Case, Size, Table
+from cwndlab.reproduction.cases import Measure as CaseMeasure
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Line, Measured, Row
-from cwndlab.reproduction.store import Store, key
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import run_jobs
+from cwndlab.study.executor import Plan, results, threads
+from cwndlab.study.spec import Measure, Point, Progress, Study
+from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
     from cwndlab.plot.charts import Chart
 
-Progress = Callable[[int, int], Any]
-#: Points of a line that is kept, at most.
+#: The largest number of points of a curve that is kept.
 MOST_POINTS = 1500
 
 
 @dataclass(frozen=True, repr=False)
 class Reproduction:
-    """An experiment that was run."""
+    """An experiment with its measurements and findings."""
 
     experiment: Experiment
     quick: bool
@@ -38,7 +42,7 @@ class Reproduction:
     measured: Measured
     findings: Sequence[Finding]
     cpu_s: float
-    """CPU time of its runs that were not kept, of all threads; 0 where all were."""
+    """CPU time of its new runs, of all threads."""
 
     def __repr__(self) -> str:
         size = "quick" if self.quick else "full"
@@ -46,7 +50,7 @@ class Reproduction:
 
     @property
     def size(self) -> Size:
-        """The size it was run in."""
+        """Its size."""
         return self.measured.size
 
     @property
@@ -56,21 +60,13 @@ class Reproduction:
 
     @property
     def tables(self) -> Sequence[Table]:
-        """What stands beside."""
+        """Tables beside the figure."""
         return self.experiment.tables(self.measured)
 
     @property
     def why(self) -> Sequence[str]:
-        """What tells why a claim does not hold."""
+        """Explanations of claims that do not hold."""
         return self.experiment.why(self.measured)
-
-
-@dataclass(frozen=True)
-class _Job:
-    case: Case
-    repetition: int
-    key: str
-    document: str
 
 
 def reproduce(
@@ -80,66 +76,107 @@ def reproduce(
     seed: int = 1,
     workers: int | None = None,
     progress: Progress | None = None,
-    runs: Path | None = None,
+    out: Path | str | None = None,
 ) -> Iterator[Reproduction]:
-    """The experiments that ``PAPER``, ``PAPER/FIGURE`` or, for all, an empty text names, as they finish: in the size of
-    the paper or, ``quick``, in minutes.
+    """Runs published experiments and evaluates their claims.
 
-    Both sizes use the same code; durations, repetitions and grid points differ. Finished runs are kept in the folder
-    ``runs``, and what it holds is not run again; ``progress(done, total)`` counts those that are left. Raises
-    ``ScenarioError`` where nothing is called so.
+    Parameters
+    ----------
+    target
+        ``PAPER`` or ``PAPER/FIGURE``; an empty text is all of them.
+    quick
+        Minutes instead of the paper's size: durations, repetitions and grid points differ, the code does not.
+    seed
+        The seed of the first repetition.
+    workers
+        The number of threads, by default one per core.
+    progress
+        Called with the number of finished runs and of all that are not in ``out``.
+    out
+        A folder that keeps finished runs; they are not run again.
+
+    Yields
+    ------
+    Reproduction
+        The experiments as they finish.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such experiment.
+    RecordsError
+        ``out`` is in use by another process, or holds something else.
     """
     chosen = find(target)
-    store = Store(runs)
-    planned = [_jobs(one, one.size(quick=quick), seed) for one in chosen]
-    missing = {job.key for jobs in planned for job in jobs if store.get(job.key) is None}
-    done, total = 0, len(missing)
-    if progress is not None:
-        progress(0, total)
-    for experiment, jobs in zip(chosen, planned, strict=True):
-        begin = time.process_time()
-        left = list({job.key: job for job in jobs if store.get(job.key) is None}.values())
-        questions = [(json.loads(job.document), seed + job.repetition) for job in left]
-        for index, records in run_jobs(questions, workers=workers):
-            store.put(left[index].key, _reduced(left[index], records))
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        measured = _gathered(experiment.size(quick=quick), jobs, store)
-        findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
-        cases = [job.case for job in jobs if job.repetition == 0]
-        cpu_s = time.process_time() - begin if left else 0.0
-        yield Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s)
+    with Store(out, write=True) as store:
+        studies = [_study(one, one.size(quick=quick), seed) for one in chosen]
+        left = _left(studies, store)
+        total = len(left)
+        if progress is not None:
+            progress(0, total)
+        for experiment, study in zip(chosen, studies, strict=True):
+            begin = time.process_time()
+            plan = Plan(study, store)
+            is_new = plan.resumed < plan.total
+            for job, row in results(plan, store, threads(workers)):
+                if isinstance(row, RunError):
+                    raise row
+                left.discard(job.key)
+                if progress is not None:
+                    progress(total - len(left), total)
+            measured = _measured(experiment, experiment.size(quick=quick), study, store)
+            findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
+            cpu_s = time.process_time() - begin if is_new else 0.0
+            yield Reproduction(experiment, quick, seed, experiment.cases(measured.size), measured, findings, cpu_s)
 
 
-def _jobs(experiment: Experiment, size: Size, seed: int) -> list[_Job]:
-    jobs: list[_Job] = []
-    for case in experiment.cases(size):
+def _study(experiment: Experiment, size: Size, seed: int) -> Study:
+    """The runs of an experiment: a point per case; curves of the first repetitions."""
+    points, measures = [], []
+    for number, case in enumerate(experiment.cases(size)):
         checked = check(json.dumps(case.scenario), "json")
-        for repetition in range(size.repetitions):
-            trace = case.trace if repetition == 0 else None
-            name = key(checked.hash, seed + repetition, case.measure, trace)
-            jobs.append(_Job(case, repetition, name, checked.document))
-    return jobs
+        points.append(Point(number, dict(case.labels), checked.hash, checked.document))
+        plain = Measure(None, payload=partial(_payload, case.measure))
+        traced = plain if case.trace is None else Measure(None, payload=partial(_payload, case.measure, case.trace))
+        measures.append((plain, traced))
+
+    def measure_of(point: Point, of_seed: int) -> Measure:
+        return measures[point.number][of_seed == seed]
+
+    return Study(points=points, seeds=range(seed, seed + size.repetitions), measure=measure_of)
 
 
-def _reduced(job: _Job, records: Any) -> dict[str, Any]:
-    """What is kept of a run."""
-    values = dict(job.case.measure(records))
-    lines: dict[str, Any] = {}
-    if job.case.trace is not None and job.repetition == 0:
-        for name, (x, y) in job.case.trace(records).items():
+def _left(studies: Sequence[Study], store: Store) -> set[str]:
+    """The keys of the runs that the store lacks."""
+    keys = {study.job(point, seed).key for study in studies for point in study.points for seed in study.seeds}
+    return keys - set(store.keys()["key"])
+
+
+def _payload(measure: CaseMeasure, *args: Any) -> dict[str, Any]:
+    """The values of a run, and the points of its curves: ``trace`` may come before the records."""
+    *traces, records = args
+    curves: dict[str, Any] = {}
+    for trace in traces:
+        for name, (x, y) in trace(records).items():
             step = -(-len(x) // MOST_POINTS)
-            lines[name] = [list(x[::step]), list(y[::step])] if step else [[], []]
-    return {"values": values, "lines": lines}
+            curves[name] = [list(x[::step]), list(y[::step])] if step else [[], []]
+    return {"values": dict(measure(records)), "curves": curves}
 
 
-def _gathered(size: Size, jobs: Sequence[_Job], store: Store) -> Measured:
-    rows, lines = [], []
-    for job in jobs:
-        kept = store.get(job.key)
-        assert kept is not None
-        rows.append(Row(job.case.labels, job.repetition, kept["values"]))
-        if job.repetition == 0:
-            lines += [Line(job.case.labels, name, x, y) for name, (x, y) in kept["lines"].items()]
-    return Measured(size, rows, lines)
+def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:
+    """The rows of all runs, and the curves of the first repetitions."""
+    cases = experiment.cases(size)
+    jobs = {
+        (point.number, repetition): study.job(point, seed).key
+        for point in study.points
+        for repetition, seed in enumerate(study.seeds)
+    }
+    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+    kept = store.payloads(set(jobs.values()), engine_version(), measures)
+    rows, curves = [], []
+    for (number, repetition), key in jobs.items():
+        labels = cases[number].labels
+        rows.append(Row(labels, repetition, kept[key]["values"]))
+        if repetition == 0:
+            curves += [Line(labels, name, x, y) for name, (x, y) in kept[key]["curves"].items()]
+    return Measured(size, rows, curves)

@@ -1,29 +1,32 @@
-"""One site of all experiments: an index by headline claim, a page for each, and the files to run them again.
+"""A site of all experiments: an index by headline claim, a page for each, and the files to run them again.
 
-Under the folder: ``index.html``; ``PAPER/FIGURE.html``, which needs nothing from the network; beside it
-``PAPER/FIGURE/`` with ``outcome.json``, ``findings.csv``, ``scenarios/*.toml`` and ``figures/*.svg``; and ``runs/``,
-finished runs. The index lists every page that the folder holds, of this call or of an earlier one.
+Under the folder: ``index.html``; ``PAPER/FIGURE.html``, which needs no network; ``plotly.min.js``, which the pages
+share; ``PAPER/FIGURE/`` with ``outcome.json``, ``findings.csv``, ``scenarios/*.toml`` and ``figures/*.svg``; and
+``runs/``, finished runs. The index lists every page that the folder holds, of this call or of an earlier one.
 """
 
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from cwndlab.engine import to_toml, version
+from cwndlab.engine import to_toml
 from cwndlab.errors import Fault, OutputError
 from cwndlab.files import parsed, save
-from cwndlab.plot.charts import draw, figure
-from cwndlab.reports.page import page
-from cwndlab.reproduction.cases import Labels, Table
+from cwndlab.plot.charts import Chart, Curve
+from cwndlab.plot.description import Opens
+from cwndlab.reports.page import BUNDLE, Page, Placed, program
+from cwndlab.reports.runs import MOST_RUNS, Group, packed
+from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.cases import Labels
+from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
-from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Finding
+from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding, Outcome
 from cwndlab.reproduction.headlines import rows
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.run import Reproduction
@@ -31,41 +34,44 @@ from cwndlab.reproduction.summary import UNIVERSES, evidence, leading, shown
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
-_STYLE = """<style>
-th, td { overflow-wrap: normal; } td.wrap { overflow-wrap: break-word; }
-div.scroll { overflow-x: auto; }
-td.holds, td.holds-at-another-size { color: #0b7a3b; font-weight: 600; }
-td.no-effect, td.inconclusive { color: #9a6700; font-weight: 600; }
-td.opposite { color: #c0362c; font-weight: 600; }
-td.set-up-cannot-discriminate, td.underspecified { color: var(--quiet); }
-td.outcome { text-align: left; white-space: normal; min-width: 6rem; }
-td.wrap { white-space: normal; min-width: 13rem; text-align: left; }
-nav { margin: 1rem 0; } nav a { margin-right: 1rem; }
-@media (prefers-color-scheme: dark) { a { color: #79b8ff; }
-  td.holds, td.holds-at-another-size { color: #56d38b; } td.no-effect, td.inconclusive { color: #e3b341; }
-  td.opposite { color: #ff8178; } }
-</style>"""
-# Scenarios that are named on the page; the folder has all.
+# Scenarios that the page names; the folder has all.
 _MOST_NAMED = 60
+#: Classes of cells with an outcome.
+_CLASSES: dict[Outcome, str] = {
+    "holds": "good",
+    "holds at another size": "good",
+    "no effect": "open",
+    "inconclusive": "open",
+    "opposite": "bad",
+    "set-up cannot discriminate": "muted",
+    "underspecified": "muted",
+}
 
-#: A cell: its text as HTML, and its class.
-_Cell = tuple[str, str]
+
+class _Claims(NamedTuple):
+    """The findings of an experiment on the index."""
+
+    id: str
+    title: str
+    address: str
+    tables: Sequence[tuple[str, Table]]
 
 
 def write_experiment(outcome: Reproduction, folder: Path) -> Path:
-    """Writes page and files of an experiment; returns the page."""
+    """Writes the page and the files of an experiment; returns the page's path."""
     one = outcome.experiment
     place = folder / one.paper / one.figure
     files = _scenarios(outcome, place / "scenarios")
     try:
         (place / "figures").mkdir(parents=True, exist_ok=True)
         for chart in outcome.charts:
-            draw(chart, str(place / "figures" / f"{chart.name}.svg"))
+            chart.figure().save(place / "figures" / f"{chart.name}.svg")
     except OSError as error:
         raise OutputError(
             Fault(str(place), f"cannot be written: {error.strerror}", "make room, or choose another place")
         ) from None
     save(_csv(outcome.findings), place / "findings.csv")
+    _write_bundle(folder)
     target = folder / one.paper / f"{one.figure}.html"
     save(_page(outcome, files), target)
     summary = {
@@ -85,8 +91,15 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     return target
 
 
+def _write_bundle(folder: Path) -> None:
+    """Writes plotly's program beside the pages, unless it is there."""
+    path, text = folder / BUNDLE, program()
+    if not path.is_file() or path.stat().st_size != len(text.encode()):
+        save(text, path)
+
+
 def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
-    """CPU time of the runs when they were made, where this call found them all kept."""
+    """CPU time of the runs when they were made, where all of them are kept."""
     try:
         before = parsed((place / "outcome.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -96,114 +109,208 @@ def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
 
 
 def write_index(folder: Path) -> Path:
-    """Writes the index of all that the folder holds; returns it."""
+    """Writes the index of all that the folder holds; returns its path."""
     kept = outcomes(folder)
-    intro = (
-        "<p>An outcome is a measurement, computed from the 95 % interval and margins fixed beforehand, by the same "
-        "rules for all; nothing is tuned until a claim holds. A headline has the outcome of its weakest "
-        f"evidence. {html.escape(UNIVERSES)}</p>"
+    claims = []
+    for one in kept:
+        findings = [Finding(**finding) for finding in one["findings"]]
+        claims.append(_Claims(one["id"], one["title"], f"{one['id']}.html", _findings(findings, one["repetitions"])))
+    text = Page().render(
+        "index.html",
+        title="Published experiments, run again",
+        footer="",
+        commands=["cwndlab reproduce --all --out DIR"],
+        universes=UNIVERSES,
+        headlines=_headlines(kept),
+        experiments=_experiments(kept),
+        claims=claims,
     )
-    parts = [_STYLE, intro, "<h2>Headline claims</h2>", *_headlines(kept), "<h2>Claims by experiment</h2>"]
-    header = ["experiment", "title", *OUTCOMES, "size", "runs", "CPU s"]
-    table = []
-    for one in kept:
-        count = counts([Finding(**finding) for finding in one["findings"]])
-        table.append(
-            [
-                (f'<a href="{one["id"]}.html">{one["id"]}</a>', "text"),
-                (html.escape(one["title"]), "wrap"),
-                *((str(many or "–"), _class(outcome) if many else "") for outcome, many in count.items()),
-                ("quick" if one["quick"] else "full", ""),
-                (str(one["runs"]), ""),
-                (f"{one['cpu_s']:.0f}", ""),
-            ]
-        )
-    parts.append(_rows(header, table))
-    parts.append("<h2>Every claim</h2>")
-    for one in kept:
-        parts.append(f'<h3><a href="{one["id"]}.html">{one["id"]}</a>: {html.escape(one["title"])}</h3>')
-        parts.append(_findings([Finding(**finding) for finding in one["findings"]]))
-    text = page("Published experiments, run again", parts, footer=f"cwndlab {version()}", figures=False)
     save(text, folder / "index.html")
     return folder / "index.html"
 
 
-def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[str]:
+def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
+    """Counts of outcomes, a row per experiment."""
+    header = [("experiment", "text"), ("title", "wrap"), *((outcome, "") for outcome in OUTCOMES)]
+    header += [(name, "") for name in ("size", "n", "runs", "CPU s")]
+    made = []
+    for one in kept:
+        count = counts([Finding(**finding) for finding in one["findings"]])
+        made.append(
+            [
+                cell(one["id"], "text", f"{one['id']}.html"),
+                cell(one["title"], "wrap"),
+                *(cell(str(many or "–"), _CLASSES[outcome] if many else "") for outcome, many in count.items()),
+                cell("quick" if one["quick"] else "full"),
+                cell(str(one["repetitions"])),
+                cell(str(one["runs"])),
+                cell(f"{one['cpu_s']:.0f}"),
+            ]
+        )
+    return Table("Claims of the paper by outcome; n repetitions of each case", header, made)
+
+
+def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[tuple[str, Table]]:
     """A table for each paper, a row for each of its headline claims."""
-    header = ["claim", "outcome at base assumptions", "published → measured [95 % interval]", "evidence"]
-    found, parts = rows(kept), []
+    header = [
+        ("claim", "wrap"),
+        ("outcome at base assumptions", "text"),
+        ("n", ""),
+        ("published → measured [95 % interval]", "wrap"),
+        ("evidence", "text"),
+    ]
+    repetitions = {one["id"]: one["repetitions"] for one in kept}
+    headlines, made = rows(kept), []
     for name, paper in PAPERS.items():
-        table: list[list[_Cell]] = []
-        for row in (row for row in found if row.headline.paper == name):
+        table = []
+        for row in (row for row in headlines if row.headline.paper == name):
             some, left = leading(row)
-            lines = [html.escape(evidence(one)) for one in some] + ([f"and {left} more"] if left else [])
-            ids = dict.fromkeys(one.id for one in row.findings)
-            claim = f"{row.headline.claim} ({row.headline.section})"
-            tally = f"<br><small>{html.escape(row.tally)}</small>" if row.mixed else ""
+            lines = [(evidence(one), "") for one in some] + ([(f"and {left} more", "")] if left else [])
+            ids = list(dict.fromkeys(one.id for one in row.findings))
+            ns = sorted({repetitions[id] for id in ids})
             table.append(
                 [
-                    (html.escape(claim), "wrap"),
-                    (f"{row.outcome}{tally}", f"outcome {_class(row.outcome)}"),
-                    ("<br>".join(lines), "wrap"),
-                    ("<br>".join(f'<a href="{id}.html">{id}</a>' for id in ids), "text"),
+                    cell(f"{row.headline.claim} ({row.headline.section})", "wrap"),
+                    Cell(((row.outcome, ""),), f"outcome {_CLASSES[row.outcome]}", row.tally if row.mixed else ""),
+                    cell(str(ns[0]) if len(ns) == 1 else f"{ns[0]} to {ns[-1]}"),
+                    Cell(lines, "wrap"),
+                    Cell([(id, f"{id}.html") for id in ids], "text"),
                 ]
             )
         if table:
-            parts += [f"<h3>{name}: {html.escape(paper.reference)}</h3>", _rows(header, table)]
-    return parts
+            made.append((f"{name}: {paper.reference}", Table("Headline claims; n repetitions", header, table)))
+    return made
 
 
 def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
-    one, size = outcome.experiment, outcome.size
+    one, page = outcome.experiment, Page()
     quick = " --quick" if outcome.quick else ""
-    command = f"cwndlab reproduce {one.id}{quick} --seed {outcome.seed} --out DIR"
-    paper = PAPERS[one.paper]
-    parts = [
-        _STYLE,
-        _links(one.id),
-        f"<p>{html.escape(paper.reference)}: <b>{html.escape(one.section)}</b>.</p>",
-        f"<p><b>Published:</b> {html.escape(one.published)}</p>",
-        f"<p><b>Run here:</b> {_size(outcome)}</p>",
-        "<h2>Published beside measured</h2>",
-    ]
-    parts.append(_findings(outcome.findings))
-    parts.append("<h2>The figure, redrawn</h2>")
-    for chart in outcome.charts:
-        parts.append(f"<h3>{html.escape(chart.title)}</h3>")
-        if chart.note:
-            parts.append(f'<p class="quiet">{html.escape(chart.note)}</p>')
-        parts.append(_figure(chart))
-    for table in outcome.tables:
-        parts.append(_table(table))
-    for title, sentences in (("Why", outcome.why), ("Assumptions", one.assumptions)):
-        if sentences:
-            items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-            parts.append(f"<h2>{title}</h2><ul>{items}</ul>")
-    points = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in size.points.items())
-    parts.append("<h2>Run it again</h2>")
-    parts.append(
-        f"<p>{_size(outcome)} {len(outcome.cases)} scenarios. {html.escape(points)}</p>"
-        f"<pre>{html.escape(command)}</pre>"
+    drill = _Drill(outcome)
+    claims = one.claims(outcome.size)
+    opens = [drill.address(claim) for claim in claims]
+    charts = [_chart(page, chart, drill) for chart in outcome.charts]
+    points = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in outcome.size.points.items())
+    folder = f"{one.figure}/scenarios"
+    return page.render(
+        "experiment.html",
+        title=f"{one.id}: {one.title}",
+        footer=f"{one.id} · {len(outcome.measured.rows)} runs",
+        commands=[f"cwndlab reproduce {one.id}{quick} --seed {outcome.seed} --out DIR"],
+        data=drill.data(),
+        bundle=f"../{BUNDLE}",
+        neighbours=_neighbours(one.id),
+        reference=PAPERS[one.paper].reference,
+        section=one.section,
+        published=one.published,
+        size=_size(outcome),
+        findings=_findings(outcome.findings, outcome.size.repetitions, opens),
+        charts=charts,
+        tables=[_table(table) for table in outcome.tables],
+        why=outcome.why,
+        assumptions=one.assumptions,
+        points=f"{len(outcome.cases)} scenarios. {points}",
+        example=f"cwndlab run {folder}/{files[0][0]} --seed {outcome.seed}" if files else "",
+        files=_files(folder, files),
+        files_count=len(files),
+        files_more=max(0, len(files) - _MOST_NAMED),
+        files_folder=folder,
     )
-    parts.append(_scenario_list(one.figure, files, outcome.seed))
-    footer = f"cwndlab {version()} · {one.id} · {len(outcome.measured.rows)} runs"
-    return page(f"{one.id}: {one.title}", parts, footer=footer)
 
 
-def _links(id: str) -> str:
-    """To the index and to the neighbours of the same paper."""
+class _Drill:
+    """The runs behind findings and points of charts: groups of rows of an experiment, by their labels."""
+
+    def __init__(self, outcome: Reproduction) -> None:
+        self._rows = outcome.measured.rows[:MOST_RUNS]
+        self._seed = outcome.seed
+        self._groups: dict[tuple[int, ...], str] = {}
+        self._values: dict[str, set[str]] = {}
+        for row in self._rows:
+            for name, value in row.labels.items():
+                self._values.setdefault(name, set()).add(str(value))
+
+    def address(self, claim: Claim) -> str:
+        """What the row of a claim opens: the runs of its sides."""
+        chosen = [
+            at
+            for at, row in enumerate(self._rows)
+            if any(all(row.labels.get(name) == value for name, value in side.items()) for side in claim.sides)
+        ]
+        return self._open(chosen, claim.quantity)
+
+    def of_words(self, *words: object) -> str:
+        """What a mark opens: the runs whose labels have all those of ``words``, or of their parts, that are values of a
+        label."""
+        named = [part for word in words for part in self._known(str(word))]
+        chosen = [
+            at for at, row in enumerate(self._rows) if set(named) <= {str(value) for value in row.labels.values()}
+        ]
+        return self._open(chosen, ", ".join(dict.fromkeys(named)) or "this figure")
+
+    def _known(self, word: str) -> list[str]:
+        """A word that is the value of a label, else those of its parts that are."""
+        return [part for part in ([word] if self.is_label(word) else re.split(r"[:,] ", word)) if self.is_label(part)]
+
+    def title(self, address: str) -> str:
+        """The title of the runs at an address."""
+        return list(self._groups.values())[int(address.rpartition("=")[2])]
+
+    def is_label(self, word: object) -> bool:
+        """Whether a word is the value of some label."""
+        return any(str(word) in values for values in self._values.values())
+
+    def _open(self, chosen: Sequence[int], title: str) -> str:
+        if not chosen:
+            return ""
+        self._groups.setdefault(tuple(chosen), title)
+        return f"#runs={list(self._groups).index(tuple(chosen))}"
+
+    def data(self) -> dict[str, Any]:
+        """The runs and the groups, for the script of the page."""
+        if not self._rows:
+            return {}
+        fields: dict[str, list[object]] = {
+            name: [row.labels[name] for row in self._rows] for name in self._rows[0].labels
+        }
+        fields["seed"] = [self._seed + row.repetition for row in self._rows]
+        names = list(dict.fromkeys(name for row in self._rows for name in row.values))
+        metrics = {name: [row.values.get(name) for row in self._rows] for name in names}
+        return packed(fields, metrics, [Group(title, list(at)) for at, title in self._groups.items()])
+
+
+def _chart(page: Page, chart: Chart, drill: _Drill) -> Placed:
+    """A chart of which points, or whole curves, open their runs."""
+    opens: dict[tuple[str, str], Opens] = {}
+    links: list[str] = []
+    for curve in chart.curves:
+        if curve.published:
+            continue
+        opens[curve.panel, curve.label] = _opened(curve, drill)
+        links.append(drill.of_words(curve.panel, curve.label))
+    named = [(drill.title(address), address) for address in dict.fromkeys(links) if address]
+    return page.figure(chart.figure(opens), chart.name, heading=chart.title, opens=named, note=chart.note)
+
+
+def _opened(curve: Curve, drill: _Drill) -> Opens:
+    if not any(drill.is_label(x) for x in curve.x):
+        return drill.of_words(curve.panel, curve.label)
+    return [drill.of_words(curve.panel, curve.label, x) for x in curve.x]
+
+
+def _neighbours(id: str) -> list[tuple[str, str]]:
+    """Links to the index and to the experiments before and after."""
     names = [one.id for one in experiments()]
     at = names.index(id)
-    links = ['<a href="../index.html">all experiments</a>']
+    links = [("all experiments", "../index.html")]
     for step, sign in ((-1, "←"), (1, "→")):
         if 0 <= at + step < len(names):
             other = names[at + step]
-            links.append(f'<a href="../{other}.html">{sign} {other}</a>')
-    return f"<nav>{' '.join(links)}</nav>"
+            links.append((f"{sign} {other}", f"../{other}.html"))
+    return links
 
 
 def _size(outcome: Reproduction) -> str:
-    """Duration, repetitions and seeds; what the full size has, beside a quick one."""
+    """Duration, repetitions and seeds; beside a quick size also the full one."""
     size, full = outcome.size, outcome.experiment.full
     text = (
         f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
@@ -214,82 +321,42 @@ def _size(outcome: Reproduction) -> str:
     return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions."
 
 
-def _findings(findings: Sequence[Finding]) -> str:
+def _findings(findings: Sequence[Finding], n: int, opens: Sequence[str] = ()) -> list[tuple[str, Table]]:
     """A table for each kind of finding: the paper's claims, other readings, checks, experiments beyond the paper."""
-    parts = []
+    made = []
+    addresses = opens or [""] * len(findings)
     for kind, title in KINDS.items():
-        mine = [finding for finding in findings if finding.kind == kind]
+        mine = [pair for pair in zip(findings, addresses, strict=True) if pair[0].kind == kind]
         if mine:
-            parts += [f"<h4>{title}</h4>", _findings_of_a_kind(mine)]
-    return "".join(parts)
+            made.append((title, _findings_of_a_kind(mine, n)))
+    return made
 
 
-def _findings_of_a_kind(findings: Sequence[Finding]) -> str:
-    beside = sorted({finding.beside_is for finding in findings if finding.beside_is is not None})
-    header = ["quantity", "published", "measured", "95 % interval", "is", *(f"by {name}" for name in beside)]
-    table = []
-    for one in findings:
-        cells: list[_Cell] = [(html.escape(one.quantity), "wrap"), (html.escape(one.published), "wrap")]
-        cells += [(text, "") for text in (*shown(one), one.measured_is)]
+def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
+    pairs = list(pairs)
+    beside = sorted({finding.beside_is for finding, _ in pairs if finding.beside_is is not None})
+    header = [("quantity", "wrap"), ("published", "wrap"), ("measured", ""), ("95 % interval", ""), ("n", "")]
+    header += [("is", ""), *((f"by {name}", "") for name in beside), ("outcome", "text"), ("reason", "wrap")]
+    made = []
+    for one, address in pairs:
+        cells = [cell(one.quantity, "wrap", address), cell(one.published, "wrap")]
+        cells += [cell(text) for text in (*shown(one), str(n), one.measured_is)]
         for name in beside:
-            cells.append((number(one.beside) if one.beside is not None and one.beside_is == name else "", ""))
-        cells += [(one.outcome, f"outcome {_class(one.outcome)}"), (html.escape(one.reason), "wrap")]
-        table.append(cells)
-    return _rows([*header, "outcome", "reason"], table)
+            cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
+        cells += [cell(one.outcome, f"outcome {_CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
+        made.append(cells)
+    return Table(f"Over n = {n} repetitions of each case", header, made)
 
 
-def _class(outcome: str) -> str:
-    return outcome.replace(" ", "-")
-
-
-def _rows(header: Sequence[str], rows: Iterable[Sequence[_Cell]]) -> str:
-    wrapped = {
-        "title",
-        "claim",
-        "quantity",
-        "published",
-        "published → measured [95 % interval]",
-        "outcome",
-        "outcome at base assumptions",
-        "evidence",
-        "reason",
-        "experiment",
-        "file",
-        "labels",
-    }
-    head = "".join(
-        f'<th class="text">{html.escape(name)}</th>' if name in wrapped else f"<th>{html.escape(name)}</th>"
-        for name in header
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>" for text, kind in cells)
-        + "</tr>"
-        for cells in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _table(table: Table) -> str:
-    rows = []
-    for cells in table.rows:
-        rows.append(
-            [
-                ("–", "")
-                if cell is None
-                else (html.escape(cell), "text")
-                if isinstance(cell, str)
-                else (number(cell), "")
-                for cell in cells
-            ]
-        )
-    return f"<h3>{html.escape(table.title)}</h3>" + _rows(table.header, rows)
-
-
-def _figure(chart: Any) -> str:
-    config = {"displayModeBar": False, "responsive": True}
-    text: str = figure(chart).to_html(full_html=False, include_plotlyjs=False, div_id=chart.name, config=config)
-    return text
+def _table(table: ResultTable) -> Table:
+    made = [
+        [
+            cell("–") if one is None else cell(one, "text") if isinstance(one, str) else cell(number(one))
+            for one in cells
+        ]
+        for cells in table.rows
+    ]
+    return Table(table.title, [(name, "text" if at == 0 else "") for at, name in enumerate(table.header)], made)
 
 
 def _scenarios(outcome: Reproduction, folder: Path) -> list[tuple[str, Labels]]:
@@ -318,16 +385,16 @@ def _slug(labels: Labels) -> str:
     return "_".join(plain)
 
 
-def _scenario_list(figure: str, files: Sequence[tuple[str, Labels]], seed: int) -> str:
-    rows: list[list[_Cell]] = []
-    for name, labels in files[:_MOST_NAMED]:
-        labelled = ", ".join(f"{key} {value}" for key, value in labels.items())
-        rows.append([(f'<a href="{figure}/scenarios/{name}">{name}</a>', "text"), (html.escape(labelled), "wrap")])
-    more = len(files) - len(rows)
-    rest = f"<p>{more} more are in <code>{figure}/scenarios</code>.</p>" if more > 0 else ""
-    example = f"<p>One run alone:</p><pre>cwndlab run {html.escape(files[0][0])} --seed {seed}</pre>" if files else ""
-    summary = f"<summary>{len(files)} scenario files</summary>"
-    return f"{example}<details>{summary}{_rows(['file', 'labels'], rows)}{rest}</details>"
+def _files(folder: str, files: Sequence[tuple[str, Labels]]) -> Table:
+    """The scenario files with their labels."""
+    made = [
+        [
+            cell(name, "text", f"{folder}/{name}"),
+            cell(", ".join(f"{key} {value}" for key, value in labels.items()), "wrap"),
+        ]
+        for name, labels in files[:_MOST_NAMED]
+    ]
+    return Table("Scenario files", [("file", "text"), ("labels", "wrap")], made)
 
 
 def _csv(findings: Sequence[Finding]) -> str:

@@ -15,7 +15,7 @@ from cwndlab.statistics.digits import number
 
 #: Findings of a headline that its row shows; the rest is behind its links.
 _MOST_SHOWN = 6
-#: What a headline table does not tell yet.
+#: What a headline table does not contain yet.
 UNIVERSES = (
     "Every outcome is that at the base assumptions. The share of universes (combinations of what a paper leaves open) "
     "in which a claim holds, ties or is opposite is not computed yet."
@@ -99,10 +99,10 @@ def _size(one: dict[str, object]) -> str:
     return f"{quick}: runs of {one['duration_s']:g} s, {one['repetitions']} repetitions."
 
 
-def _headlines(found: Sequence[Row]) -> list[str]:
+def _headlines(headlines: Sequence[Row]) -> list[str]:
     lines = ["| claim (§) | outcome at base assumptions | published → measured [95 % interval] | evidence |"]
     lines.append("|---|---|---|---|")
-    for row in found:
+    for row in headlines:
         some, left = leading(row)
         text = "<br>".join(evidence(one) for one in some) + (f"<br>and {left} more" if left else "")
         ids = ", ".join(f"`{id}`" for id in dict.fromkeys(one.id for one in row.findings))

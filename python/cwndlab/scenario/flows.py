@@ -14,7 +14,14 @@ __all__ = ["Control", "Flow"]
 
 @dataclass(frozen=True)
 class Control(Table):
-    """The algorithm runs remotely: it decides ``delay`` after an event, at most once per ``interval``."""
+    """The algorithm runs remotely: it decides ``delay`` after an event, at most once per ``interval``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.Flow("cubic", rtt="40 ms", control=cwndlab.Control(delay="1 ms")).control.delay
+    '1 ms'
+    """
 
     _: KW_ONLY
     delay: str | None = None
@@ -27,6 +34,12 @@ class Flow(Table):
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
     to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.Flow("cubic+hystart/sack", rtt="40 ms", start="2 s").start
+    '2 s'
     """
 
     algorithm: str | type | None = None

@@ -15,7 +15,14 @@ __all__ = ["Harq", "Jitter", "Link", "Step", "TokenBucket", "Trace"]
 
 @dataclass(frozen=True)
 class Jitter(Table):
-    """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other."""
+    """A delay of each packet drawn evenly from [0, ``spread``); with ``reorder`` packets may overtake each other.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.Link(rate="10 Mbit/s", jitter=cwndlab.Jitter("5 ms")).jitter.spread
+    '5 ms'
+    """
 
     spread: str
     _: KW_ONLY
@@ -25,7 +32,15 @@ class Jitter(Table):
 @dataclass(frozen=True)
 class Trace(Table):
     """A line that follows a trace in Mahimahi's format: ``file`` (or the name of a synthetic one) or ``text``;
-    ``bytes`` of an opportunity (1500), and the ``offset`` at which the run begins in it."""
+    ``bytes`` of an opportunity (1500), and the ``offset`` at which the run begins in it.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import Trace
+    >>> cwndlab.Link(trace=Trace("lte-driving", offset="30 s"), delay="20 ms").trace.offset
+    '30 s'
+    """
 
     file: str | None = None
     _: KW_ONLY
@@ -36,7 +51,15 @@ class Trace(Table):
 
 @dataclass(frozen=True)
 class TokenBucket(Table):
-    """Tokens at ``rate``, at most ``burst`` of them kept; a burst leaves at ``peak``, or in no time."""
+    """Tokens at ``rate``, at most ``burst`` of them kept; a burst leaves at ``peak``, or in no time.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import TokenBucket
+    >>> cwndlab.Link(token_bucket=TokenBucket(rate="10 Mbit/s", burst="15 kB"), delay="20 ms").token_bucket.burst
+    '15 kB'
+    """
 
     rate: str
     burst: str
@@ -46,7 +69,16 @@ class TokenBucket(Table):
 
 @dataclass(frozen=True)
 class Step(Table):
-    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability."""
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import Step
+    >>> outage = [Step("5 s", rate="0 Mbit/s"), Step("6 s", rate="10 Mbit/s")]
+    >>> len(cwndlab.Link(rate="10 Mbit/s", schedule=outage).schedule)
+    2
+    """
 
     at: str
     _: KW_ONLY
@@ -58,7 +90,15 @@ class Step(Table):
 @dataclass(frozen=True)
 class Harq(Table):
     """Retransmissions of a radio link: an attempt fails with ``probability`` (0.1), the next one is a ``round``
-    (8 ms) later, at ``most`` 3."""
+    (8 ms) later, at ``most`` 3.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import Harq
+    >>> cwndlab.Link(trace="lte-driving", delay="20 ms", harq=Harq()).harq.probability is None
+    True
+    """
 
     _: KW_ONLY
     probability: float | None = None
@@ -68,7 +108,15 @@ class Harq(Table):
 
 @dataclass(frozen=True)
 class Link(Table):
-    """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes."""
+    """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> link = cwndlab.Link(rate="10 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("1 bdp"))
+    >>> link.queue
+    DropTail(capacity='1 bdp')
+    """
 
     name: str | None = None
     _: KW_ONLY

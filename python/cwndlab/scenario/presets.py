@@ -11,21 +11,44 @@ __all__ = ["folder", "load", "names"]
 
 
 def folder() -> Path:
-    """Where they are: in the package, or beside it in a working tree."""
+    """Their folder: in a working tree beside the package, installed within it.
+
+    The working tree comes first: an editable installation copies its files into the package, where they grow old.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> (presets.folder() / "two-flows.toml").is_file()
+    True
+    """
     here = Path(__file__).resolve()
-    for place in (here.parents[1] / "_scenarios", here.parents[3] / "scenarios"):
+    for place in (here.parents[3] / "scenarios", here.parents[1] / "_scenarios"):
         if place.is_dir():
             return place
     raise ScenarioError(Fault("scenarios", "the bundled scenarios are not installed", "name a file"))
 
 
 def names() -> list[str]:
-    """Their names."""
+    """Their names.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> "two-flows" in presets.names()
+    True
+    """
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 
 def load(name: str | Path) -> Scenario:
-    """The preset of this name, or the scenario in the file of this name."""
+    """The preset of this name, or the scenario in the file of this name.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> presets.load("two-flows").title
+    'CUBIC and Reno share a bottleneck'
+    """
     preset = folder() / f"{name}.toml"
     if str(name) in names():
         return Scenario.load(preset)

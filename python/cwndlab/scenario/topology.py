@@ -15,7 +15,16 @@ __all__ = ["Access", "Dumbbell", "Node", "ParkingLot"]
 
 @dataclass(frozen=True)
 class Access(Table):
-    """The links between hosts and routers; what delay a flow's RTT asks for is theirs."""
+    """The links between hosts and routers; what delay a flow's RTT asks for is theirs.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> link = cwndlab.Link(rate="10 Mbit/s", delay="10 ms")
+    >>> path = cwndlab.Dumbbell(bottleneck=link, access=cwndlab.Access(rate="1 Gbit/s"))
+    >>> path.access.rate
+    '1 Gbit/s'
+    """
 
     _: KW_ONLY
     rate: str | None = None
@@ -26,7 +35,15 @@ class Access(Table):
 
 @dataclass(frozen=True)
 class Dumbbell(Table):
-    """Sources — r1 — ``bottleneck`` — r2 — destinations; ``reverse`` is the way back."""
+    """Sources — r1 — ``bottleneck`` — r2 — destinations; ``reverse`` is the way back.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> path.bottleneck.rate
+    '10 Mbit/s'
+    """
 
     bottleneck: Link
     _: KW_ONLY
@@ -36,7 +53,18 @@ class Dumbbell(Table):
 
 @dataclass(frozen=True)
 class ParkingLot(Table):
-    """Routers in a row, joined by ``hops``."""
+    """Routers in a row, joined by ``hops``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> hop = cwndlab.Link(rate="10 Mbit/s", delay="5 ms")
+    >>> flows = [cwndlab.Flow("reno", rtt="60 ms"), cwndlab.Flow("cubic", rtt="40 ms", enter=1, leave=2)]
+    >>> scenario = cwndlab.Scenario(duration="2 s", parking_lot=cwndlab.ParkingLot([hop, hop]), flows=flows)
+    >>> records = cwndlab.run(scenario, seed=1)
+    >>> len(records.flows)
+    2
+    """
 
     hops: Sequence[Link]
     _: KW_ONLY
@@ -46,7 +74,18 @@ class ParkingLot(Table):
 
 @dataclass(frozen=True)
 class Node(Table):
-    """A node of a graph."""
+    """A node of a graph.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> nodes = [cwndlab.Node("a"), cwndlab.Node("b")]
+    >>> link = cwndlab.Link(from_="a", to="b", rate="10 Mbit/s", delay="10 ms")
+    >>> flow = cwndlab.Flow("cubic", from_="a", to="b")
+    >>> scenario = cwndlab.Scenario(duration="2 s", nodes=nodes, links=[link], flows=[flow])
+    >>> cwndlab.run(scenario, seed=1).flows["delivered_bytes"][0] > 0
+    True
+    """
 
     name: str
 

@@ -17,7 +17,14 @@ OPPORTUNITY_BYTES = 1500
 
 
 def names() -> list[str]:
-    """Names of the synthetic traces that a scenario may name in place of a file."""
+    """Names of the synthetic traces that a scenario may name in place of a file.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> traces.names()
+    ['lte-driving', 'lte-stationary', '3g', 'satellite']
+    """
     return trace_kinds()[0]
 
 
@@ -25,6 +32,13 @@ def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -
     """The moments (ms) of a synthetic trace; seed and length are those of traces taken by name unless given.
 
     Raises ``ScenarioError`` where no kind is called so.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> moments = traces.make("lte-driving", seed=1, duration_s=10)
+    >>> moments == traces.make("lte-driving", seed=1, duration_s=10), moments[-1]
+    (True, 10000)
     """
     kinds, usual_seed, usual_duration = trace_kinds()
     seed = usual_seed if seed is None else seed
@@ -38,6 +52,12 @@ def load(name: str | Path) -> list[int]:
     """The moments (ms) of the trace in a file, or of the synthetic one of this name.
 
     Raises ``ScenarioError`` where it cannot be read or is no trace.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> traces.load("lte-driving")[-1]
+    120000
     """
     if str(name) in names():
         return make(str(name))
@@ -68,7 +88,15 @@ class Description:
 
 
 def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
-    """Rates and outages of a trace; an incomplete last second counts by its length."""
+    """Rates and outages of a trace; an incomplete last second counts by its length.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> found = traces.describe([100, 200, 1000])
+    >>> found.mean_bps, found.outages_s
+    (36000.0, ((0.0, 0.1), (0.1, 0.1), (0.2, 0.8)))
+    """
     bits, period = OPPORTUNITY_BYTES * 8, moments[-1]
     counts = [0] * -(-period // 1000)
     for moment in moments:
@@ -85,7 +113,14 @@ def describe(moments: Sequence[int], *, outage_s: float = 0.1) -> Description:
 
 
 def picture(rates: Sequence[float], *, width: int = 72) -> str:
-    """A line of bars, one for each rate or the mean of consecutive ones, the tallest for the largest."""
+    """A line of bars, one for each rate or the mean of consecutive ones, the tallest for the largest.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> traces.picture([1.0, 2.0, 4.0, 8.0])
+    '▁▂▄█'
+    """
     bars = " ▁▂▃▄▅▆▇█"
     width = min(width, len(rates))
     edges = [len(rates) * n // width for n in range(width + 1)]

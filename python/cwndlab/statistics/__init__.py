@@ -6,15 +6,17 @@ from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_
 from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
 from cwndlab.statistics.sequential import Until, coverage, enough
 from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
-from cwndlab.statistics.verdicts import verdict
+from cwndlab.statistics.verdicts import Decision, Verdict, verdict
 from cwndlab.statistics.warmup import mser
 
 __all__ = [
     "LEVEL",
+    "Decision",
     "Difference",
     "Effect",
     "Estimate",
     "Until",
+    "Verdict",
     "blocks",
     "bootstrap",
     "cohens_dz",

@@ -45,7 +45,15 @@ class Difference:
 
 
 def difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Difference:
-    """The second series minus the first, value by value: both are in the order of the same seeds."""
+    """The second series minus the first, value by value: both are in the order of the same seeds.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.difference([10.0, 12.0, 11.0], [11.0, 13.5, 12.0])
+    >>> round(one.paired.mean, 3), one.paired.low > 0
+    (1.167, True)
+    """
     if len(first) != len(second):
         raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
     deltas = tuple(b - a for a, b in zip(first, second, strict=True))

@@ -18,7 +18,15 @@ from cwndlab.statistics.estimates import LEVEL, Estimate, deviation
 
 def cohens_dz(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
     """Cohen's d_z of paired differences: mean / s, its interval from the non-central t with n − 1 degrees of freedom;
-    nothing where they do not vary or there are fewer than three."""
+    nothing where they do not vary or there are fewer than three.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.cohens_dz([1.2, 0.8, 1.1, 0.9, 1.0])
+    >>> round(one.mean, 3)
+    6.325
+    """
     n = len(deltas)
     spread = deviation(deltas) if n >= 3 else 0.0
     if spread == 0:
@@ -28,13 +36,29 @@ def cohens_dz(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
 
 def hedges(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
     """Hedges' g_z: d_z of paired differences, and its interval, times the correction J(n − 1) = 1 − 3 / (4 (n − 1) −
-    1); nothing where d_z is nothing."""
+    1); nothing where d_z is nothing.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.hedges([1.2, 0.8, 1.1, 0.9, 1.0])
+    >>> round(one.mean, 3)
+    5.06
+    """
     return _scaled(cohens_dz(deltas, level), _correction(len(deltas) - 1))
 
 
 def hedges_unpaired(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate | None:
     """Hedges' g of two series: (mean₂ − mean₁) / s_pooled · J(n₁ + n₂ − 2); nothing where neither varies or one has
-    fewer than two values."""
+    fewer than two values.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.hedges_unpaired([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
+    >>> round(one.mean, 3)
+    0.8
+    """
     if len(first) < 2 or len(second) < 2:
         return None
     n, m = len(first), len(second)
@@ -53,6 +77,12 @@ def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | N
 
     The interval is normal in Fisher's z with the standard deviation that W has without an effect, √(n (n + 1) (2n + 1)
     / 6) / (n (n + 1) / 2), as the R package effectsize has it; none at ±1, where z is infinite.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> round(statistics.rank_biserial([1.2, 0.8, 1.1, -0.2]).mean, 3)
+    0.8
     """
     kept = np.asarray([delta for delta in deltas if delta != 0])
     n = len(kept)

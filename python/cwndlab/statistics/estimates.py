@@ -17,7 +17,15 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its interval; ``low`` and ``high`` are nothing where there is none, and ``reason`` says why."""
+    """A mean and its interval; ``low`` and ``high`` are nothing where there is none, and ``reason`` says why.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.Estimate(mean=10.0, low=9.0, high=11.0, n=5)
+    >>> one.half
+    1.0
+    """
 
     mean: float
     low: float | None
@@ -58,6 +66,13 @@ def bootstrap(values: Sequence[float], *, seed: int, level: float = LEVEL, draws
     """Mean with a bootstrap interval (BCa; percentiles where that has none), for what is not normal.
 
     Nothing below three values: the resamples of two are their mean and themselves.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> one = statistics.bootstrap([1.0, 2.0, 2.5, 4.0, 9.0], seed=1)
+    >>> one.mean, one.low < one.mean < one.high
+    (3.7, True)
     """
     n = len(values)
     if n < 3:

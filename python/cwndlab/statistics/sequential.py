@@ -24,8 +24,15 @@ LEAST = 10
 
 
 def enough(values: Sequence[float], within: float = 0.02, confidence: float = LEVEL) -> bool:
-    """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within`` ×
-    |mean|. Never with fewer than two values; always where they are all equal."""
+    """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within``
+    times the absolute mean. Never with fewer than two values; always where they are all equal.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> statistics.enough([10.0, 10.1, 9.9], within=0.02), statistics.enough([10.0, 10.1, 9.9], within=0.03)
+    (False, True)
+    """
     half = estimate(values, confidence).half
     return half is not None and half <= within * abs(float(np.mean(values)))
 
@@ -33,7 +40,15 @@ def enough(values: Sequence[float], within: float = 0.02, confidence: float = LE
 @dataclass(frozen=True)
 class Until:
     """A stopping rule: until the interval of ``metric`` is ``within`` (a part of the mean), looked at first after
-    ``at_least`` repetitions and then after every `STEP`, at most ``at_most`` of them."""
+    ``at_least`` repetitions and then after every `STEP`, at most ``at_most`` of them.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> rule = statistics.Until.parse("goodput_bps within 2 %", ["goodput_bps"], at_most=50)
+    >>> str(rule)
+    'goodput_bps within 2 %, at most 50'
+    """
 
     metric: str
     within: float
@@ -73,7 +88,16 @@ class Until:
 
 def coverage(spread: float, rule: Until, *, runs: int, seed: int, level: float = LEVEL) -> tuple[float, float]:
     """How often the interval at which ``rule`` stops holds the true mean, and after how many repetitions on the mean:
-    ``runs`` series of normal values with mean 1 and standard deviation ``spread``."""
+    ``runs`` series of normal values with mean 1 and standard deviation ``spread``.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> rule = statistics.Until("goodput_bps", within=0.02, at_most=200)
+    >>> held, repetitions = statistics.coverage(0.01, rule, runs=200, seed=1)
+    >>> held > 0.9, repetitions >= 10
+    (True, True)
+    """
     source = np.random.default_rng(seed)
     held = counted = 0
     for _ in range(runs):

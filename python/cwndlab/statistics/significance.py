@@ -23,6 +23,12 @@ def paired_t(deltas: Sequence[float]) -> float | None:
 
     Differences that are all the same leave no spread to test against: 1 where they are zero, 0 where they are not.
     Nothing of fewer than two.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> round(statistics.paired_t([1.2, 0.8, 1.1, -0.2]), 3)
+    0.108
     """
     if len(deltas) < 2:
         return None
@@ -34,7 +40,14 @@ def paired_t(deltas: Sequence[float]) -> float | None:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """p of Welch's t-test; nothing where neither series varies or one has fewer than two values."""
+    """p of Welch's t-test; nothing where neither series varies or one has fewer than two values.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> round(statistics.welch([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), 3)
+    0.021
+    """
     if len(first) < 2 or len(second) < 2 or (deviation(first) == 0 and deviation(second) == 0):
         return None
     return _quietly(lambda: stats.ttest_ind(second, first, equal_var=False))
@@ -42,14 +55,28 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 def wilcoxon(deltas: Sequence[float]) -> float | None:
     """p of Wilcoxon's signed-rank test on paired differences: exact up to 50 of them without ties or zeros, else by the
-    normal approximation. Zeros are left out (Wilcoxon's own way); nothing where fewer than two differ from zero."""
+    normal approximation. Zeros are left out (Wilcoxon's own way); nothing where fewer than two differ from zero.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> round(statistics.wilcoxon([1.2, 0.8, 1.1, 0.9, 1.0]), 3)
+    0.062
+    """
     kept = [delta for delta in deltas if delta != 0]
     return None if len(kept) < 2 else _quietly(lambda: stats.wilcoxon(kept))
 
 
 def shapiro(values: Sequence[float]) -> float | None:
     """p of the Shapiro–Wilk test that the values are normal, for information: no test is chosen by it, since choosing
-    a test by the data it is used on spoils its level. Nothing below three values, or where they do not vary."""
+    a test by the data it is used on spoils its level. Nothing below three values, or where they do not vary.
+
+    Examples
+    --------
+    >>> from cwndlab import statistics
+    >>> statistics.shapiro([1.2, 0.8, 1.1, 0.9, 1.0]) > 0.05
+    True
+    """
     if len(values) < 3 or deviation(values) == 0:
         return None
     return _quietly(lambda: stats.shapiro(values))

@@ -1,4 +1,8 @@
-"""Studies: comparisons, sweeps, searches of parameters, and what they share."""
+"""Studies: comparisons, sweeps, searches of parameters, and what they share.
+
+A study (`cwndlab.study.spec`) is points × seeds, each point a scenario with labels. An executor
+(`cwndlab.study.executor`) runs what its store (`cwndlab.study.store`) lacks; the rows are a `Result`.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,42 @@ from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
     from cwndlab.study import benchmark as benchmark
+    from cwndlab.study import cluster as cluster
     from cwndlab.study import compare as compare
-    from cwndlab.study import comparison as comparison
+    from cwndlab.study import differences as differences
+    from cwndlab.study import executor as executor
     from cwndlab.study import journal as journal
     from cwndlab.study import lock as lock
     from cwndlab.study import matrix as matrix
+    from cwndlab.study import result as result
     from cwndlab.study import schemas as schemas
+    from cwndlab.study import spec as spec
+    from cwndlab.study import store as store
     from cwndlab.study import sweeps, tuning
+    from cwndlab.study import tables as tables
 
 __all__ = ["sweeps", "tuning"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("benchmark", "compare", "comparison", "journal", "lock", "matrix", "schemas", "sweeps", "tuning"),
+        modules=(
+            "benchmark",
+            "cluster",
+            "compare",
+            "differences",
+            "executor",
+            "journal",
+            "lock",
+            "matrix",
+            "result",
+            "schemas",
+            "spec",
+            "store",
+            "sweeps",
+            "tables",
+            "tuning",
+        ),
         names={},
         public=__all__,
     )

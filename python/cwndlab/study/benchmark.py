@@ -27,7 +27,7 @@ OVERHEAD_COLUMNS = (*COLUMNS, "cli_cpu_s", "cli_peak_rss_mb")
 def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterator[dict[str, Any]]:
     """Measures each of the scenarios ``names``.
 
-    Yields rows of scenario, packets (delivered in order and acknowledged), cpu_s (of the whole process),
+    Yields rows of scenario, packets (delivered in order and acknowledged), cpu_s (of the process),
     packets_per_cpu_s and peak_rss_mb; with ``overhead`` also what the same run costs by ``cwndlab run``.
     """
     unknown = [name for name in names if name not in SCENARIOS]
@@ -78,10 +78,10 @@ def _program() -> Path:
     for place in (beside, ROOT / "target" / "release" / name):
         if place.is_file():
             return place
-    found = shutil.which(name)
-    if found is None:
+    program = shutil.which(name)
+    if program is None:
         raise RunError(Fault("bench", f"the program '{name}' was not found", "build it with `make build`"))
-    return Path(found)
+    return Path(program)
 
 
 def _output(command: list[str]) -> str:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from cwndlab.catalogue import canonical
-from cwndlab.custom import by_name, name_of
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import COLUMNS, competing, summary
-from cwndlab.metrics import warm_up as warm_up_of
+from cwndlab.custom import Classes, by_name, name_of
+from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import NO_RANDOM_ELEMENT, run_jobs
+from cwndlab.simulate import NO_RANDOM_ELEMENT, run
 from cwndlab.statistics import Until, enough
-from cwndlab.study.comparison import Comparison
+from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.result import Result, flow_metrics, local, records_folder
+from cwndlab.study.spec import Measure, Point, Progress, Row, Study
+from cwndlab.study.store import Store
 
 
 def repeated(scenario: Scenario, repetitions: int) -> Scenario:
@@ -58,29 +63,21 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
     if flows is None and against is None:
         return None
     faults: list[Fault] = []
-    found: list[str] = []
+    names: list[str] = []
     for one in tcp[:1] if flows is None else flows:
         try:
-            found.append(resolve(document, one))
+            names.append(resolve(document, one))
         except ScenarioError as error:
             faults += error.faults
-    for name in found:
+    for name in names:
         if name not in tcp:
             faults.append(Fault("flows", f"'{name}' is sent by UDP, without an algorithm", "name a flow over TCP"))
-    if not faults and against is not None and set(tcp) <= set(found):
+    if not faults and against is not None and set(tcp) <= set(names):
         hint = "name fewer flows, or add a flow to the scenario"
         faults.append(Fault("against", "no flow over TCP is left that could use it", hint))
     if faults:
         raise ScenarioError(*faults)
-    return list(dict.fromkeys(found))
-
-
-def _sides(compared: list[str] | None, against: str | None) -> list[str]:
-    """Which flows take the compared algorithms, where not all do."""
-    if compared is None:
-        return []
-    others = "keep their algorithms" if against is None else f"use {against}"
-    return [f"compared in {', '.join(compared)}; the other flows over TCP {others}"]
+    return list(dict.fromkeys(names))
 
 
 def _check(
@@ -95,24 +92,26 @@ def _check(
     """The algorithms, each once; raises with every fault."""
     faults = []
     if warm_up not in (None, "mser"):
-        faults.append(Fault("--warm-up", f"'{warm_up}' is no way to find the warm-up", "write mser, or '5 s'"))
+        faults.append(parameter_fault("warm_up", f"'{warm_up}' is no warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
-        faults.append(Fault("--warm-up", "a start is named as well", "leave out one of them"))
+        faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = json.loads(scenario.to_json())
     flows = {flow for name, members in groups(document).items() for flow in (name, *members)}
     for name in metrics or ():
         one = parse(name)
         if name not in COLUMNS:
-            faults.append(Fault("--metrics", f"no metric is called '{name}'", "`cwndlab list --metrics` shows them"))
+            faults.append(
+                parameter_fault("metrics", f"no metric is called '{name}'", hint="`cwndlab list --metrics` lists them")
+            )
         elif one is not None and one.flow not in flows:
             try:
                 resolve(document, one.flow)
             except ScenarioError as error:
-                faults += [fault._replace(where=f"--metrics, '{name}'") for fault in error.faults]
+                faults += [parameter_fault("metrics", f"'{name}': {one.what}", hint=one.hint) for one in error.faults]
     if not algorithms:
-        faults.append(Fault("--algorithms", "there is none to compare", "write --algorithms cubic,reno"))
+        faults.append(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
     if repetitions < 1:
-        faults.append(Fault("--repetitions", f"'{repetitions}' runs nothing", "write --repetitions 10"))
+        faults.append(parameter_fault("repetitions", f"'{repetitions}' runs nothing", example=10))
     for name in [*algorithms, *([] if against is None else [against])]:
         try:
             canonical(name, scenario.to_json())
@@ -123,19 +122,19 @@ def _check(
     return list(dict.fromkeys(algorithms))
 
 
-def _taken_in(
+def with_classes(
     scenario: Scenario, algorithms: str | type | Sequence[str | type] | Mapping[str, type]
 ) -> tuple[Scenario, list[str]]:
-    """The scenario with the classes among the algorithms, and all their names."""
+    """The scenario with the custom classes among the algorithms, and the names of all algorithms."""
     if isinstance(algorithms, str | type):
         algorithms = [algorithms]
     if isinstance(algorithms, Mapping):
         return scenario.with_(algorithms=algorithms), list(algorithms)
-    kinds = [one for one in algorithms if isinstance(one, type)]
-    if not kinds:
+    classes = [one for one in algorithms if isinstance(one, type)]
+    if not classes:
         return scenario, [str(one) for one in algorithms]
     names = [name_of(one) if isinstance(one, type) else one for one in algorithms]
-    return scenario.with_(algorithms=by_name(kinds)), names
+    return scenario.with_(algorithms=by_name(classes)), names
 
 
 def compare(
@@ -147,140 +146,246 @@ def compare(
     repetitions: int = 10,
     seed: int = 1,
     out: Path | str | None = None,
+    records: Literal["first", "all"] = "all",
     workers: int | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Progress | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
     warm_up: str | None = None,
     until: str | None = None,
     at_most: int = 50,
     metrics: Sequence[str] | None = None,
-) -> Comparison:
-    """Runs every algorithm in every flow over TCP of ``scenario``, or in ``flows`` of it, with the seeds ``seed`` …
-    ``seed + repetitions − 1``.
+) -> Result:
+    """Runs every algorithm with the same seeds in every flow over TCP of a scenario, or in some of its flows.
 
-    An algorithm is a text or a custom class (`cwndlab.custom`); a mapping gives classes other names. ``flows`` are
-    names or indices of the scenario's tables ``[[flow]]``; the other flows keep their algorithms, or use ``against``.
-    With ``against`` alone the first flow over TCP takes the compared algorithms. Where some flows do not take them,
-    goodput and share of each table of flows over TCP are measured beside (`cwndlab.metrics.of_flow`).
-    Where the scenario has no jitter of its own each flow starts at a random time within its base RTT, so that
-    repetitions differ. The same seeds are used for each algorithm, so differences are paired. Records of every run go
-    to the folder ``out`` as they finish; in memory stay those of the first seed. What is finished is kept on Ctrl-C.
+    Where the scenario has no jitter of its own, each flow starts at a random time within its base RTT, so that
+    repetitions differ. The same seeds are used for each algorithm, so differences are paired. On Ctrl-C the result has
+    the finished runs; the same call with the same ``out`` runs the missing ones.
 
-    Metrics are over ``start_s`` to ``end_s``. ``warm_up`` names the start in words: a time such as ``"5 s"``, or
-    ``"mser"``, with which each run starts where `metrics.warm_up` finds it. ``until="goodput_bps within 2 %"`` adds
-    repetitions to the first ``repetitions`` until that holds for every algorithm, ``at_most`` so many
-    (`statistics.Until`). ``metrics`` are those that are judged, by their names in `metrics.COLUMNS`.
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    algorithms
+        Texts or custom classes (`cwndlab.custom`); a mapping gives classes other names. The first one is the base of
+        the differences.
+    flows
+        Names or indices of tables ``[[flow]]`` that use the algorithms; the others keep theirs, or use ``against``.
+        With ``against`` alone it is the first flow over TCP. Goodput and share of each table of flows over TCP are
+        then measured, too (`cwndlab.metrics.of_flow`).
+    against
+        The algorithm of the other flows over TCP.
+    repetitions, seed
+        The seeds are ``seed`` … ``seed + repetitions − 1``.
+    out
+        A folder that keeps finished runs and ``records``; without it the result is in memory.
+    records
+        Whether ``out`` keeps the records of all runs or of each algorithm's first seed only.
+    workers
+        The number of threads, by default one per core.
+    progress
+        Called with the number of finished runs and of all.
+    start_s, end_s
+        The interval of the metrics.
+    warm_up
+        A time such as ``"5 s"``, or ``"mser"``, with which each run is measured from where `metrics.warm_up` cuts it.
+    until, at_most
+        ``"goodput_bps within 2 %"`` adds repetitions until that holds for every algorithm, up to ``at_most``
+        (`statistics.Until`).
+    metrics
+        Names in `metrics.COLUMNS` that are compared; by default `cwndlab.study.result.JUDGED`.
+
+    Returns
+    -------
+    Result
+        Runs, means and differences.
+
+    Raises
+    ------
+    ScenarioError
+        Every fault of the arguments, before anything runs.
+    RunError
+        A run failed. Finished runs are kept in ``out``.
+    RecordsError
+        ``out`` is in use or holds something else.
     """
-    scenario, texts = _taken_in(scenario, algorithms)
+    scenario, texts = with_classes(scenario, algorithms)
     if against is not None:
-        scenario, (rival,) = _taken_in(scenario, against)
-        against = rival
+        scenario, (against,) = with_classes(scenario, against)
     compared = _compared(scenario, [flows] if isinstance(flows, str | int) else flows, against)
-    cut = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
-    if cut is not None and start_s is None:
-        start_s, warm_up = float(cut[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[cut[2]], None
+    start_s, warm_up = _start(start_s, warm_up)
     names = _check(texts, repetitions, scenario, warm_up, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
     scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
-    found = Comparison(
-        scenario,
-        names,
-        list(range(seed, seed + (repetitions if rule is None else rule.at_least))),
-        notes=[
-            *scenario.notes,
-            *_sides(compared, against),
-            *([] if start_s is None else [f"warm-up: what was before {start_s:g} s is left out"]),
-        ],
-        flows=compared,
-        start_s=start_s,
-        end_s=end_s,
-        warm_up=warm_up,
-        until=None if rule is None else str(rule),
-        metrics=None if metrics is None else list(dict.fromkeys(metrics)),
-        against=against,
+    points = _points(scenario, names, compared, against)
+    seeds = list(range(seed, seed + (repetitions if rule is None else rule.at_least)))
+    header = {
+        "title": scenario.title or "",
+        "columns": ["algorithm"],
+        "seeds": seeds,
+        "until": None if rule is None else str(rule),
+        **{"start_s": start_s, "end_s": end_s, "warm_up": warm_up, "flows": compared, "against": against},
+        "metrics": None if metrics is None else list(dict.fromkeys(metrics)),
+        "scenario": json.loads(scenario.to_json()),
+        "notes": _notes(scenario, points, compared, against, start_s),
+    }
+    keeper = _Keeper(local(out), seed, records)
+    study = Study(
+        points=points,
+        seeds=seeds,
+        measure=partial(_measure_of, keeper, _measured(header)),
+        rule=rule,
+        together=True,
+        classes=scenario.classes,
+        header=header,
     )
-    documents = {name: with_algorithm(scenario, name, compared, against) for name in names}
+    with Store(out, write=True) as store:
+        _refuse_another(store, header)
+        result = execute(Plan(study, store), store, executor=threads(workers, scenario.classes), progress=progress)
+        if not len(result.runs):
+            raise KeyboardInterrupt
+        result.examples = keeper.examples(points, result, scenario.classes)
+        result.notes += _remarks(result, rule)
+        result.write_to(store)
+    return result
+
+
+def _start(start_s: float | None, warm_up: str | None) -> tuple[float | None, str | None]:
+    """Start and warm-up: a warm-up that is a time is a start."""
+    time = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
+    if time is None or start_s is not None:
+        return start_s, warm_up
+    return float(time[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[time[2]], None
+
+
+def _refuse_another(store: Store, header: Mapping[str, Any]) -> None:
+    """Raises where the store has a comparison of which the records would be overwritten."""
+    previous = store.manifest.get("study")
+    if previous is None or previous["columns"] != header["columns"]:
+        return
+    if _set_up(previous) != _set_up(header):
+        raise ScenarioError(Fault(store.place, "holds another comparison", "choose another folder, or delete this one"))
+
+
+def _set_up(header: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The scenario with its flows; custom classes are the same wherever their files are."""
+    scenario = dict(header["scenario"])
+    scenario["algorithms"] = {name: {**one, "file": None} for name, one in scenario.get("algorithms", {}).items()}
+    return scenario, header.get("flows"), header.get("against")
+
+
+def _points(scenario: Scenario, names: Sequence[str], flows: list[str] | None, against: str | None) -> list[Point]:
+    points = []
+    for number, name in enumerate(names):
+        document = json.dumps(with_algorithm(scenario, name, flows, against))
+        checked = check(document, "json", classes=scenario.classes)
+        points.append(Point(number, {"algorithm": name}, checked.hash, checked.document))
+    return points
+
+
+def _measured(header: Mapping[str, Any]) -> Measure:
+    """Every metric, with those of single flows that are compared."""
+    of_flows = flow_metrics(header["scenario"], header["flows"])
+    of_flows += [metric for metric in header["metrics"] or () if parse(metric)]
+    names = tuple(dict.fromkeys([*COLUMNS, *of_flows]))
+    return Measure(names, header["start_s"], header["end_s"], header["warm_up"])
+
+
+class _Keeper:
+    """Keeps records: of the first seed in memory and in a folder, in the folder of the other seeds where wanted."""
+
+    def __init__(self, folder: Path | None, seed: int, which: str) -> None:
+        self._folder, self._seed, self._which = folder, seed, which
+        self._examples: dict[str, Records] = {}
+
+    def __call__(self, algorithm: str, records: Records) -> None:
+        is_first = records.seed == self._seed
+        if is_first:
+            self._examples[algorithm] = records
+        if self._folder is not None and (is_first or self._which == "all"):
+            place = records_folder(self._folder, algorithm, records.seed)
+            # What is there is of an older engine, or of a process that was killed while it wrote.
+            shutil.rmtree(place, ignore_errors=True)
+            records.save(place)
+
+    def examples(self, points: Sequence[Point], result: Result, classes: Classes | None) -> dict[str, Records]:
+        """The records of the first seed of each algorithm that has a row of it."""
+        examples = {}
+        for point in points:
+            name = str(point.labels["algorithm"])
+            if self._seed not in result.by_seed("goodput_bps")[name]:
+                continue
+            if name not in self._examples and (folder := self._kept(name)) is not None:
+                self._examples[name] = Records.read(folder)
+            elif name not in self._examples:
+                # The row comes from another study, which kept no records.
+                self(name, run(json.loads(point.document), seed=self._seed, algorithms=classes))
+            examples[name] = self._examples[name]
+        return examples
+
+    def _kept(self, algorithm: str) -> Path | None:
+        folder = None if self._folder is None else records_folder(self._folder, algorithm, self._seed)
+        return folder if folder is not None and (folder / "flows.parquet").exists() else None
+
+
+@dataclass(frozen=True)
+class _Kept(Measure):
+    """A measure that hands the records on."""
+
+    keep: Callable[[Records], None] | None = None
+
+    def __call__(self, records: Records) -> Row:
+        row = super().__call__(records)
+        if self.keep is not None:
+            self.keep(records)
+        return row
+
+
+def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
+    keep = partial(keeper, point.labels["algorithm"])
+    return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, keep=keep)
+
+
+def _notes(
+    scenario: Scenario, points: Sequence[Point], flows: list[str] | None, against: str | None, start_s: float | None
+) -> list[str]:
+    """Remarks that are known before anything runs."""
+    notes = list(scenario.notes)
+    if flows is not None:
+        others = "keep their algorithms" if against is None else f"use {against}"
+        notes.append(f"compared in {', '.join(flows)}; the other flows over TCP {others}")
+    if start_s is not None:
+        notes.append(f"warm-up: what was before {start_s:g} s is left out")
     if scenario.classes:
-        # Which class and source: what a run would note.
-        derived = (note for document in documents.values() for note in check(json.dumps(document), "json").notes)
-        found.notes = list(dict.fromkeys([*found.notes, *derived]))
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        found.write(folder)  # refuses before anything runs
-        found.rows.clear()
-    batch = found.seeds
-    try:
-        while batch:
-            _run(found, batch, documents, folder, workers, progress)
-            series = [found.values(name, rule.metric) for name in names] if rule else []
-            more = rule.more(len(found.seeds), series) if rule else 0
-            batch = list(range(found.seeds[-1] + 1, found.seeds[-1] + 1 + more))
-            found.seeds = [*found.seeds, *batch]
-    except KeyboardInterrupt:
-        if not found.rows:
-            raise
-        found.notes.append(f"stopped: {len(found.rows)} of {len(names) * len(found.seeds)} runs finished")
-    else:
-        found.notes += [] if rule is None else _reached(found, rule)
-    found.notes += [] if warm_up is None else _cuts(found)
-    found.examples = {name: found.examples[name] for name in names if name in found.examples}
-    found.notes += [*_alike(found), *_apart(found)]
-    found.sort()
-    if folder is not None:
-        found.write(folder)
-    return found
+        # Class and source, as in the notes of a run.
+        notes += [note for point in points for note in check(point.document, "json").notes]
+    return list(dict.fromkeys(notes))
 
 
-def _run(
-    found: Comparison,
-    seeds: Sequence[int],
-    documents: Mapping[str, dict[str, Any]],
-    folder: Path | None,
-    workers: int | None,
-    progress: Callable[[int, int], Any] | None,
-) -> None:
-    """Runs every algorithm with these seeds; rows come as runs end."""
-    keys = [(name, one) for one in seeds for name in documents]
-    before = len(found.rows)
-
-    def told(done: int, total: int) -> None:
-        if progress is not None:
-            progress(before + done, before + total)
-
-    jobs = [(documents[name], one) for name, one in keys]
-    for index, records in run_jobs(jobs, workers=workers, progress=told, algorithms=found.scenario.classes):
-        name, one = keys[index]
-        start_s = _start_s(found, records)
-        row = {"algorithm": name, "seed": one, "from_s": start_s}
-        found.rows.append(row | summary(records, only=found.measured(), start_s=start_s, end_s=found.end_s))
-        if one == found.seeds[0]:
-            found.examples[name] = records
-        elif folder is not None:
-            records.save(found.place(folder, name, one))
+def _remarks(result: Result, rule: Until | None) -> list[str]:
+    """Remarks on what was measured."""
+    notes = []
+    if result.outcome.stopped:
+        notes.append(f"stopped: {len(result.runs)} of {result.outcome.total} runs finished")
+    elif rule is not None:
+        notes += _reached(result, rule)
+    notes += [] if result.header["warm_up"] is None else _cuts(result)
+    return [*notes, *_without_variation(result), *_separate(result)]
 
 
-def _start_s(found: Comparison, records: Records) -> float:
-    """From where this run is measured."""
-    cut = warm_up_of(records, end_s=found.end_s) if found.warm_up is not None else found.start_s
-    return float(records.rows("runs")[0]["measure_from_ns"]) / 1e9 if cut is None else cut
-
-
-def _alike(found: Comparison) -> list[str]:
+def _without_variation(result: Result) -> list[str]:
     """Algorithms of which every seed gave the same run."""
-    if len(found.seeds) < 2:
-        return []
-    alike = []
-    for name in found.algorithms:
-        rows = [{key: row[key] for key in row if key != "seed"} for row in found.rows if row["algorithm"] == name]
+    names = []
+    for name in result.algorithms:
+        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
         if len(rows) > 1 and all(row == rows[0] for row in rows):
-            alike.append(name)
-    return [f"{', '.join(alike)}: {NO_RANDOM_ELEMENT}"] if alike else []
+            names.append(name)
+    return [f"{', '.join(names)}: {NO_RANDOM_ELEMENT}"] if names else []
 
 
-def _apart(found: Comparison) -> list[str]:
-    """Flows that do not share the bottleneck of the others: of which the Jain index is, and of which the goodput."""
-    for records in list(found.examples.values())[:1]:
+def _separate(result: Result) -> list[str]:
+    """Flows that do not share the bottleneck of the others: which flows Jain's index and the goodput are of."""
+    for records in list(result.examples.values())[:1]:
         count, together = len(records.flows), len(competing(records))
         if together < count > 1:
             which = f"{together} of {count} flows share" if together else f"no two of {count} flows share"
@@ -289,23 +394,22 @@ def _apart(found: Comparison) -> list[str]:
     return []
 
 
-def _cuts(found: Comparison) -> list[str]:
-    """What the warm-up cut came to."""
-    cuts = sorted(float(row["from_s"]) for row in found.rows)
-    start_s = json.loads(found.scenario.to_json()).get("measure_from", "its default")
+def _cuts(result: Result) -> list[str]:
+    """The range of the warm-up cuts."""
+    cuts = sorted(float(row["from_s"]) for row in result.rows)
+    start_s = result.header["scenario"].get("measure_from", "its default")
     return [
         f"warm-up: each run is measured from where MSER-5 cuts the goodput of all flows, {cuts[0]:g} s to "
         f"{cuts[-1]:g} s (median {median(cuts):g} s); where that finds no cut, from measure_from ({start_s})"
     ]
 
 
-def _reached(found: Comparison, rule: Until) -> list[str]:
-    """How near to its mark a stopping rule came."""
-    notes = [f"until {rule}: stopped after {len(found.seeds)} repetitions of each"]
-    for name in found.algorithms:
-        values = found.values(name, rule.metric)
-        if not enough(values, rule.within):
-            one = found.estimate(name, rule.metric)
+def _reached(result: Result, rule: Until) -> list[str]:
+    """How narrow the intervals of a stopping rule became."""
+    notes = [f"until {rule}: stopped after {len(result.seeds)} repetitions of each"]
+    for name in result.algorithms:
+        if not enough(result.values(name, rule.metric), rule.within):
+            one = result.estimate(name, rule.metric)
             near = f"{one.half / abs(one.mean) * 100:.2g} %" if one.half is not None and one.mean else "no part of it"
             notes.append(f"{name}: {rule.metric} is known within {near} only")
     return notes

@@ -1,4 +1,4 @@
-"""Lines of a journal: each is written with one call and tells by its digest whether it is whole."""
+"""Lines of a journal: each is written with one call, and its digest shows whether it is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def entry(row: Mapping[str, Any]) -> bytes:
 
 
 def entries(content: bytes) -> Iterator[dict[str, Any]]:
-    """The rows of whole lines; one that is cut off or altered is none.
+    """The rows of complete lines; incomplete and altered ones are skipped.
 
     >>> line = entry({"a": 1})
     >>> list(entries(line + line[:-5] + b"\\n" + line))

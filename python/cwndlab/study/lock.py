@@ -1,4 +1,13 @@
-"""One process on one output folder. A lock whose holder has died holds nobody."""
+"""A lock on an output folder: one process writes, and the lock of a dead process is void.
+
+Local folders have a lock of the kernel on a file that names its holder. The package ``filelock`` takes the same lock,
+but truncates that file before it has the lock, and with it the name of the holder.
+
+Object stores have markers. A conditional put (``pipe_file(…, mode="create")`` of fsspec) would need fewer requests; it
+is atomic in s3fs, gcsfs and adlfs, but fsspec's own implementation, which ``memory://`` and other backends use, first
+looks and then writes, and a caller cannot find out which one it has. Markers need only that a store lists what was
+written.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +25,33 @@ from typing import Any
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import parsed
 
-# An object store knows no locks: the holder says every now and then that it lives.
+# Holders renew their markers on an object store at this interval.
 BEAT_S = 10.0
 _DEAD_AFTER_S = 12 * BEAT_S
-# Of two that want a lock, how long the first by name waits for the other to withdraw, and how often it looks.
-_PATIENCE_S, _GLANCE_S = 20.0, 0.05
+# Of two processes that want a lock, how long the first by name waits for the other to withdraw, and its interval.
+_PATIENCE_S, _POLL_S = 20.0, 0.05
 
 
-def _me() -> dict[str, Any]:
+def _own_marker() -> dict[str, Any]:
     return {"pid": os.getpid(), "host": platform.node(), "processes": _processes(), "time_s": time.time()}
 
 
 def _taken(place: str, by: dict[str, Any]) -> RecordsError:
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(by.get("time_s", 0)))
-    who = f"process {by['pid']} on {by['host']} since {since}" if "pid" in by else "another process"
-    return RecordsError(Fault(place, f"is in use by {who}", "wait for it, end it, or name another folder by --out"))
+    holder = f"process {by['pid']} on {by['host']} since {since}" if "pid" in by else "another process"
+    return RecordsError(Fault(place, f"is in use by {holder}", "wait for it, end it, or name another folder by --out"))
 
 
 def _read(text: str | bytes) -> dict[str, Any]:
     try:
-        found = parsed(text)
+        marker = parsed(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return marker if isinstance(marker, dict) else {}
 
 
 class FileLock:
-    """A lock of the kernel, which lets go when the process ends, however it ends."""
+    """A lock of the kernel, which is released when the process ends, however it ends."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / ".lock"
@@ -54,24 +63,24 @@ class FileLock:
             os.close(self._file)
             raise _taken(str(folder), holder) from None
         os.ftruncate(self._file, 0)
-        os.write(self._file, json.dumps(_me()).encode())
+        os.write(self._file, json.dumps(_own_marker()).encode())
 
     def release(self) -> None:
-        """Lets go."""
+        """Releases the lock."""
         os.close(self._file)
 
 
 class ObjectLock:
-    """A lock on an object store, which has none: every process has a marker of its own in the folder ``lock``.
+    """A lock on an object store: every process has a marker of its own in the folder ``lock``.
 
     A process writes its marker, then lists the folder, and holds the lock once no other live marker is there. Of two
     that see each other the one with the higher name withdraws; a holder never does. The store must list what was
     written (as S3 does since 2020, Google Cloud Storage and Azure always): then the later of two writers sees the
-    earlier one, and two never hold the lock at once. Nobody overwrites the marker of another, so that no conditional
-    write is needed.
+    earlier one, and two never hold the lock at once. No process overwrites the marker of another, so that no
+    conditional write is needed.
 
-    A marker is dead when its process was on this machine and has gone, or when it was not renewed for two minutes. A
-    holder that was declared dead and goes on finds its marker missing, and `check` fails: call it before each write.
+    A marker is void when its process was on this machine and has ended, or when it was not renewed for two minutes. A
+    holder that continues after that finds its marker missing, and `check` fails: call it before each write.
     """
 
     def __init__(self, fs: Any, root: str, url: str) -> None:
@@ -81,25 +90,25 @@ class ObjectLock:
         self._stop = threading.Event()
         self._write(holds=False)
         try:
-            self._take()
+            self._acquire()
         except BaseException:
             self._remove(self._path)
             raise
         self._beats = threading.Thread(target=self._beat, daemon=True, name="lock")
         self._beats.start()
 
-    def _take(self) -> None:
+    def _acquire(self) -> None:
         until = time.monotonic() + _PATIENCE_S
         while others := self._others():
             first = min(others)
             holder = next((one for one in others.values() if one.get("holds", True)), None)
             if holder is not None or first < self.token or time.monotonic() > until:
                 raise _taken(self._url, holder or others[first])
-            time.sleep(_GLANCE_S)
+            time.sleep(_POLL_S)
         self._write(holds=True)
 
     def _write(self, *, holds: bool) -> None:
-        self._fs.pipe_file(self._path, json.dumps(_me() | {"holds": holds}).encode())
+        self._fs.pipe_file(self._path, json.dumps(_own_marker() | {"holds": holds}).encode())
 
     def _remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -108,13 +117,13 @@ class ObjectLock:
     def _names(self) -> set[str]:
         self._fs.invalidate_cache(self._folder)
         with contextlib.suppress(FileNotFoundError):
-            found = self._fs.ls(self._folder, detail=False)
-            return {name.rpartition("/")[2].removesuffix(".json") for name in found if name.endswith(".json")}
+            names = self._fs.ls(self._folder, detail=False)
+            return {name.rpartition("/")[2].removesuffix(".json") for name in names if name.endswith(".json")}
         return set()
 
     def _others(self) -> dict[str, dict[str, Any]]:
-        """The live markers of others; dead ones are removed."""
-        found = {}
+        """The valid markers of other processes; void ones are removed."""
+        markers = {}
         for name in self._names() - {self.token}:
             path = f"{self._folder}/{name}.json"
             try:
@@ -124,12 +133,12 @@ class ObjectLock:
             if _dead(marker):
                 self._remove(path)
             else:
-                found[name] = marker
-        return found
+                markers[name] = marker
+        return markers
 
     def _beat(self) -> None:
         while not self._stop.wait(BEAT_S):
-            # A store that does not answer now is asked again; `check` says whether the lock is still held.
+            # A store that is unreachable is tried again; `check` decides whether the lock is still held.
             with contextlib.suppress(OSError):
                 if self._is_held():
                     self._write(holds=True)
@@ -144,10 +153,10 @@ class ObjectLock:
         """Raises ``RecordsError`` where the lock was lost to another process."""
         if not self._is_held():
             what = f"was taken over by another process: this one did not answer for {_DEAD_AFTER_S:g} s"
-            raise RecordsError(Fault(self._url, what, "the same command goes on with what is left"))
+            raise RecordsError(Fault(self._url, what, "the same command runs what is left"))
 
     def release(self) -> None:
-        """Lets go."""
+        """Releases the lock."""
         self._stop.set()
         self._beats.join()
         self._remove(self._path)
@@ -155,7 +164,7 @@ class ObjectLock:
 
 def _dead(holder: dict[str, Any]) -> bool:
     if "time_s" not in holder:
-        return False  # not to be read
+        return False  # unreadable
     if time.time() - holder["time_s"] > _DEAD_AFTER_S:
         return True
     if (holder.get("host"), holder.get("processes")) != (platform.node(), _processes()):
@@ -170,7 +179,7 @@ def _dead(holder: dict[str, Any]) -> bool:
 
 
 def _processes() -> str:
-    """Which numbers of processes are ours: a container has its own."""
+    """The namespace of our process numbers: a container has its own."""
     try:
         return Path("/proc/self/ns/pid").readlink().name
     except OSError:

@@ -1,14 +1,17 @@
-"""Every algorithm in the same settings: whom it starves, what it fills, what it leaves standing in the queue.
+"""Every algorithm in the same settings: fairness, utilisation and standing queues.
 
-The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Judged
-from 20 s on; the late comer starts at 20 s and is judged from 30 s on. Router-assisted ones find their agent in every
-router.
+The path: 20 Mbit/s, base RTT 50 ms, drop-tail of 0.1, 1 or 4 BDP, loss on the wire of 0, 10⁻⁴ or 10⁻², 60 s. Metrics
+are measured from 20 s on; the late comer starts at 20 s and is measured from 30 s on. For router-assisted algorithms,
+every router has their agent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,7 +19,11 @@ import polars as pl
 from cwndlab import metrics
 from cwndlab.catalogue import algorithms as entries
 from cwndlab.catalogue import entries_of
-from cwndlab.simulate import run_jobs
+from cwndlab.errors import RunError
+from cwndlab.scenario.reader import check
+from cwndlab.study.executor import Plan, results, threads
+from cwndlab.study.spec import Measure, Point, Progress, Study
+from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
     from cwndlab.custom import Classes
@@ -44,7 +51,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """Two flows: the RTT of each, the start of the second, and what the second one is (the same where empty)."""
+    """Two flows: the RTT of each, the start of the second, and its algorithm (the same where empty)."""
 
     name: str
     rtts_ms: tuple[int, int] = (50, 50)
@@ -62,7 +69,7 @@ SETTINGS = (
 
 
 def everything() -> list[str]:
-    """Every growth, whole algorithm and router-assisted scheme that can send."""
+    """Every congestion avoidance, complete algorithm and router-assisted scheme that can send."""
     kinds = ("growth", "whole", "router")
     return [entry.name for entry in entries() if entry.kind in kinds and entry.name != "sirens"]
 
@@ -70,9 +77,9 @@ def everything() -> list[str]:
 def document(
     algorithm: str, setting: Setting, buffer_bdp: float, loss: float, classes: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The scenario of one cell; ``classes`` are names of classes of one's own."""
-    own = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
-    agents = [] if own else sorted({agent for entry in entries_of(algorithm) for agent in entry.agents})
+    """The scenario of one cell; ``classes`` are names of custom algorithms."""
+    is_custom = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
+    agents = [] if is_custom else sorted({agent for entry in entries_of(algorithm) for agent in entry.agents})
     bottleneck: dict[str, Any] = {
         "rate": "20 Mbps",
         "delay": f"{min(setting.rtts_ms) / 4} ms",
@@ -101,58 +108,99 @@ def matrix(
     *,
     seed: int = 1,
     workers: int | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Progress | None = None,
     classes: Classes | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are there.
+    """Runs algorithms in all settings.
 
-    ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``min_queue_ms`` the
-    minimum at a sampling instant, ``drop_ratio`` the share of arrivals that the queue dropped, ``anomalies`` the
-    results that require an explanation.
-    ``classes`` are classes of one's own (`cwndlab.custom`) by the names that ``algorithms`` use.
+    Parameters
+    ----------
+    algorithms
+        Their texts, by default all of `everything`.
+    seed
+        The seed of every run.
+    workers
+        The number of threads, by default one per core.
+    progress
+        Called with the number of finished runs and of all.
+    classes
+        Custom algorithms by the names in ``algorithms``.
+
+    Yields
+    ------
+    dict
+        One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are finished:
+        ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``min_queue_ms`` the
+        smallest one at a sampling instant, ``drop_ratio`` the part of the packets that the queue dropped, ``anomalies``
+        what needs an explanation.
+
+    Raises
+    ------
+    RunError
+        A run failed.
     """
     cells = [
-        (name, setting, buffer, loss)
+        {"algorithm": name, "setting": setting.name, "buffer_bdp": buffer, "loss": loss}
         for name in (algorithms or everything())
         for setting in SETTINGS
         for buffer in BUFFERS
         for loss in LOSSES
     ]
-    jobs = [(document(*cell, classes=list(classes or ())), seed) for cell in cells]
-    rows: dict[int, dict[str, Any]] = {}
-    told = 0
-    for index, records in run_jobs(jobs, workers=workers, progress=progress, algorithms=classes):
-        rows[index] = _row(records, *cells[index])
-        while told in rows:
-            yield rows.pop(told)
-            told += 1
+    store = Store(None)
+    plan = Plan(_study(cells, seed, classes), store)
+    finished: dict[int, dict[str, Any]] = {}
+    done = following = 0
+    if progress is not None:
+        progress(0, plan.total)
+    with closing(results(plan, store, threads(workers, classes))) as ended:
+        for job, values in ended:
+            if isinstance(values, RunError):
+                raise values
+            row = {name: values.get(name, cells[job.point].get(name)) for name in COLUMNS}
+            finished[job.point] = {**row, "anomalies": "; ".join(_anomalies(row))}
+            done += 1
+            if progress is not None:
+                progress(done, plan.total)
+            while following in finished:
+                yield finished.pop(following)
+                following += 1
 
 
-def _row(records: Records, algorithm: str, setting: Setting, buffer_bdp: float, loss: float) -> dict[str, Any]:
-    start_s = _LATE_FROM_S if setting.late else _FROM_S
+def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None) -> Study:
+    settings = {setting.name: setting for setting in SETTINGS}
+    points = []
+    for number, cell in enumerate(cells):
+        setting = settings[cell["setting"]]
+        text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], list(classes or ()))
+        checked = check(json.dumps(text), "json", classes=classes)
+        points.append(Point(number, cell, checked.hash, checked.document))
+    late, other = (Measure(None, columns=partial(_values, start_s)) for start_s in (_LATE_FROM_S, _FROM_S))
+
+    def measure_of(point: Point, _seed: int) -> Measure:
+        return late if settings[point.labels["setting"]].late else other
+
+    return Study(points=points, seeds=[seed], measure=measure_of, classes=dict(classes or {}))
+
+
+def _values(start_s: float, records: Records) -> dict[str, float | None]:
+    """The numbers of a run."""
     goodputs = metrics.goodput(records, start_s=start_s)["goodput_bps"].to_list()
     link = metrics.per_link(records, start_s=start_s).row(0, named=True)
-    rate = float(records.links["rate_bps"][0])
-    late = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))
-    least = min(late["queue_bytes"].to_list(), default=0)
+    samples = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))
+    min_queue_bytes = min(samples["queue_bytes"].to_list(), default=0)
     total = sum(goodputs)
-    row: dict[str, Any] = {
-        "algorithm": algorithm,
-        "setting": setting.name,
-        "buffer_bdp": buffer_bdp,
-        "loss": loss,
+    return {
         "utilisation": link["utilisation"],
         "share": goodputs[0] / total if total else None,
         "jain": metrics.jain(goodputs),
         "queue_ms": link["queue_ms"],
-        "min_queue_ms": 8e3 * least / rate,
+        "min_queue_ms": 8e3 * min_queue_bytes / float(records.links["rate_bps"][0]),
         "drop_ratio": link["loss_ratio"],
     }
-    return {**row, "anomalies": "; ".join(_anomalies(row))}
 
 
 def _anomalies(row: Mapping[str, Any]) -> Iterator[str]:
-    """What is a fault until it is known to be a property."""
+    """Observations that are faults unless they are known properties."""
     if row["loss"] == 0 and row["utilisation"] < 0.5:
         yield "fills less than half of a clean path"
     share = row["share"]
@@ -160,13 +208,13 @@ def _anomalies(row: Mapping[str, Any]) -> Iterator[str]:
         yield "nothing arrives"
     elif not 0.05 <= share <= 0.95:
         yield "the first flow starves" if share < 0.05 else "the second flow starves"
-    # What halves a window of path and four such paths of buffer leaves 1.5 of them waiting: odd is a queue that stands.
+    # Halving a window of one path and four such paths of buffer leaves a queue of 1.5 of them: no standing queue.
     if row["min_queue_ms"] > max(25, 0.8 * row["queue_ms"]):
-        yield "the queue stands"
+        yield "standing queue"
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per algorithm from all of its rows: the cells that people look at first."""
+    """One row per algorithm with its most important cells."""
 
     def value(of: Sequence[Mapping[str, Any]], column: str, setting: str, buffer: float, loss: float = 0.0) -> Any:
         for row in of:
@@ -177,7 +225,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     def percent(number: float | None) -> str:
         return "–" if number is None else f"{100 * number:.0f}"
 
-    found = []
+    lines = []
     for name in dict.fromkeys(row["algorithm"] for row in rows):
         mine = [row for row in rows if row["algorithm"] == name]
         used = [value(mine, "utilisation", "equal", buffer) for buffer in BUFFERS]
@@ -186,7 +234,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             rival: [value(mine, "share", rival, buffer) for buffer in BUFFERS]
             for rival in ("beside cubic", "beside reno", "20 and 200 ms")
         }
-        found.append(
+        lines.append(
             {
                 "algorithm": name,
                 "utilisation %": "/".join(map(percent, used)),
@@ -201,4 +249,4 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "anomalies": sum(bool(row["anomalies"]) for row in mine),
             }
         )
-    return found
+    return lines

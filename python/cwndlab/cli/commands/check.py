@@ -40,34 +40,34 @@ def check(
 ) -> None:
     """Hold an algorithm against the rules that all keep."""
     texts, classes = cwndlab.validation.conformance.select(names or (), everything=all_, files=algorithm_file or ())
-    found: dict[int, CheckReport] = {}
-    told = 0
+    reports: dict[int, CheckReport] = {}
+    printed = 0
     # Where a bar moves on the same terminal, rows in between would break it.
     early = format is Format.csv and not sys.stdout.isatty()
     stop: Stopped | None = None
     try:
         with progress_bar("algorithms") as progress:
-            answers = cwndlab.validation.conformance.check_many(
+            results = cwndlab.validation.conformance.check_many(
                 texts, quick=quick, workers=workers, progress=progress, algorithms=classes
             )
             # Ctrl-C in this block stops what still runs, such as a class that loops for ever.
-            with closing(answers):
-                for index, examined in answers:
-                    found[index] = examined
-                    while early and told in found:
+            with closing(results):
+                for index, report in results:
+                    reports[index] = report
+                    while early and printed in reports:
                         # An interrupt between the two would print the row twice.
                         with signals.postponed():
-                            show_check_reports([found[told]], format, begins=told == 0)
-                            told += 1
+                            show_check_reports([reports[printed]], format, begins=printed == 0)
+                            printed += 1
     except Stopped:
-        stop = Stopped(f"stopped; {len(found)} of {len(texts)} algorithms were examined")
-    show_check_reports([found[index] for index in sorted(found) if index >= told], format, begins=told == 0)
-    for index in sorted(found):
-        for note in found[index].notes:
+        stop = Stopped(f"stopped; {len(reports)} of {len(texts)} algorithms were examined")
+    show_check_reports([reports[index] for index in sorted(reports) if index >= printed], format, begins=printed == 0)
+    for index in sorted(reports):
+        for note in reports[index].notes:
             say(note)
     if stop is not None:
         raise stop
-    if not all(examined.holds for examined in found.values()):
+    if not all(report.holds for report in reports.values()):
         raise typer.Exit(1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,9 +23,6 @@ from cwndlab.cli.options import (
 )
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.cli.tables import show_comparison
-
-if TYPE_CHECKING:
-    pass
 
 
 def compare(
@@ -55,7 +52,8 @@ def compare(
         ),
     ] = 10,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for what was found.", metavar="DIR", show_default=False)
+        Path | None,
+        typer.Option("--out", help="Folder for results; its runs are kept.", metavar="DIR", show_default=False),
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
@@ -77,7 +75,7 @@ def compare(
         str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="What is judged; `list --metrics`.", metavar="A,B,C", show_default=False)
+        str | None, typer.Option(help="What is compared; `list --metrics`.", metavar="A,B,C", show_default=False)
     ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
@@ -85,21 +83,16 @@ def compare(
     format: FormatOption = Format.table,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
-    question = scenario_of(scenario, set_, algorithm_file)
-
-    names = listed(algorithms) or []
-    if out is not None:
-        cwndlab.study.comparison.refuse(
-            out, cwndlab.study.compare.repeated(question, repetitions if until is None else at_most)
-        )
     with progress_bar() as progress:
-        found = cwndlab.compare(
-            question,
-            names,
+        result = cwndlab.compare(
+            scenario_of(scenario, set_, algorithm_file),
+            listed(algorithms) or [],
             flows=listed(flows),
             against=against,
             repetitions=repetitions,
             seed=seed,
+            out=out,
+            records="first",
             workers=workers,
             progress=progress,
             until=until,
@@ -107,19 +100,18 @@ def compare(
             warm_up=warm_up,
             metrics=listed(metrics),
         )
-    # Saved before anything is printed: standard output may be closed by then.
-    if out is not None:
-        found.write(out)
+    # Written before anything is printed, because standard output may be closed by then.
     if report is not None:
-        cwndlab.report(found, report)
-    show_comparison(found, format)
+        cwndlab.report(result, report)
+    show_comparison(result, format)
     if out is not None:
+        if result.outcome.resumed:
+            say(f"{out}: {result.outcome.resumed} runs were there, and were not repeated")
         say(f"comparison: {out}")
     if report is not None:
         say(f"report: {report}")
-    finished, total = len(found.rows), len(found.algorithms) * len(found.seeds)
-    if finished < total:
-        raise Stopped(stopped(finished, total, out))
+    if result.outcome.stopped:
+        raise Stopped(stopped(len(result.runs), result.outcome.total, out))
 
 
 def add(app: typer.Typer) -> None:

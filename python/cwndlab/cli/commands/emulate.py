@@ -84,15 +84,15 @@ def add(app: typer.Typer) -> None:
             raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
 
         cwndlab.emulation.become_root()
-        question = scenario_of(scenario, set_)
-        for note in question.notes:
+        described = scenario_of(scenario, set_)
+        for note in described.notes:
             say(note)
         say_seed(seed)
         side = cast("Side", on)
         if calibrate:
-            _calibrate(cwndlab.emulation.EmulatedPath(question, seed=seed), out, format)
+            _calibrate(cwndlab.emulation.EmulatedPath(described, seed=seed), out, format)
             return
-        with cwndlab.emulation.EmulatedPath(question, seed=seed, algorithm=algorithm) as path:
+        with cwndlab.emulation.EmulatedPath(described, seed=seed, algorithm=algorithm) as path:
             _tell_addresses(path)
             # Standard output is the command's.
             aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}

@@ -15,15 +15,15 @@ import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import FormatOption
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.units import duration_s
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from cwndlab.kernel import Attached
 
-#: Between two looks at the connections.
-_GLANCE_S = 0.5
+#: Seconds between two refreshes.
+_REFRESH_S = 0.5
 #: Connections shown at most.
 _SHOWN = 30
 _STATES = ("open", "disorder", "cwr", "recovery", "loss")
@@ -71,12 +71,12 @@ def add(app: typer.Typer) -> None:
         format: FormatOption = Format.table,
     ) -> None:
         """Register algorithms as cwndlab_NAME, decide for whoever chooses them, show the connections."""
-        span = None if for_ is None else _seconds(for_)
+        span_s = None if for_ is None else duration_s(for_, "for")
         with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
-            _show(attached, ended, span)
+            _show(attached, ended, span_s)
         write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
         for one in attached.totals:
             for failure in one["failures"]:
@@ -86,27 +86,17 @@ def add(app: typer.Typer) -> None:
 
     @kernel.command("list", epilog="Example: cwndlab kernel list")
     def list_(format: FormatOption = Format.table) -> None:
-        """Show what this kernel's TCP can be asked for, and which of it is ours."""
+        """List the algorithms of the kernel and mark those of cwndlab."""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)
-
-
-def _seconds(text: str) -> float:
-    units = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
-    unit = text.strip()[len(number) :].strip()
-    try:
-        return float(number) * units[unit]
-    except (ValueError, KeyError):
-        raise ScenarioError(Fault("--for", f"'{text}' is no time", "write '30 s' or '10 min'")) from None
 
 
 class _ended_by_signals:  # noqa: N801
     """While it is open, SIGINT and SIGTERM request an end instead of ending the process, unless they are ignored."""
 
     def __enter__(self) -> _ended_by_signals:
-        self.asked = False
+        self.requested = False
         taken = (one for one in signals.ENDING if not signals.is_ignored(one))
         self._before = [(one, signal.signal(one, self._ask)) for one in taken]
         return self
@@ -116,17 +106,17 @@ class _ended_by_signals:  # noqa: N801
             signal.signal(one, handler)
 
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
-        self.asked = True
+        self.requested = True
 
 
 def _show(attached: Attached, ended: _ended_by_signals, span_s: float | None) -> None:
     until = None if span_s is None else time.monotonic() + span_s
 
     def is_over() -> bool:
-        return ended.asked or (until is not None and time.monotonic() >= until)
+        return ended.requested or (until is not None and time.monotonic() >= until)
 
     def rest() -> float:
-        return _GLANCE_S if until is None else max(0.0, min(_GLANCE_S, until - time.monotonic()))
+        return _REFRESH_S if until is None else max(0.0, min(_REFRESH_S, until - time.monotonic()))
 
     if not sys.stderr.isatty():
         while not is_over():

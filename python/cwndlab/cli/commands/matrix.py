@@ -32,7 +32,7 @@ def matrix(
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Put every algorithm in the same settings, side by side."""
+    """Run every algorithm in the same settings."""
     classes = classes_of(algorithm_file)
     names = listed(algorithms) or (list(classes) if classes else None)
     _check(names or (), classes)
@@ -44,10 +44,10 @@ def matrix(
         return
     summary = cwndlab.study.matrix.summary(rows)
     write_rows(summary, tuple(summary[0]), format)
-    anomalies = [row for row in rows if row["anomalies"]]
+    unusual = [row for row in rows if row["anomalies"]]
     write("")
     columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "anomalies")
-    write_rows([{**row, **_rounded(row)} for row in anomalies], columns, format)
+    write_rows([{**row, **_rounded(row)} for row in unusual], columns, format)
 
 
 def _rounded(row: Row) -> dict[str, Any]:
@@ -56,8 +56,7 @@ def _rounded(row: Row) -> dict[str, Any]:
 
 
 def _check(texts: Sequence[str], classes: Classes | None) -> None:
-    """Raises with every algorithm that does not exist, before anything runs; ``classes`` are those of files."""
-
+    """Raises with every unknown algorithm, before anything runs; ``classes`` are custom algorithms."""
     document = cwndlab.custom.described(cwndlab.custom.validate_classes(classes))
     faults: list[Fault] = []
     for text in texts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,15 +13,16 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
-from cwndlab.cli.progress import Stopped
+from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.units import size_bytes
 
 if TYPE_CHECKING:
     from cwndlab.live.campaign import State
     from cwndlab.live.results import Measurement
     from cwndlab.live.spec import CampaignSpec
 
-#: Where a token is looked for, so that it stands in no history of a shell.
+#: The variable with the token, which then is in no history of a shell.
 TOKEN = "CWNDLAB_TOKEN"
 
 
@@ -100,27 +100,27 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell times and volume; fetch nothing.")] = False,
-        yes: Annotated[bool, typer.Option("--yes", help="Do not ask before so much is fetched.")] = False,
+        yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
         seed: SeedOption = 1,
         format: FormatOption = Format.table,
     ) -> None:
         """Measure algorithms on a real path, in rounds over the day; goes on where it was killed."""
 
-        question = cwndlab.live.spec.CampaignSpec(
+        spec = cwndlab.live.spec.CampaignSpec(
             url=url.rstrip("/"),
             algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
             rounds=rounds,
             schedule=schedule,
-            size_bytes=cwndlab.live.spec.bytes_of(size, "--bytes"),
+            size_bytes=size_bytes(size, "bytes"),
             transport=transport,
             seed=seed,
             zone=zone,
-            limit_bytes_per_day=None if limit is None else cwndlab.live.spec.bytes_of(limit, "--limit-bytes-per-day"),
+            limit_bytes_per_day=None if limit is None else size_bytes(limit, "limit_bytes_per_day"),
             timeout_s=timeout,
             inflation=inflation,
         )
-        place = out or Path(f"{cwndlab.live.server_info.place_of(question.url)[0]}.measure")
-        state = _state(place, question)
+        place = out or Path(f"{cwndlab.live.server_info.place_of(spec.url)[0]}.measure")
+        state = _state(place, spec)
         if dry_run:
             _dry_run(state, format)
             return
@@ -130,41 +130,41 @@ def add(app: typer.Typer) -> None:
                 raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
             _confirm(state, yes)
 
-            names = cwndlab.live.server_info.meant(
-                question.url, secret, trust, question.algorithms, question.transport, cwndlab.engine.fetch
+            names = cwndlab.live.server_info.sender_names(
+                spec.url, secret, trust, spec.algorithms, spec.transport, cwndlab.engine.fetch
             )
             say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
-            with _bar() as progress:
+            with transfer_bar() as received:
                 try:
                     state = cwndlab.live.campaign.campaign(
-                        question,
+                        spec,
                         place,
                         fetch=cwndlab.engine.fetch,
                         token=secret,
                         trust=trust,
-                        meant=names,
-                        progress=progress,
+                        sender_names=names,
+                        progress=cwndlab.live.campaign.Progress(say, received),
                     )
                 except KeyboardInterrupt:
-                    left = len(cwndlab.live.campaign.state_of(place, question).todo())
-                    count = question.rounds * len(question.algorithms)
-                    told = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
-                    raise Stopped(told) from None
-        found = cwndlab.live.results.Measurement.of(state, place)
+                    left = len(cwndlab.live.campaign.state_of(place, spec).todo())
+                    count = spec.rounds * len(spec.algorithms)
+                    text = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
+                    raise Stopped(text) from None
+        measurement = cwndlab.live.results.Measurement.of(state, place)
 
         page = report or place / "report.html"
-        cwndlab.report(found, page)
-        show(found, format)
+        cwndlab.report(measurement, page)
+        show(measurement, format)
         say_seed(seed)
         say(f"records: {place}")
         say(f"report: {page}")
 
 
 def _state(place: Path, question: CampaignSpec) -> State:
-    """What is done; a folder that holds something else is told before anything is asked."""
+    """The finished part of the campaign; refuses a folder that holds another one."""
 
-    if (place / cwndlab.live.store.ASKED).exists():
-        other = question.differs(cwndlab.live.store.read_question(place))
+    if (place / cwndlab.live.store.SPEC).exists():
+        other = question.differs(cwndlab.live.store.read_spec(place))
         if other:
             what = f"holds another campaign ({', '.join(other)} differ)"
             raise ScenarioError(Fault(str(place), what, "name another folder by --out"))
@@ -172,7 +172,7 @@ def _state(place: Path, question: CampaignSpec) -> State:
 
 
 def _dry_run(state: State, format: Format) -> None:
-    zone, asked = cwndlab.live.schedule.zone_of(state.question.zone), state.question
+    zone, spec = cwndlab.live.schedule.zone_of(state.question.zone), state.question
     rows: list[dict[str, Any]] = []
     for number, slot, names in state.plan(datetime.now(UTC)):
         begins = slot.begins.astimezone(zone)
@@ -182,7 +182,7 @@ def _dry_run(state: State, format: Format) -> None:
                 "begins": f"{begins:%Y-%m-%d %H:%M %Z}",
                 "part": slot.name.split()[-1] if slot.name else cwndlab.live.schedule.part_of(slot.begins, zone),
                 "order": ", ".join(names),
-                "bytes": len(names) * asked.size_bytes,
+                "bytes": len(names) * spec.size_bytes,
             }
         )
     columns = ("round", "begins", "part", "order", "bytes")
@@ -198,7 +198,7 @@ def _dry_run(state: State, format: Format) -> None:
 
 def _volume(state: State) -> str:
     left, size = len(state.todo()), state.question.size_bytes
-    done = len(state.found)
+    done = len(state.finished)
     return f"{left} transfers of {size / 1e6:g} MB, {left * size / 1e9:.3g} GB in all" + (
         f"; {done} are done" if done else ""
     )
@@ -215,59 +215,25 @@ def _confirm(state: State, yes: bool) -> None:
         raise Stopped("nothing was fetched")
 
 
-class _Bar:
-    """A line on the terminal while a transfer runs; lines that stay above it."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._shown = False
-
-    def moved(self, name: str, received: int, size: int) -> None:
-        if self._live:
-            self._shown = True
-            print(f"\r\x1b[K{name}: {received / 1e6:.1f} of {size / 1e6:.1f} MB", end="", file=sys.stderr)  # noqa: T201
-
-    def say(self, text: str) -> None:
-        self.clear()
-        say(text)
-
-    def clear(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
-            self._shown = False
-
-
-def _bar() -> Any:
-    @contextmanager
-    def shown() -> Any:
-        bar = _Bar()
-        try:
-            yield cwndlab.live.campaign.Progress(bar.say, bar.moved)
-        finally:
-            bar.clear()
-
-    return shown()
-
-
-def show(found: Measurement, format: Format) -> None:
+def show(measurement: Measurement, format: Format) -> None:
     """Prints what was found."""
     if format is Format.json:
-        write_json(found.as_dict())
+        write_json(measurement.as_dict())
         return
     if format is Format.csv:
-        write_csv(found.rows, tuple(found.rows[0]) if found.rows else ())
+        write_csv(measurement.rows, tuple(measurement.rows[0]) if measurement.rows else ())
         return
-    if not found.rows:
+    if not measurement.rows:
         say("no transfer has been finished")
         return
-    header, cells = found.table()
+    header, cells = measurement.table()
     write_table(cells, header, right=header[3:])
-    for header, cells in (found.means(), found.differences(), found.day(), found.factors()):
-        if cells:
+    for header, lines in (measurement.means(), measurement.differences(), measurement.day(), measurement.factors()):
+        if lines:
             write("")
-            write_table(cells, header, right=[name for name in header[1:] if name not in _WORDS])
-    say(found.method())
-    for note in found.notes:
+            write_table(lines, header, right=[name for name in header[1:] if name not in _WORDS])
+    say(measurement.method())
+    for note in measurement.notes:
         say(note)
 
 

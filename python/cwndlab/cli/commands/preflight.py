@@ -83,7 +83,7 @@ def add(app: typer.Typer) -> None:
 
         if trace not in (None, "udp", "icmp", "tcp"):
             raise ScenarioError(Fault("--trace", f"'{trace}' is no kind of probe", "write udp, icmp or tcp"))
-        found = cwndlab.live.preflight.survey(
+        survey = cwndlab.live.preflight.survey(
             None if host is None else cwndlab.live.preflight.Target.parse(host),
             count=count,
             method=trace,  # type: ignore[arg-type]
@@ -95,21 +95,21 @@ def add(app: typer.Typer) -> None:
             template=template,
             everything=everything,
         )
-        show(found, format)
+        show(survey, format)
         if out is not None:
-            cwndlab.files.save(json.dumps(found.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
+            cwndlab.files.save(json.dumps(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
             say(f"preflight: {out}")
 
 
-def show(found: Survey, format: Format) -> None:
+def show(survey: Survey, format: Format) -> None:
     """Prints a table each; what is not known comes last, on standard error where the data is for a program."""
-    told = found.as_dict()
+    document = survey.as_dict()
     if format is Format.json:
-        write_json(told)
+        write_json(document)
         return
     first = True
     for name, columns, wrap in _tables():
-        rows = told[name]
+        rows = document[name]
         if name == "rtt":
             rows = [{column: row[column] for column in columns} for row in rows]
         if not rows:
@@ -120,15 +120,15 @@ def show(found: Survey, format: Format) -> None:
         if format is Format.csv:
             write_csv(rows, columns)
             continue
-        write(_TITLES[name].format(host=found.target, address=found.address))
+        write(_TITLES[name].format(host=survey.target, address=survey.address))
         shown, columns = _shown(name, rows, columns)
         write_rows(shown, columns, format, wrap=wrap)
-        if name == "tcp" and told["stack"]:
+        if name == "tcp" and document["stack"]:
             write("")
-            write("the same for a flow of a scenario: " + cwndlab.live.preflight.tcp.as_toml(told["stack"]))
-    for note in found.notes:
+            write("the same for a flow of a scenario: " + cwndlab.live.preflight.tcp.as_toml(document["stack"]))
+    for note in survey.notes:
         say(note)
-    for what, why in found.unknown:
+    for what, why in survey.unknown:
         say(f"not found out: {what}: {why}")
 
 

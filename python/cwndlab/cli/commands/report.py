@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,15 +15,22 @@ from cwndlab.cli.tables import show_comparison, show_run, show_sweep
 
 
 def report(
-    folder: Annotated[
-        Path,
+    folders: Annotated[
+        list[Path],
         typer.Argument(
-            help="What run, compare, sweep or measure has written by --out.", metavar="DIR", show_default=False
+            help="What run, compare, sweep or measure wrote by --out; two or three runs side by side.",
+            metavar="DIR…",
+            show_default=False,
         ),
     ],
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False),
+        typer.Option(
+            "--report",
+            help="The HTML page; DIR/report.html by default, DIR/side-by-side.html of several runs.",
+            metavar="FILE",
+            show_default=False,
+        ),
     ] = None,
     figures: Annotated[
         str | None,
@@ -50,20 +57,22 @@ def report(
 ) -> None:
     """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
 
-    cwndlab.plot.style.chosen(figures or "png", style)
-    found = cwndlab.reports.writer.load(folder)
-    page = report or folder / "report.html"
+    cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
+    results = [cwndlab.reports.writer.load(folder) for folder in folders]
+    one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
+    page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
-    cwndlab.report(found, page, series=series)
-    drawn = [] if figures is None else cwndlab.figures(found, folder / "figures", format=figures, style=style)
-    if isinstance(found, cwndlab.Records):
-        show_run(found, format)
-    elif isinstance(found, cwndlab.reports.sweep.SweepResult):
-        show_sweep(found, format)
-    elif isinstance(found, cwndlab.live.results.Measurement):
-        show_measurement(found, format)
-    else:
-        show_comparison(found, format)
+    cwndlab.report(one, page, series=series)
+    drawn = [] if figures is None else cwndlab.figures(one, folders[0] / "figures", format=figures, style=style)
+    for result in results:
+        if isinstance(result, cwndlab.Records):
+            show_run(result, format)
+        elif isinstance(result, cwndlab.reports.sweep.SweepResult):
+            show_sweep(result, format)
+        elif isinstance(result, cwndlab.live.results.Measurement):
+            show_measurement(result, format)
+        else:
+            show_comparison(result, format)
     say(f"report: {page}")
     for figure in drawn:
         say(f"figure: {figure}")

@@ -1,4 +1,4 @@
-"""`cwndlab reproduce`: published experiments, and one site of all of them."""
+"""`cwndlab reproduce`: published experiments, and one site with all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(app: typer.Typer) -> None:
         ] = None,
         all_: Annotated[bool, typer.Option("--all", help="Every experiment of every paper.")] = False,
         quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
-        list_: Annotated[bool, typer.Option("--list", help="Print what can be reproduced, and end.")] = False,
+        list_: Annotated[bool, typer.Option("--list", help="Print the experiments, and end.")] = False,
         out: Annotated[
             Path | None,
             typer.Option(
@@ -42,26 +42,26 @@ def add(app: typer.Typer) -> None:
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Run published experiments and judge their claims."""
+        """Run published experiments and evaluate their claims."""
         if list_:
             write_rows(cwndlab.reproduction.listing(), ("id", "title"), format)
             return
         if (target is None) is not all_:
-            what = "no paper is named" if target is None else f"'{target}' and --all are two answers"
-            raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` shows what can be named"))
+            what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
+            raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
         outcomes: list[Reproduction] = []
         stop: Stopped | None = None
         runs = None if out is None else out / "runs"
         try:
             with progress_bar() as progress:
                 for outcome in cwndlab.reproduce(
-                    target or "", quick=quick, seed=seed, workers=workers, progress=progress, runs=runs
+                    target or "", quick=quick, seed=seed, workers=workers, progress=progress, out=runs
                 ):
                     outcomes.append(outcome)
                     if out is not None:
                         cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
-            kept = f"; finished runs are kept in {out}, the same command goes on" if out is not None else ""
+            kept = f"; finished runs are kept in {out}, the same command resumes" if out is not None else ""
             stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
         index = None
         if out is not None and outcomes:

@@ -62,22 +62,22 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    question = scenario_of(scenario, set_, algorithm_file)
+    described = scenario_of(scenario, set_, algorithm_file)
     if pcap is not None:
-        question = question.with_(packets=True)
-    for note in question.notes:
+        described = described.with_(packets=True)
+    for note in described.notes:
         say(note)
     if engine == "simulate":
-        records = cwndlab.run(question, seed=seed)
+        records = cwndlab.run(described, seed=seed)
     else:
         cwndlab.emulation.become_root()
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
-        records = cwndlab.emulation.emulate(question, seed=seed, accept_late=accept_late, datapath=whose)
+        records = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
         say(records.notes[-1])
     if out is not None:
         records.save(out)
     if engine == "both":
-        simulated = cwndlab.run(question, seed=seed)
+        simulated = cwndlab.run(described, seed=seed)
         rows = cwndlab.emulation.deviations(simulated, records)
         write_rows(rows, tuple(rows[0]) if rows else (), format)
         for one in cwndlab.emulation.substitutions(simulated, records):

@@ -18,8 +18,8 @@ from cwndlab.cli.options import FormatOption
 from cwndlab.cli.progress import Stopped
 from cwndlab.errors import Fault, RunError, ScenarioError, text_of
 
-#: How often it is looked whether somebody pressed Ctrl-C.
-_GLANCE_S = 0.2
+#: Seconds between two checks for Ctrl-C.
+_CHECK_S = 0.2
 
 
 def serve(
@@ -110,7 +110,7 @@ def serve(
             say(f"the token is kept in {folder / 'tokens'} and not printed again")
         say("Ctrl-C ends it")
         while True:
-            time.sleep(_GLANCE_S)
+            time.sleep(_CHECK_S)
     except KeyboardInterrupt:
         raise Stopped(_farewell(server.counters())) from None
     finally:
@@ -118,8 +118,8 @@ def serve(
 
 
 def _farewell(counters: dict[str, int]) -> str:
-    told = ", ".join(f"{name} {count}" for name, count in counters.items() if count)
-    return f"stopped; {told}" if told else "stopped; nobody came"
+    counts = ", ".join(f"{name} {count}" for name, count in counters.items() if count)
+    return f"stopped; {counts}" if counts else "stopped; nobody came"
 
 
 def _folder() -> Path:
@@ -136,16 +136,16 @@ def _names(listen: str, more: list[str] | tuple[()]) -> list[str]:
 
 
 def _limits(given: list[str] | tuple[()]) -> dict[str, float]:
-    """Limits by name; whether there is such a one, and whether it may be so, is said by the engine."""
-    found: dict[str, float] = {}
+    """Limits by name; the engine checks names and values."""
+    result: dict[str, float] = {}
     for one in given:
         name, equals, value = one.partition("=")
         try:
-            found[name.strip()] = float(value)
+            result[name.strip()] = float(value)
         except ValueError:
             what = f"'{value}' is no number" if equals else f"'{one}' has no '='"
             raise ScenarioError(Fault("--limit", what, "write --limit connections=100")) from None
-    return found
+    return result
 
 
 def _tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:

@@ -21,7 +21,7 @@ def make(
 ) -> None:
     """Write a synthetic trace to standard output: cwndlab trace make lte-driving --seed 2 > my.down"""
     if seed < 0:
-        raise ScenarioError(Fault("--seed", f"{seed} is no whole number from 0 on", "write --seed 1"))
+        raise ScenarioError(Fault("--seed", f"{seed} is no integer from 0 on", "write --seed 1"))
     if not 1 <= duration <= 86_400:
         raise ScenarioError(Fault("--duration", f"{duration} s are not between 1 s and a day", "write --duration 120"))
     write("\n".join(map(str, cwndlab.scenario.traces.make(kind, seed=seed, duration_s=duration))))
@@ -34,16 +34,16 @@ def info(
 ) -> None:
     """Print rates and outages of a trace: cwndlab trace info lte-driving"""
     traces = cwndlab.scenario.traces
-    found = traces.describe(traces.load(file))
+    result = traces.describe(traces.load(file))
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
-    write(f"opportunities  {found.opportunities:,} of {traces.OPPORTUNITY_BYTES} bytes in {found.duration_s:g} s")
-    write(f"mean rate      {found.mean_bps / 1e6:.2f} Mbit/s")
-    rates = "  ".join(f"p{share * 100:g} {found.percentile(share) / 1e6:.2f}" for share in shares)
-    write(f"per second     {rates}  max {max(found.second_bps) / 1e6:.2f} Mbit/s")
-    longest = max((length for _, length in found.outages_s), default=0.0)
-    total = sum(length for _, length in found.outages_s)
-    write(f"outages        {len(found.outages_s)} of 0.1 s or more, {total:.2f} s in all, the longest {longest:.2f} s")
-    write(f"over time      {cwndlab.scenario.traces.picture(found.second_bps)}")
+    write(f"opportunities  {result.opportunities:,} of {traces.OPPORTUNITY_BYTES} bytes in {result.duration_s:g} s")
+    write(f"mean rate      {result.mean_bps / 1e6:.2f} Mbit/s")
+    rates = "  ".join(f"p{share * 100:g} {result.percentile(share) / 1e6:.2f}" for share in shares)
+    write(f"per second     {rates}  max {max(result.second_bps) / 1e6:.2f} Mbit/s")
+    longest = max((length for _, length in result.outages_s), default=0.0)
+    total = sum(length for _, length in result.outages_s)
+    write(f"outages        {len(result.outages_s)} of 0.1 s or more, {total:.2f} s in all, the longest {longest:.2f} s")
+    write(f"over time      {cwndlab.scenario.traces.picture(result.second_bps)}")
 
 
 def add(app: typer.Typer) -> None:

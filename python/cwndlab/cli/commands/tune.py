@@ -39,25 +39,24 @@ def add(app: typer.Typer) -> None:
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Search an algorithm's parameters; judge them on what is held back."""
-
-        question = cwndlab.study.tuning.load(file)
+        """Search an algorithm's parameters; evaluate them on held-out scenarios."""
+        spec = cwndlab.study.tuning.load(file)
         place = out or Path(f"{file.stem}.tune")
         with progress_bar() as progress:
-            found = cwndlab.study.tuning.tune(question, out=place, trials=trials, workers=workers, progress=progress)
-        if list_ or not found.complete:
-            write_rows(found.trials, ("trial", *question.parameters, "score", "feasible"), format)
+            result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
+        if list_ or not result.complete:
+            write_rows(result.trials, ("trial", *spec.parameters, "score", "feasible"), format)
         else:
-            judged = cwndlab.study.tuning.tables.verdicts(found)
+            rows = cwndlab.study.tuning.tables.verdicts(result)
             if format is Format.table:
-                # Ratios near one: four digits would hide what differs.
-                judged = [row | {"score": f"{row['score']:.6g}"} for row in judged]
-            write_rows(judged, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
+                # Ratios near one: four digits would hide differences.
+                rows = [row | {"score": f"{row['score']:.6g}"} for row in rows]
+            write_rows(rows, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
             if format is Format.table:
-                rows = cwndlab.study.tuning.tables.landscape(found)
+                rows = cwndlab.study.tuning.tables.landscape(result)
                 write("")
                 write_rows(rows, tuple(rows[0]), format)
-                say(cwndlab.study.tuning.tables.spread(found))
+                say(cwndlab.study.tuning.tables.spread(result))
         say(f"search: {place}")
-        if not found.complete:
-            raise Stopped(f"stopped after {len(found.trials)} trials, which are kept; the same command goes on")
+        if not result.complete:
+            raise Stopped(f"stopped after {len(result.trials)} trials, which are kept; the same command resumes")

@@ -78,7 +78,7 @@ def add(app: typer.Typer) -> None:
                 raise ScenarioError(Fault("--kernel", "has paths of its own, --reference other ones", "leave one out"))
 
             with progress_bar() as progress:
-                verdicts, said = cwndlab.validation.kernel.campaign(
+                verdicts, notes = cwndlab.validation.kernel.campaign(
                     out or Path("kernel-runs"),
                     paths=listed(paths),
                     algorithms=listed(algorithms),
@@ -96,7 +96,7 @@ def add(app: typer.Typer) -> None:
                 raise ScenarioError(Fault(option, "belongs to --kernel", "add it, or leave this out"))
 
             with progress_bar() as progress:
-                rows, said = cwndlab.validate(
+                rows, notes = cwndlab.validate(
                     reference, algorithms=listed(algorithms), progress=progress, workers=workers
                 )
             write_rows([row.as_dict() for row in rows], cwndlab.validation.peers.COLUMNS, format)
@@ -104,5 +104,5 @@ def add(app: typer.Typer) -> None:
         if format is Format.table:
             write("")
             write_rows(totals, SHARES, format)
-        for note in said:
+        for note in notes:
             say(note)

@@ -1,6 +1,6 @@
 """What can be found out of a path and of its ends before anything is measured: route, RTT, Wi-Fi, the stack's settings.
 
-Nothing here needs root. What cannot be found out is said with its reason, and the rest is there all the same.
+Nothing here needs root. Properties that cannot be determined are listed with their reason.
 """
 
 from cwndlab.live.preflight.captured import decoded, read

@@ -40,14 +40,14 @@ def read(path: Path, what: str) -> str:
             raise ScenarioError(Fault(str(path), f"is larger than {_MOST_BYTES >> 20} MiB", hint))
         return decoded(path.read_bytes())
     except FileNotFoundError:
-        told = "there is no such file"
+        what_failed = "there is no such file"
     except IsADirectoryError:
-        told = "is a folder, not a file"
+        what_failed = "is a folder, not a file"
     except OSError as cause:
-        told = f"cannot be read ({cause.strerror})"
+        what_failed = f"cannot be read ({cause.strerror})"
     except ValueError as cause:
-        told = f"cannot be read ({cause})"
-    raise ScenarioError(Fault(str(path), told, hint))
+        what_failed = f"cannot be read ({cause})"
+    raise ScenarioError(Fault(str(path), what_failed, hint))
 
 
 def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
@@ -56,7 +56,7 @@ def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
     program = command[0]
     if shutil.which(program) is None:
         raise Unknown(f"`{program}` is not installed")
-    said = f"`{' '.join(command)}`"
+    shown = f"`{' '.join(command)}`"
     try:
         done = subprocess.run(
             command,
@@ -67,11 +67,11 @@ def run(command: Sequence[str], *, timeout_s: float = 20.0) -> str:
             env={**os.environ, "LC_ALL": "C.UTF-8"},
         )
     except subprocess.TimeoutExpired:
-        raise Unknown(f"{said} took longer than {timeout_s:g} s") from None
+        raise Unknown(f"{shown} took longer than {timeout_s:g} s") from None
     except OSError as cause:
-        raise Unknown(f"{said} cannot be run ({cause.strerror})") from None
+        raise Unknown(f"{shown} cannot be run ({cause.strerror})") from None
     if done.returncode != 0:
         first = decoded(done.stderr or done.stdout).strip().splitlines()
         why = first[0] if first else f"exit status {done.returncode}"
-        raise Unknown(f"{said} failed: {why}")
+        raise Unknown(f"{shown} failed: {why}")
     return decoded(done.stdout)

@@ -1,9 +1,9 @@
-"""Which channel of the 2.4 GHz band overlaps least with what is heard.
+"""Which channel of the 2.4 GHz band overlaps least with the received networks.
 
 Rule: channels are 5 MHz apart and 20 MHz wide (22 MHz of DSSS), and cells do not disturb each other from 25 MHz between
 their centres on (IEEE 802.11-2016, clause 16, on the numbering of operating channels), so that channels less than five
 apart overlap and 1, 6 and 11 do not. A candidate's load is the power received from all networks that overlap it, in
-milliwatts, the whole of it however much they overlap; a network of 40 MHz stands on its secondary channel too. The
+milliwatts, all of it however much they overlap; a network of 40 MHz stands on its secondary channel too. The
 least load is chosen; of equal ones that with fewer networks, then the lowest channel.
 """
 
@@ -70,15 +70,15 @@ def overlaps(network: Network, channel: int) -> bool:
 def least_overlapped(networks: Iterable[Network], candidates: Sequence[int] = CANDIDATES) -> list[Choice]:
     """A choice per candidate, in their order. The network that this machine is joined to does not count: it is the one
     whose channel is to be chosen."""
-    heard = [network for network in networks if not network.associated]
-    found = []
+    received = [network for network in networks if not network.associated]
+    result = []
     for channel in candidates:
-        there = [network for network in heard if overlaps(network, channel)]
+        there = [network for network in received if overlaps(network, channel)]
         levels = [network.signal_dbm for network in there if network.signal_dbm is not None]
         load = sum(sorted(milliwatts(level) for level in levels))  # in an order of its own: the sum is that of the set
         strongest = max(levels, default=None)
-        found.append(
+        result.append(
             Choice(channel, 2407 + 5 * channel, len(there), len(there) - len(levels), load, strongest),
         )
-    best = min(found, key=lambda one: (one.load_mw, one.networks, one.channel), default=None)
-    return [Choice(**{**one.__dict__, "least": one is best}) for one in found]
+    best = min(result, key=lambda one: (one.load_mw, one.networks, one.channel), default=None)
+    return [Choice(**{**one.__dict__, "least": one is best}) for one in result]

@@ -1,7 +1,7 @@
 """The route to a host: probes with a growing time to live, as traceroute (V. Jacobson, 1988). No root.
 
 Linux hands the ICMP error that a datagram or a handshake met to the socket that sent it (``IP_RECVERR``, ip(7)), with
-the router that said so. A route that somebody else found is read from the output of ``traceroute`` or ``tracert``.
+the router that reported it. A recorded route is read from the output of ``traceroute`` or ``tracert``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIME_EXCEEDED = {socket.AF_INET: 11, socket.AF_INET6: 3}
 _PORT_UNREACHABLE = {socket.AF_INET: (3, 3), socket.AF_INET6: (1, 4)}
 # Traceroute's own first port; nobody should listen there.
 _PORT = 33434
-# Hops that are asked at once, and silent ones after which nothing more is asked.
+# Hops that are probed at once, and silent hops after which probing ends.
 _AT_ONCE = 5
 _SILENT = 8
 
@@ -96,13 +96,13 @@ def trace(
         ttls = range(first, min(first + _AT_ONCE, most + 1))
         answers = _ask(to, ttls, method, port, probes, timeout_s)
         for ttl in ttls:
-            found = answers[ttl]
-            addresses = tuple(dict.fromkeys(one.address for one in found if one is not None))
-            notes = dict.fromkeys(one.note for one in found if one is not None and one.note)
-            rtts = tuple(None if one is None else one.rtt_ns for one in found)
+            result = answers[ttl]
+            addresses = tuple(dict.fromkeys(one.address for one in result if one is not None))
+            notes = dict.fromkeys(one.note for one in result if one is not None and one.note)
+            rtts = tuple(None if one is None else one.rtt_ns for one in result)
             hops.append(Hop(ttl, addresses, rtts, ", ".join(notes)))
             silent = 0 if addresses else silent + 1
-            if any(one is not None and one.last for one in found):
+            if any(one is not None and one.last for one in result):
                 return hops
             if silent >= _SILENT:
                 return hops[:-silent]
@@ -139,13 +139,13 @@ def _ask(
             for file, _ in poll.poll(left * 1e3):
                 one, ttl, number, sent, mark = waiting[file]
                 now = time.perf_counter_ns()
-                found = _error(one, family, now - sent) or _reply(one, to, method, mark, now - sent)
-                if found is not None:
-                    answers[ttl][number] = found
+                result = _error(one, family, now - sent) or _reply(one, to, method, mark, now - sent)
+                if result is not None:
+                    answers[ttl][number] = result
                     poll.unregister(file)
                     del waiting[file]
-    for found in (one for several in answers.values() for one in several if one is not None):
-        found.last = found.last or found.address == address
+    for result in (one for probes in answers.values() for one in probes if one is not None):
+        result.last = result.last or result.address == address
     return answers
 
 
@@ -241,10 +241,10 @@ def parse_route(text: str, where: str = "route") -> list[Hop]:
 def _hops(text: str) -> Iterator[Hop]:
     last = 0
     for line in text.splitlines():
-        found = _LINE.match(line)
-        if found is None or int(found[1]) != last + 1:
+        match = _LINE.match(line)
+        if match is None or int(match[1]) != last + 1:
             continue
-        rest = found[2]
+        rest = match[2]
         times: list[tuple[int, int | None]] = [
             (time.start(), round(float(time[2].replace(",", ".")) * 1e6)) for time in _TIME.finditer(rest)
         ]

@@ -27,7 +27,7 @@ _ECHO = {socket.AF_INET: (socket.IPPROTO_ICMP, 8, 0), socket.AF_INET6: (socket.I
 
 @dataclass(frozen=True)
 class Rtts:
-    """Round trips in the order in which they were asked for, nanoseconds; ``None`` where no answer came."""
+    """Round trips in the order of the probes, nanoseconds; ``None`` where no answer came."""
 
     method: str
     samples_ns: tuple[int | None, ...]
@@ -74,10 +74,10 @@ COLUMNS = (
 def resolve(host: str) -> Address:
     """The first address of a name; raises ``Unknown`` where it has none."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        result = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as cause:
         raise Unknown(f"'{host}' has no address ({getattr(cause, 'strerror', None) or cause})") from None
-    for family, _, _, _, address in found:
+    for family, _, _, _, address in result:
         if family in _ECHO:
             return socket.AddressFamily(family), str(address[0])
     raise Unknown(f"'{host}' has no address of IPv4 or IPv6")
@@ -106,7 +106,7 @@ def connect_ns(to: Address, port: int, timeout_s: float) -> int | None:
         try:
             refused = one.connect_ex((address, port))
         except (OSError, OverflowError) as cause:
-            raise Unknown(f"port {port} cannot be asked ({cause})") from None
+            raise Unknown(f"port {port} cannot be probed ({cause})") from None
         if refused == errno.EINPROGRESS:
             poll = select.poll()
             poll.register(one, select.POLLOUT)

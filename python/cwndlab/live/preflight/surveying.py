@@ -92,91 +92,93 @@ def survey(
     template: str = "",
     everything: bool = False,
 ) -> Survey:
-    """Looks at the way to ``target``, where one is named, at the networks that are heard, and at this machine's TCP.
+    """Surveys the path to ``target`` (optional), the received Wi-Fi networks, and the TCP of this machine.
 
     Files hold what a tool printed elsewhere and stand in for asking here; a fault in one raises ``ScenarioError``.
     """
-    found = Survey(target)
+    result = Survey(target)
     if target is not None:
-        address = found_out(found, "address", lambda: rtt.resolve(target.host))
+        address = attempt(result, "address", lambda: rtt.resolve(target.host))
         if address is not None:
-            found.address = address[1]
-            _round_trips(found, target, address, count)
+            result.address = address[1]
+            _round_trips(result, target, address, count)
             if route_file is None:
-                _route(found, address, method)
+                _route(result, address, method)
     if route_file is not None:
-        found.route = route.parse_route(captured.read(route_file, "output of traceroute or tracert"), str(route_file))
-    _wifi(found, wifi_file, wifi_device)
-    if any(network.band == "2.4 GHz" for network in found.networks) or (wifi_file and not found.networks):
-        found.channels = channels.least_overlapped(found.networks, candidates)
-        _notes_of_wifi(found)
+        result.route = route.parse_route(captured.read(route_file, "output of traceroute or tracert"), str(route_file))
+    _wifi(result, wifi_file, wifi_device)
+    if any(network.band == "2.4 GHz" for network in result.networks) or (wifi_file and not result.networks):
+        result.channels = channels.least_overlapped(result.networks, candidates)
+        _notes_of_wifi(result)
     if settings_file is not None:
         text = captured.read(settings_file, "output of Get-NetTCPSetting")
-        found.settings, names = tcp.windows_settings(text, str(settings_file), template=template)
-        shown = next((one.value for one in found.settings if one.name == "SettingName"), "?")
-        found.notes.append(f"template {shown}" + (f" of {', '.join(names)}" if len(names) > 1 else ""))
+        result.settings, names = tcp.windows_settings(text, str(settings_file), template=template)
+        shown = next((one.value for one in result.settings if one.name == "SettingName"), "?")
+        result.notes.append(f"template {shown}" + (f" of {', '.join(names)}" if len(names) > 1 else ""))
     else:
-        found.settings = found_out(found, "TCP settings", lambda: tcp.linux_settings(everything=everything)) or []
-    return found
+        result.settings = attempt(result, "TCP settings", lambda: tcp.linux_settings(everything=everything)) or []
+    return result
 
 
-def found_out(found: Survey, what: str, ask: Callable[[], _Asked]) -> _Asked | None:
+def attempt(result: Survey, what: str, ask: Callable[[], _Asked]) -> _Asked | None:
     """The answer, or nothing, with the reason kept."""
     try:
         return ask()
     except Unknown as why:
-        found.unknown.append((what, str(why)))
+        result.unknown.append((what, str(why)))
         return None
 
 
-def _round_trips(found: Survey, target: Target, address: rtt.Address, count: int) -> None:
-    one = found_out(found, "RTT by TCP", lambda: rtt.tcp_connects(address, target.port, count=count))
-    other = found_out(found, "RTT by ICMP", lambda: rtt.ping(address, count=count))
+def _round_trips(result: Survey, target: Target, address: rtt.Address, count: int) -> None:
+    one = attempt(result, "RTT by TCP", lambda: rtt.tcp_connects(address, target.port, count=count))
+    other = attempt(result, "RTT by ICMP", lambda: rtt.ping(address, count=count))
     for name, rtts in (("RTT by TCP", one), ("RTT by ICMP", other)):
         if rtts is not None:
-            found.rtts.append(rtts)
+            result.rtts.append(rtts)
             if not rtts.answered:
-                found.unknown.append((name, f"none of {count} was answered"))
+                result.unknown.append((name, f"none of {count} was answered"))
 
 
-def _route(found: Survey, address: rtt.Address, method: route.Method | None) -> None:
-    """By UDP; where that does not arrive, by a handshake, which firewalls let pass, or by what was asked for."""
-    assert found.target is not None
-    port = found.target.port
+def _route(result: Survey, address: rtt.Address, method: route.Method | None) -> None:
+    """By UDP; where that does not arrive, by a handshake, which firewalls let pass, or by the requested method."""
+    assert result.target is not None
+    port = result.target.port
     for one in (method,) if method else ("udp", "tcp"):
-        asked = found_out(
-            found,
+        traced = attempt(
+            result,
             f"route by {one.upper()}",
             lambda one=one: route.trace(address, method=one, port=port if one == "tcp" else None),  # type: ignore[misc]
         )
-        if asked:
-            if not found.route or route.reached(asked, address):
-                found.route = asked
-                found.notes = [note for note in found.notes if not note.startswith("route ")]
-                found.notes.append(f"route by {one.upper()}")
-            if route.reached(asked, address):
+        if traced:
+            if not result.route or route.reached(traced, address):
+                result.route = traced
+                result.notes = [note for note in result.notes if not note.startswith("route ")]
+                result.notes.append(f"route by {one.upper()}")
+            if route.reached(traced, address):
                 return
-        elif asked is not None:
-            found.unknown.append((f"route by {one.upper()}", "no hop answered"))
-    if found.route:
-        found.unknown.append(("end of the route", "the host did not answer probes; hops after the last one are silent"))
+        elif traced is not None:
+            result.unknown.append((f"route by {one.upper()}", "no hop answered"))
+    if result.route:
+        result.unknown.append(
+            ("end of the route", "the host did not answer probes; hops after the last one are silent")
+        )
 
 
-def _wifi(found: Survey, file: Path | None, device: str) -> None:
+def _wifi(result: Survey, file: Path | None, device: str) -> None:
     if file is not None:
-        found.networks = wifi.parse_networks(captured.read(file, "a Wi-Fi survey"), str(file))
+        result.networks = wifi.parse_networks(captured.read(file, "a Wi-Fi survey"), str(file))
         return
     reasons = []
     for tool in (_by_iw, _by_nmcli, _by_netsh):
         try:
-            found.networks = tool(device)
+            result.networks = tool(device)
         except Unknown as why:
             reasons.append(str(why))
             continue
-        if not found.networks:
-            found.unknown.append(("Wi-Fi", "no network is heard"))
+        if not result.networks:
+            result.unknown.append(("Wi-Fi", "no network is received"))
         return
-    found.unknown.append(("Wi-Fi", "; ".join(reasons)))
+    result.unknown.append(("Wi-Fi", "; ".join(reasons)))
 
 
 def _by_iw(device: str) -> list[wifi.Network]:
@@ -190,8 +192,8 @@ def _by_iw(device: str) -> list[wifi.Network]:
 
 def _by_nmcli(device: str) -> list[wifi.Network]:
     on = ("ifname", device) if device else ()
-    asked = ("nmcli", "-t", "-f", wifi.NMCLI_FIELDS, "device", "wifi", "list", *on)
-    return wifi.parse_networks(captured.run(asked), "nmcli")
+    command = ("nmcli", "-t", "-f", wifi.NMCLI_FIELDS, "device", "wifi", "list", *on)
+    return wifi.parse_networks(captured.run(command), "nmcli")
 
 
 def _by_netsh(device: str) -> list[wifi.Network]:
@@ -206,16 +208,16 @@ def wireless_devices(folder: Path = Path("/sys/class/net")) -> list[str]:
     return sorted(place.parent.name for place in folder.glob("*/wireless"))
 
 
-def _notes_of_wifi(found: Survey) -> None:
-    unknown = sum(network.signal_dbm is None for network in found.networks if network.band == "2.4 GHz")
-    own = next((network for network in found.networks if network.associated), None)
-    found.notes.append(
+def _notes_of_wifi(result: Survey) -> None:
+    unknown = sum(network.signal_dbm is None for network in result.networks if network.band == "2.4 GHz")
+    own = next((network for network in result.networks if network.associated), None)
+    result.notes.append(
         "load: power in milliwatts of all networks on channels less than five apart (IEEE 802.11-2016, clause 16)"
     )
     if own is not None:
         name = wifi.printable(own.ssid or own.bssid or "?")
-        found.notes.append(f"the network that this machine is joined to ({name}) does not count")
+        result.notes.append(f"the network that this machine is joined to ({name}) does not count")
     if unknown:
-        found.notes.append(f"of {unknown} networks at 2.4 GHz the power is not known; the load is without them")
-    if any(network.signal_percent is not None and network.signal_dbm is not None for network in found.networks):
-        found.notes.append("dBm are reckoned from percentages, by the rule of the tool that tells them")
+        result.notes.append(f"of {unknown} networks at 2.4 GHz the power is not known; the load is without them")
+    if any(network.signal_percent is not None and network.signal_dbm is not None for network in result.networks):
+        result.notes.append("dBm are reckoned from percentages, by the rule of the tool that tells them")

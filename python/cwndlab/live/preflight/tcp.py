@@ -118,17 +118,17 @@ def linux_settings(folder: Path = Path("/proc/sys/net"), *, everything: bool = F
     names = [name for name in _LINUX if name in there]
     if everything:
         names += [name for name in there if name not in _LINUX]
-    found = []
+    result = []
     for name in names:
         field, reading, note = _LINUX.get(name, ("", None, ""))
         text = _line(there[name])
         if text is not None:
-            found.append(_setting(f"net.ipv4.{name}", text, field, reading, note))
+            result.append(_setting(f"net.ipv4.{name}", text, field, reading, note))
     qdisc = _line(folder / "core" / "default_qdisc")
     if qdisc is not None:
-        found.append(Setting("net.core.default_qdisc", qdisc, note="queue of new devices; fq paces by itself"))
-    found.append(_initial_window())
-    return found
+        result.append(Setting("net.core.default_qdisc", qdisc, note="queue of new devices; fq paces by itself"))
+    result.append(_initial_window())
+    return result
 
 
 def _line(file: Path) -> str | None:
@@ -149,9 +149,9 @@ def _initial_window() -> Setting:
 def initial_window(routes: str) -> tuple[int, str]:
     """The initial window of a route table as ``ip route`` prints it: that of the default route, in segments."""
     for line in routes.splitlines():
-        told = re.search(r"^(?:default|0\.0\.0\.0/0)\b.*\binitcwnd ([0-9]{1,6})\b", line)
-        if told:
-            return int(told[1]), "the default route says `initcwnd`"
+        match = re.search(r"^(?:default|0\.0\.0\.0/0)\b.*\binitcwnd ([0-9]{1,6})\b", line)
+        if match:
+            return int(match[1]), "the default route says `initcwnd`"
     return 10, _COMPILED
 
 
@@ -196,17 +196,17 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     if not blocks:
         raise ScenarioError(Fault(where, "holds no `Name : Value` of Get-NetTCPSetting", "`Get-NetTCPSetting > FILE`"))
     names = [block.get("SettingName", "") for block in blocks]
-    asked = template or ("Internet" if "internet" in [name.lower() for name in names] else names[0])
-    chosen = next((block for name, block in zip(names, blocks, strict=True) if name.lower() == asked.lower()), None)
+    wanted = template or ("Internet" if "internet" in [name.lower() for name in names] else names[0])
+    chosen = next((block for name, block in zip(names, blocks, strict=True) if name.lower() == wanted.lower()), None)
     if chosen is None:
         there = ", ".join(name for name in names if name)
         raise ScenarioError(Fault("--template", f"no template is called '{template}'", f"there are {there}"))
-    known = {_bare(name): (name, *told) for name, told in _WINDOWS.items()}
-    found = []
+    known = {_bare(name): (name, *field) for name, field in _WINDOWS.items()}
+    result = []
     for name, value in chosen.items():
         shown, field, reading, note = known.get(_bare(name), (name, "", None, ""))
-        found.append(_setting(shown, value, field, reading, note))
-    return found, [name for name in names if name]
+        result.append(_setting(shown, value, field, reading, note))
+    return result, [name for name in names if name]
 
 
 def _blocks(text: str) -> list[dict[str, str]]:
@@ -215,13 +215,13 @@ def _blocks(text: str) -> list[dict[str, str]]:
     blocks: list[dict[str, str]] = []
     current: dict[str, str] = {}
     for line in text.splitlines():
-        found = re.fullmatch(r"\s*([A-Za-z][A-Za-z]*(?:\(\w+\))?)\s*:\s*(.*?)\s*", line)
-        if found is None:
+        match = re.fullmatch(r"\s*([A-Za-z][A-Za-z]*(?:\(\w+\))?)\s*:\s*(.*?)\s*", line)
+        if match is None:
             continue
-        if found[1] in current:
+        if match[1] in current:
             blocks.append(current)
             current = {}
-        current[found[1]] = found[2]
+        current[match[1]] = match[2]
     blocks.append(current)
     return [block for block in blocks if any(_bare(name) in known for name in block)]
 

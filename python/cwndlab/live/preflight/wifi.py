@@ -25,7 +25,7 @@ _HINT = f"output of `iw dev X scan`, `nmcli -t -f {NMCLI_FIELDS} dev wifi` or `n
 
 @dataclass(frozen=True)
 class Network:
-    """One access point as it was heard. What is not known is ``None``; a hidden network has no ``ssid``."""
+    """One access point as it was received. What is not known is ``None``; a hidden network has no ``ssid``."""
 
     ssid: str | None
     bssid: str | None
@@ -133,7 +133,7 @@ def parse_networks(text: str, where: str = "wifi") -> list[Network]:
     if lines and all(_is_terse(_split(line)) for line in lines):
         return list(_nmcli_terse(lines))
     if not lines or (len(lines) <= 2 and " : " in lines[0] and re.search(r"\b0\b", lines[-1])):
-        return []  # nothing was heard; netsh says on which interface, and that there are 0 networks
+        return []  # nothing was received; netsh says on which interface, and that there are 0 networks
     raise ScenarioError(Fault(where, "is no Wi-Fi survey that is known here", _HINT))
 
 
@@ -155,8 +155,8 @@ def _iw(text: str) -> Iterator[Network]:
         mhz = None if frequency is None else round(frequency)
         channel = None if mhz is None else channel_of(mhz)
         if channel is None:
-            told = re.search(r"DS Parameter set: channel ([0-9]{1,3})\b|\* primary channel: ([0-9]{1,3})\b", body)
-            channel = int(told[1] or told[2]) if told else None
+            match = re.search(r"DS Parameter set: channel ([0-9]{1,3})\b|\* primary channel: ([0-9]{1,3})\b", body)
+            channel = int(match[1] or match[2]) if match else None
         offset = re.search(r"\* secondary channel offset: (above|below)", body)
         yield Network(
             ssid=_unescaped(_field(body, "SSID")),
@@ -171,15 +171,15 @@ def _iw(text: str) -> Iterator[Network]:
 
 
 def _field(body: str, name: str) -> str | None:
-    found = re.search(rf"^(?:\t| {{2,8}}){name}:[ \t]?(.*)$", body, re.MULTILINE)
-    return None if found is None else found[1]
+    match = re.search(rf"^(?:\t| {{2,8}}){name}:[ \t]?(.*)$", body, re.MULTILINE)
+    return None if match is None else match[1]
 
 
 def _unescaped(text: str | None) -> str | None:
     r"""The SSID that iw prints: bytes beyond printable ASCII, blanks at the ends and ``\`` are ``\xNN``."""
     if text is None:
         return None
-    raw = re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text.rstrip("\r"))
+    raw = re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match[1], 16)), text.rstrip("\r"))
     with contextlib.suppress(UnicodeEncodeError):  # where it is not escaped at all: it is text already
         raw = raw.encode("latin-1").decode("utf-8", "replace")
     return raw if raw.strip("\0") else None
@@ -187,8 +187,8 @@ def _unescaped(text: str | None) -> str | None:
 
 def _number(text: str | None) -> float | None:
     """The first number, with a point or, as some languages write it, a comma."""
-    found = re.search(r"[-−]?[0-9]{1,6}(?:[.,][0-9]{1,6})?", text or "")
-    return None if found is None else float(found[0].replace("−", "-").replace(",", "."))
+    match = re.search(r"[-−]?[0-9]{1,6}(?:[.,][0-9]{1,6})?", text or "")
+    return None if match is None else float(match[0].replace("−", "-").replace(",", "."))
 
 
 # nmcli
@@ -227,7 +227,7 @@ def _nmcli_terse(lines: list[str]) -> Iterator[Network]:
 
 def _nmcli_table(lines: list[str], where: str) -> Iterator[Network]:
     header = lines[0]
-    names = [(found.start(), found[0]) for found in re.finditer(r"\S+", header)]
+    names = [(match.start(), match[0]) for match in re.finditer(r"\S+", header)]
     if "CHAN" not in {name for _, name in names}:
         hint = f"`LC_ALL=C nmcli dev wifi`, or {_HINT}"
         raise ScenarioError(Fault(where, "this table of nmcli has no column CHAN", hint))
@@ -319,9 +319,9 @@ def _of_netsh(ssid: str | None, point: str) -> Network:
 
 def _first(values: list[str], pattern: str) -> str | None:
     for value in values:
-        found = re.fullmatch(pattern, value)
-        if found:
-            return found[1]
+        match = re.fullmatch(pattern, value)
+        if match:
+            return match[1]
     return None
 
 

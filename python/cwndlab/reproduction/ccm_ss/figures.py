@@ -230,7 +230,7 @@ def _converged(measured: Measured) -> list[Table]:
     for reading in _run(measured):
         for side in reading.sides:
             near, fair = (measured.estimate(metric, **side) for metric in ("convergence_s", "jain"))
-            count = sum(1 for _ in measured.found(side))
+            count = sum(1 for _ in measured.rows_of(side))
             reached = int(measured.total("converged", **side))
             rows.append(
                 [

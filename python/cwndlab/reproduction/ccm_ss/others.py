@@ -134,7 +134,7 @@ def _table1_charts(measured: Measured) -> list[Chart]:
 def _table1_why(measured: Measured) -> list[str]:
     sentences = []
     for name in modules():
-        rows = list(measured.found({"module": name}))
+        rows = list(measured.rows_of({"module": name}))
         never = sum(row.values["time_to_full_utilisation_s"] is None for row in rows)
         if never:
             sentences.append(

@@ -1,9 +1,9 @@
-"""How long a sweep takes, before it starts: some of its cells are run for a moment.
+"""Estimates how long a sweep takes before it starts: some of its cells are run for a moment.
 
 A bottleneck that is never idle carries rate × time / 1500 bytes packets: a cell's size. Cells are sorted by their
 algorithms and their size, and cut into groups of about equal size in all; the middle cell of each group is run twice,
 for a moment and for half of that. The two runs give a line, CPU = a + b × packets, and the packets that are sent after
-them; every cell of the group has that line, and packets in proportion to its size. At last the longer ones of these
+them; every cell of the group has that line, and packets in proportion to its size. Finally the longer ones of these
 runs are repeated together, on as many threads as the sweep has: the estimate grows by what that takes more than one
 after another.
 """
@@ -21,9 +21,10 @@ import numpy as np
 
 from cwndlab.engine import available_cores
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import run, run_each, run_text
-from cwndlab.study.sweeps.spec import Cell, Sweep
-from cwndlab.study.sweeps.tasks import Measure
+from cwndlab.simulate import run, run_text
+from cwndlab.study.executor import Task, threads
+from cwndlab.study.spec import Job, Measure, Point
+from cwndlab.study.sweeps.spec import Sweep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,13 +40,13 @@ _PACKETS = 120_000
 _SETTLED_S = 4.0
 #: What a run costs beside its packets, in packets: so small cells count by their number.
 _RUN_PACKETS = 3_000
-#: A run that took less is repeated, since the least of two is closer to what it takes undisturbed.
+#: A run that took less is repeated, because the smaller of two is closer to its undisturbed cost.
 _SHORT_S = 0.02
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is to be done, and how long it will take."""
+    """The size of a sweep and the time that its remaining runs will take."""
 
     cells: int
     runs: int
@@ -69,7 +70,7 @@ class Estimate:
         return {name: getattr(self, name) for name in names} | {"hours": self.hours}
 
 
-class Point(NamedTuple):
+class Calibration(NamedTuple):
     """A calibration run: the part of the cell's size that it covers, its packets, its CPU in seconds."""
 
     size: float
@@ -88,26 +89,26 @@ class Line(NamedTuple):
     """CPU seconds of a packet."""
 
     @classmethod
-    def through(cls, half: Point, whole: Point, size: float) -> Line:
+    def through(cls, half: Calibration, complete: Calibration, size: float) -> Line:
         """From two runs of different length of a cell of ``size``. What is beyond the longer one is sent at the rate
         of its second half, where slow start is over.
 
-        >>> Line.through(Point(50, 20, 0.375), Point(100, 60, 1.0), 200)
+        >>> Line.through(Calibration(50, 20, 0.375), Calibration(100, 60, 1.0), 200)
         Line(share=0.7, run_s=0.0625, packet_s=0.015625)
         """
-        packets = whole.packets
-        if size > whole.size > half.size:
-            packets += max(0.0, whole.packets - half.packets) / (whole.size - half.size) * (size - whole.size)
-        more = whole.packets - half.packets
-        packet_s = (whole.cpu_s - half.cpu_s) / more if more > 0 else 0.0
+        packets = complete.packets
+        if size > complete.size > half.size:
+            packets += max(0.0, complete.packets - half.packets) / (complete.size - half.size) * (size - complete.size)
+        more = complete.packets - half.packets
+        packet_s = (complete.cpu_s - half.cpu_s) / more if more > 0 else 0.0
         # The line leads through the longer run and crosses zero packets between zero and what that run took.
-        packet_s = min(max(packet_s, 0.0), whole.cpu_s / max(whole.packets, 1.0))
-        return cls(packets / size, whole.cpu_s - packet_s * whole.packets, packet_s)
+        packet_s = min(max(packet_s, 0.0), complete.cpu_s / max(complete.packets, 1.0))
+        return cls(packets / size, complete.cpu_s - packet_s * complete.packets, packet_s)
 
 
 def samples(kinds: Sequence[str], sizes: Sequence[float], hashes: Sequence[str], most: int) -> NDArray[np.intp]:
     """For each cell the one that is run for it: of groups of like ``kinds`` and ``sizes``, about equal in all, the
-    middle one; at ``most`` so many. Equal cells are in the order of their ``hashes``, so that no field is told apart.
+    middle one; at ``most`` so many. Equal cells are in the order of their ``hashes``, so that no field is preferred.
 
     >>> samples(["cubic"] * 4, [3e5, 1e5, 2e5, 4e5], ["a", "b", "c", "d"], 2).tolist()
     [2, 2, 2, 3]
@@ -120,9 +121,9 @@ def samples(kinds: Sequence[str], sizes: Sequence[float], hashes: Sequence[str],
     upto = np.cumsum(weights)
     group = np.minimum(((upto - weights / 2) / upto[-1] * most).astype(np.intp), most - 1)
     middle = np.searchsorted(upto, (np.arange(most) + 0.5) / most * upto[-1])
-    found = np.empty(count, dtype=np.intp)
-    found[order] = order[np.minimum(middle, count - 1)[group]]
-    return found
+    chosen = np.empty(count, dtype=np.intp)
+    chosen[order] = order[np.minimum(middle, count - 1)[group]]
+    return chosen
 
 
 def total(
@@ -141,27 +142,27 @@ def total(
     return packets, cpu_s
 
 
-def estimate(question: Sweep, cells: list[Cell], left: Sequence[int], *, workers: int) -> Estimate:
+def estimate(spec: Sweep, cells: Sequence[Point], left: Sequence[int], *, workers: int) -> Estimate:
     """Runs some dozens of cells for a moment; of each cell ``left`` runs are still to be done."""
     began = time.perf_counter()
-    canonical = [json.loads(question.checked(cell.number).canonical) for cell in cells]
+    canonical = [json.loads(spec.checked(cell.number).canonical) for cell in cells]
     sizes = [_size(one) for one in canonical]
     kinds = [" ".join(sorted({flow.get("algorithm", "udp") for flow in one["flow"]})) for one in canonical]
     of = samples(kinds, sizes, [cell.hash for cell in cells], _CELLS).tolist()
-    trials = {index: _Trial(question, cells[index], canonical[index]) for index in dict.fromkeys(of)}
-    next(iter(trials.values())).half()  # what is imported once is no cost of a run
+    trials = {index: _Trial(spec, cells[index], canonical[index]) for index in dict.fromkeys(of)}
+    next(iter(trials.values())).shorter()  # imports are not part of the cost of a run
     lines: dict[int, Line] = {}
     alone_s = 0.0
     for index, trial in trials.items():
-        whole = trial.whole()
-        lines[index] = Line.through(trial.half(), whole, sizes[index])
-        alone_s += whole.cpu_s
+        longer = trial.longer()
+        lines[index] = Line.through(trial.shorter(), longer, sizes[index])
+        alone_s += longer.cpu_s
     threads = min(workers, available_cores())
-    together_s, wall_s = _together(question, list(trials.values()), threads)
+    together_s, wall_s = _together(spec, list(trials.values()), threads)
     packets, cpu_s = total(lines, of, sizes, left)
     return Estimate(
         len(cells),
-        len(cells) * len(question.seeds),
+        len(cells) * len(spec.seeds),
         sum(left),
         packets,
         cpu_s * together_s / alone_s,
@@ -175,26 +176,26 @@ def estimate(question: Sweep, cells: list[Cell], left: Sequence[int], *, workers
 class _Trial:
     """The calibration runs of a cell."""
 
-    def __init__(self, question: Sweep, cell: Cell, canonical: dict[str, Any]) -> None:
-        self._question, self._document, self._canonical = question, cell.document, canonical
+    def __init__(self, spec: Sweep, cell: Point, canonical: dict[str, Any]) -> None:
+        self._spec, self._document, self._canonical = spec, cell.document, canonical
         # The interval of the metrics may lie beyond a short run; their cost does not depend on it.
-        self.measure = Measure(slower=tuple(sorted(question.metrics)))
+        self.measure = Measure(tuple(sorted(spec.metrics)))
         self.duration_s = canonical["duration_ns"] / 1e9
         begins = [flow["start_ns"] + flow.get("start_step_ns", 0) * (flow["count"] - 1) for flow in canonical["flow"]]
         start_s = max(begins, default=0) / 1e9
         settled_s = max(_SETTLED_S, _PACKETS * self.duration_s / max(_size(canonical), 1.0))
-        self.whole_s = min(self.duration_s, start_s + settled_s)
+        self.longer_s = min(self.duration_s, start_s + settled_s)
         # Half of what follows the starts, where there is that much.
-        self.half_s = (start_s + self.whole_s) / 2 if start_s < 0.9 * self.whole_s else self.whole_s / 2
-        self.text, self.size = self._short(self.whole_s)
+        self.shorter_s = (start_s + self.longer_s) / 2 if start_s < 0.9 * self.longer_s else self.longer_s / 2
+        self.text, self.size = self._short(self.longer_s)
 
-    def whole(self) -> Point:
+    def longer(self) -> Calibration:
         """The longer run."""
         return self._point(self.text, self.size)
 
-    def half(self) -> Point:
+    def shorter(self) -> Calibration:
         """The shorter one."""
-        return self._point(*self._short(self.half_s))
+        return self._point(*self._short(self.shorter_s))
 
     def _short(self, length_s: float) -> tuple[str, float]:
         """The scenario cut off at ``length_s``, and its size."""
@@ -203,37 +204,36 @@ class _Trial:
         changes = [("duration", f'"{length_s:.6f} s"')]
         if self._canonical["measure_from_ns"] / 1e9 >= length_s:
             changes.append(("measure_from", '"0 s"'))
-        checked = check(self._document, "json", changes=changes, classes=self._question.base.classes)
+        checked = check(self._document, "json", changes=changes, classes=self._spec.base.classes)
         return checked.document, _size(json.loads(checked.canonical))
 
-    def _point(self, text: str, size: float) -> Point:
+    def _point(self, text: str, size: float) -> Calibration:
         packets, cpu_s = self._once(text)
         if cpu_s < _SHORT_S:
             cpu_s = min(cpu_s, self._once(text)[1])
-        return Point(size, packets, cpu_s)
+        return Calibration(size, packets, cpu_s)
 
     def _once(self, text: str) -> tuple[float, float]:
         before = _cpu_s()
-        if classes := self._question.base.classes:
+        if classes := self._spec.base.classes:
             row = self.measure(run(json.loads(text), seed=0, algorithms=classes))
         else:
             row = self.measure(run_text(text, seed=0))
         return float(row["packets"]), _cpu_s() - before
 
 
-def _together(question: Sweep, trials: list[_Trial], workers: int) -> tuple[float, float]:
+def _together(spec: Sweep, trials: list[_Trial], workers: int) -> tuple[float, float]:
     """CPU and wall-clock seconds of the longer runs on ``workers`` threads, the longest first."""
     waiting: Iterator[_Trial] = iter(sorted(trials, key=lambda one: one.size, reverse=True))
 
-    def take() -> tuple[_Trial, str, int] | None:
+    def take() -> Task | None:
         trial = next(waiting, None)
-        return None if trial is None else (trial, trial.text, 0)
+        return None if trial is None else Task(Job(0, 0, "", ""), trial.text, trial.measure)
 
     before, began = _cpu_s(), time.perf_counter()
-    measure = trials[0].measure
-    for _, found in run_each(take, measure, workers=workers, algorithms=question.base.classes or None):
-        if isinstance(found, Exception):
-            raise found
+    for _, row in threads(workers, spec.base.classes)(take):
+        if isinstance(row, Exception):
+            raise row
     return _cpu_s() - before, time.perf_counter() - began
 
 

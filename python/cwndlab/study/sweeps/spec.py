@@ -1,4 +1,4 @@
-"""What a sweep asks: a base scenario, fields that vary, seeds. Read from TOML or Python; checked, all cells at once."""
+"""The description of a sweep: a base scenario, fields that vary, seeds; read from TOML or Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.custom import line_of
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
@@ -24,6 +24,7 @@ from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import Checked, check
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.compare import repeated
+from cwndlab.study.spec import Measure, Point, Study
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -105,38 +106,45 @@ class Axis:
     values: tuple[tuple[Any, ...], ...]
 
 
-class Cell(NamedTuple):
-    """A point of the sweep."""
-
-    number: int
-    values: dict[str, Any]
-    """The value of each column."""
-    hash: str
-    """SHA-256 of its scenario's canonical form."""
-    document: str = ""
-    """Its scenario, JSON."""
-
-    @property
-    def label(self) -> str:
-        """Its values in a line."""
-        return ", ".join(f"{name} = {shown(value)}" for name, value in self.values.items())
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
     """Scenarios × algorithms × seeds.
 
-    ``base`` is a scenario. ``product`` maps fields, named as ``--set`` names them (``flow[*].rtt`` means every flow),
-    to their values: each field against each other. Each of ``zips`` maps fields to values that change together.
-    ``algorithms`` are those that all flows use in turn. A field that begins with ``@`` is a column without a field: a
-    label. ``seeds`` are the runs of each cell; with ``until``, such as ``"goodput_bps within 2 %"``, a cell gets more
-    until its 95 % interval is so narrow, ``at_most`` of them. Metrics are over ``start_s`` to ``end_s``; ``metrics``
-    are those beyond the ones that every row has. ``measure`` adds columns: it takes records, answers numbers by name.
+    Parameters
+    ----------
+    base
+        The scenario.
+    seeds
+        The seeds of each cell.
+    product
+        Values by field; all combinations are run. Fields have the names of ``--set``, and ``flow[*].rtt`` is that of
+        every flow; a name that begins with ``@`` is a label without a field.
+    zips
+        Mappings from fields to values that change together.
+    algorithms
+        The algorithms that all flows use in turn.
+    title
+        One line on what it shows.
+    until, at_most
+        ``"goodput_bps within 2 %"`` adds seeds to a cell until its 95 % interval is so narrow, up to ``at_most``.
+    start_s, end_s
+        The interval of the metrics.
+    metrics
+        Metrics beyond those that every row has.
+    measure
+        A function of records that returns further numbers by name.
 
+    Raises
+    ------
+    ScenarioError
+        Every fault of the arguments.
+
+    Examples
+    --------
     >>> import cwndlab
     >>> base = cwndlab.presets.load("single").with_(duration="1 s")
-    >>> question = Sweep(base=base, product={"dumbbell.bottleneck.rate": ["5 Mbps", "10 Mbps"]}, seeds=[1, 2, 3])
-    >>> len(question), question.columns
+    >>> spec = Sweep(base=base, product={"dumbbell.bottleneck.rate": ["5 Mbps", "10 Mbps"]}, seeds=[1, 2, 3])
+    >>> len(spec), spec.columns
     (2, ('dumbbell.bottleneck.rate',))
     """
 
@@ -215,10 +223,10 @@ class Sweep:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """What varies, the last one fastest."""
-        found = [Axis(("algorithm",), tuple((one,) for one in self.algorithms))] if self.algorithms else []
-        found += [Axis((name,), tuple((one,) for one in values)) for name, values in self.product.items()]
-        found += [Axis(tuple(fields), tuple(zip(*fields.values(), strict=True))) for fields in self.zips if fields]
-        return tuple(found)
+        axes = [Axis(("algorithm",), tuple((one,) for one in self.algorithms))] if self.algorithms else []
+        axes += [Axis((name,), tuple((one,) for one in values)) for name, values in self.product.items()]
+        axes += [Axis(tuple(fields), tuple(zip(*fields.values(), strict=True))) for fields in self.zips if fields]
+        return tuple(axes)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -265,33 +273,59 @@ class Sweep:
         self.__dict__["_read"] = document
         return document
 
-    def cells(self) -> list[Cell]:
+    def points(self) -> list[Point]:
         """Every cell, checked; raises with the faults of all, each with the cell that has it."""
-        found: list[Cell] = []
-        faults: dict[Fault, list[Cell]] = {}
+        points: list[Point] = []
+        faults: dict[Fault, list[int]] = {}
         for index in range(len(self)):
-            cell = Cell(index, self.values(index), "")
             try:
                 checked = self.checked(index)
-                found.append(cell._replace(hash=checked.hash, document=checked.document))
             except ScenarioError as error:
                 for one in error.faults:
-                    faults.setdefault(one, []).append(cell)
+                    faults.setdefault(one, []).append(index)
+                continue
+            labels = {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
+            points.append(Point(index, labels, checked.hash, checked.document))
         if faults:
-            raise ScenarioError(*_told(faults, len(self)))
-        return found
+            raise ScenarioError(*self._summarised(faults))
+        return points
+
+    def _summarised(self, faults: Mapping[Fault, Sequence[int]]) -> Iterator[Fault]:
+        """A fault of every cell is the base's or a field's; any other one names the first cell that has it."""
+        for fault, cells in list(faults.items())[:_SHOWN_FAULTS]:
+            if len(cells) == len(self):
+                yield fault
+                continue
+            label = ", ".join(f"{name} = {shown(value)}" for name, value in self.values(cells[0]).items())
+            more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+            yield Fault(f"cell {cells[0]} ({label}){more}: {fault.where}", fault.what, fault.hint)
+        if len(faults) > _SHOWN_FAULTS:
+            yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} faults more", "")
+
+    def study(self) -> Study:
+        """The runs of the sweep; raises with the faults of all cells."""
+        return Study(
+            points=self.points(),
+            seeds=self.seeds,
+            measure=Measure(tuple(sorted(self.metrics)), self.start_s, self.end_s, columns=self.measure),
+            rule=self.rule,
+            classes=self.base.classes,
+            header={
+                "title": self.title,
+                "columns": list(self.columns),
+                "seeds": [int(seed) for seed in self.seeds],
+                "until": self.until,
+                "start_s": self.start_s,
+                "end_s": self.end_s,
+                "metrics": None,
+                "notes": [],
+                "scenario": json.loads(self.base.to_json()),
+            },
+        )
 
 
-def _told(faults: Mapping[Fault, Sequence[Cell]], total: int) -> Iterator[Fault]:
-    """A fault of every cell is the base's or a field's; any other one is told with the first cell that has it."""
-    for fault, cells in list(faults.items())[:_SHOWN_FAULTS]:
-        if len(cells) == total:
-            yield fault
-            continue
-        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        yield Fault(f"cell {cells[0].number} ({cells[0].label}){more}: {fault.where}", fault.what, fault.hint)
-    if len(faults) > _SHOWN_FAULTS:
-        yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} faults more", "")
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def places(path: str, document: Mapping[str, Any]) -> list[str]:
@@ -322,7 +356,7 @@ def shown(value: Any) -> str:
 def read(
     path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
 ) -> Sweep:
-    """The sweep in a file: TOML, or Python that says ``sweep = Sweep(…)``. ``changes`` are made to the base."""
+    """The sweep in a file: TOML, or Python that defines ``sweep = Sweep(…)``. ``changes`` are made to the base."""
     path = Path(path)
     if path.suffix == ".py":
         made: Sweep = python_value(path, "sweep", Sweep)
@@ -351,19 +385,19 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
 
 
 def python_value(path: Path, name: str, kind: type) -> Any:
-    """What a file of Python calls ``name``; raises unless it is a ``kind``. The file is run."""
-    text_of(path, f"name Python that says `{name} = …`")
+    """The value of ``name`` in a file of Python, which is run; raises unless it is a ``kind``."""
+    text_of(path, f"name a file of Python that defines `{name} = …`")
     try:
-        found = run_path(str(path)).get(name)
+        value = run_path(str(path)).get(name)
     except Error:
         raise
     except (Exception, SystemExit) as error:
         what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
         raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows more")) from error
-    if not isinstance(found, kind):
+    if not isinstance(value, kind):
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
-    return found
+    return value
 
 
 def _plain(value: str) -> Any:
@@ -450,5 +484,5 @@ def _base(
         return Scenario.from_json(checked.document, algorithms=classes)
     path = _file_of(name, folder)
     if not path.is_file():
-        presets.load(name)  # says which there are
+        presets.load(name)  # its error lists the presets
     return Scenario.load(path, changes=changes, algorithms=classes)

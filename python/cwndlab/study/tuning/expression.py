@@ -90,10 +90,10 @@ def _value(node: ast.expr, row: Mapping[str, float | None]) -> float:
         case ast.Constant(value=int() | float() as value):
             return float(value)
         case ast.Name(id=name):
-            found = row.get(name)
-            if found is None:
+            metric = row.get(name)
+            if metric is None:
                 raise NoValue(name)
-            return found
+            return metric
         case ast.UnaryOp(op=op, operand=inner):
             return -_value(inner, row) if isinstance(op, ast.USub) else _value(inner, row)
         case ast.BinOp(left=left, op=op, right=right):

@@ -1,8 +1,7 @@
-"""The search: Optuna proposes, sweeps measure, and what was measured is never measured again.
+"""The search: Optuna proposes parameters, sweeps measure them; no run is repeated.
 
-The sampler is made anew for each trial, with a seed that follows from the search's and the number of trials that have
-ended: what it proposes depends on nothing but that and on their values. So a search that was killed goes on as if it
-had not been.
+Each trial has a new sampler, whose seed follows from the seed of the search and the number of finished trials: its
+proposal depends on nothing but these and their values. So a search that was killed continues as if it had not been.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,12 @@ from typing import Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
-from cwndlab.files import parsed
+from cwndlab.files import parsed, save
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
-from cwndlab.study.sweeps.execution import Outcome, sweep
-from cwndlab.study.sweeps.results import load
+from cwndlab.study.spec import Progress, Row
+from cwndlab.study.sweeps.run import sweep
 from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.tuning.expression import Expression, NoValue
 from cwndlab.study.tuning.spec import Constraint, Tuning, Value
@@ -32,32 +32,29 @@ from cwndlab.study.tuning.spec import Constraint, Tuning, Value
 _STARTUP = 10
 _EXCESS = "excess"
 
-Row = dict[str, Any]
-Progress = Callable[[int, int], Any]
-
 
 @dataclass(frozen=True)
 class Score:
-    """What a set of parameters is worth on one side."""
+    """The score of a set of parameters on one side."""
 
     mean: float
     by_seed: tuple[float, ...]
-    """The means over cells, one per seed: what is paired."""
+    """The means over cells, one per seed, which are paired."""
     excess: tuple[float, ...]
-    """Of each constraint, above zero where it does not hold."""
+    """The excess of each constraint, above zero where it does not hold."""
 
 
 @dataclass(repr=False)
 class TuningResult:
-    """How a tuning ended."""
+    """The outcome of a tuning."""
 
-    question: Tuning
+    spec: Tuning
     place: Path
     trials: list[Row]
     """``trial``, each parameter, ``score``, ``feasible``."""
     best: dict[str, Value]
     scores: dict[tuple[str, str], Score]
-    """By side (``train``, ``test``) and who (``default``, ``published``, ``tuned``)."""
+    """By side (``train``, ``test``) and set (``default``, ``published``, ``tuned``)."""
     complete: bool = True
 
     def __repr__(self) -> str:
@@ -66,54 +63,72 @@ class TuningResult:
 
 
 def tune(
-    question: Tuning,
+    spec: Tuning,
     *,
     out: str | Path,
     trials: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> TuningResult:
-    """Searches, and judges what was found on the held-back scenarios; goes on where ``out`` was left.
+    """Searches parameters and evaluates the best ones on held-out scenarios.
 
-    Raises ``RecordsError`` where ``out`` holds another tuning or is in use. On Ctrl-C it judges nothing:
-    ``complete`` is false.
+    Parameters
+    ----------
+    spec
+        The tuning.
+    out
+        A folder that keeps trials and runs; the search continues where it was left.
+    trials
+        The number of trials, by default that of ``spec``.
+    workers
+        The number of threads, by default one per core.
+    progress
+        Called with the number of finished runs and of all.
+
+    Returns
+    -------
+    TuningResult
+        Trials, the best parameters and their scores. On Ctrl-C there are only trials, and ``complete`` is false.
+
+    Raises
+    ------
+    RecordsError
+        ``out`` holds another tuning, or is in use.
     """
     place = Path(out)
-    count = question.trials if trials is None else trials
-    total = count * len(question.train) * len(question.train.seeds)
+    count = spec.trials if trials is None else trials
+    total = count * len(spec.train) * len(spec.train.seeds)
     with ExitStack() as stack:
-        bench = _Bench(question, place, workers, progress, total)
-        bench.refuse()
+        evaluator = _Evaluator(spec, place, workers, progress, total)
+        evaluator.refuse()
         place.mkdir(parents=True, exist_ok=True)
         lock = FileLock(place)
         stack.callback(lock.release)
-        # Optuna's own lock of a process that was killed would be waited for; ours says that nobody is there.
+        # Optuna would wait for its own lock of a process that was killed; ours shows that there is none.
         for left in place.glob("study.log.*"):
             left.unlink(missing_ok=True)
-        study = _study(question, place)
+        study = _study(spec, place)
         try:
-            reference = bench.reference("train")
+            reference = evaluator.reference("train")
             while (ended := _ended(study)) < count:
-                _trial(study, question, bench, reference, ended)
-            rows = _rows(study, question)
-            best = _best(rows, question)
-            scores = bench.judge(best)
+                _trial(study, spec, evaluator, reference, ended)
+            rows = _rows(study, spec)
+            best = _best(rows, spec)
+            scores = evaluator.judge(best)
         except KeyboardInterrupt:
-            return TuningResult(question, place, _rows(study, question), {}, {}, complete=False)
-    return TuningResult(question, place, rows, best, scores)
+            return TuningResult(spec, place, _rows(study, spec), {}, {}, complete=False)
+    return TuningResult(spec, place, rows, best, scores)
 
 
-class _Bench:
-    """Measures sets of parameters; rows are kept in ``runs`` of the folder."""
+class _Evaluator:
+    """Scores sets of parameters; their runs are kept in ``runs`` of the folder."""
 
-    def __init__(
-        self, question: Tuning, place: Path, workers: int | None, progress: Progress | None, total: int
-    ) -> None:
-        self._question, self._place, self._workers = question, place, workers
+    def __init__(self, spec: Tuning, place: Path, workers: int | None, progress: Progress | None, total: int) -> None:
+        self._spec, self._place, self._workers = spec, place, workers
         self._progress = progress or (lambda done, total: None)
         self._total, self._before = total, 0
-        self._objective = Expression.parse(question.objective, "tune", list(NAMES))
-        self._constraints = [Constraint.parse(text, "tune.constraints") for text in question.constraints]
+        self._objective = Expression.parse(spec.objective, "tune", list(NAMES))
+        self._constraints = [Constraint.parse(text, "tune.constraints") for text in spec.constraints]
 
     def refuse(self) -> None:
         """Raises where the folder holds something else."""
@@ -122,17 +137,19 @@ class _Bench:
             if any(not path.name.startswith(ours) for path in self._place.iterdir()):
                 raise RecordsError(Fault(str(self._place), "holds something else", "choose another folder by --out"))
 
-    def rows(self, asked: Sweep) -> list[list[Row]]:
+    def rows(self, sweep_spec: Sweep) -> list[list[Row]]:
         """The rows of a sweep by cell."""
         out = self._place / "runs"
-        outcome: Outcome = sweep(asked, out=out, workers=self._workers, progress=lambda done, _: self._report(done))
+        result = sweep(sweep_spec, out=out, workers=self._workers, progress=lambda done, _: self._report(done))
+        outcome = result.outcome
         self._before += outcome.total
         if outcome.stopped:
             raise KeyboardInterrupt
         if outcome.failed:
-            job, what = outcome.failed[0]
-            raise RunError(Fault(f"cell {job.cell}, seed {job.seed}", what, "the same command tries it again"))
-        return [part.rows(named=True) for part in load(out).partition_by("cell", maintain_order=True)]
+            job, error = outcome.failed[0]
+            what = f"cell {job.point}, seed {job.seed}"
+            raise RunError(Fault(what, str(error), "the same command tries it again"))
+        return [part.rows(named=True) for part in result.runs.partition_by("cell", maintain_order=True)]
 
     def _report(self, done: int) -> None:
         now = self._before + done
@@ -140,25 +157,29 @@ class _Bench:
         self._progress(now, self._total)
 
     def reference(self, side: str) -> list[float]:
-        """What each cell's values are divided by."""
-        cells = self.rows(self._question.sweep(side, [self._question.default]))
+        """The values by which those of each cell are divided."""
+        cells = self.rows(self._spec.sweep(side, [self._spec.default]))
         try:
             means = [fmean(self._objective(row) for row in cell) for cell in cells]
         except NoValue as error:
             what = f"'{error}' has no value in a run with the default parameters"
             raise ScenarioError(
-                Fault(f"tune.{self._question.goal}", what, "write otherwise(metric, number) for what may not happen")
+                Fault(
+                    f"tune.{self._spec.goal}",
+                    what,
+                    "write otherwise(metric, number) where it may be missing",
+                )
             ) from None
-        if self._question.scale == "absolute":
+        if self._spec.scale == "absolute":
             return [1.0] * len(means)
         if min(map(abs, means)) == 0 or min(means) * max(means) < 0:
             what = "is zero, or of both signs, with the default parameters: nothing can be relative to it"
-            raise ScenarioError(Fault(f"tune.{self._question.goal}", what, 'write scale = "absolute"'))
+            raise ScenarioError(Fault(f"tune.{self._spec.goal}", what, 'write scale = "absolute"'))
         return means
 
     def score(self, side: str, values: Mapping[str, Value], reference: Sequence[float]) -> Score | None:
-        """What a set is worth; nothing where the objective has no value in one of its runs."""
-        cells = self.rows(self._question.sweep(side, [values]))
+        """The score of a set; ``None`` where the objective has no value in one of its runs."""
+        cells = self.rows(self._spec.sweep(side, [values]))
         try:
             parts = [
                 [self._objective(row) / abs(base) for row in cell] for cell, base in zip(cells, reference, strict=True)
@@ -171,37 +192,38 @@ class _Bench:
 
     def judge(self, best: Mapping[str, Value]) -> dict[tuple[str, str], Score]:
         """Default, published and tuned, on both sides."""
-        who = {"default": self._question.default, "tuned": best}
-        if len(self._question.tried) > 1:
-            who["published"] = self._question.tried[1]
-        found = {}
+        sets = {"default": self._spec.default, "tuned": best}
+        if len(self._spec.tried) > 1:
+            sets["published"] = self._spec.tried[1]
+        scores = {}
         for side in ("train", "test"):
             reference = self.reference(side)
-            for name, values in who.items():
+            for name, values in sets.items():
                 score = self.score(side, values, reference)
                 if score is not None:
-                    found[side, name] = score
-        return found
+                    scores[side, name] = score
+        return scores
 
 
-def _study(question: Tuning, place: Path) -> Any:
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+def _study(spec: Tuning, place: Path) -> Any:
+    with extra("tune"):
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     _drop_torn_end(place / "study.log")
     storage = JournalStorage(JournalFileBackend(str(place / "study.log")))
     study = optuna.create_study(
-        storage=storage, study_name="tune", load_if_exists=True, direction=question.goal.replace("ise", "ize")
+        storage=storage, study_name="tune", load_if_exists=True, direction=spec.goal.replace("ise", "ize")
     )
-    kept = study.user_attrs.get("question")
+    kept = study.user_attrs.get("spec")
     versions = [engine_version(), metrics_version()]
     if kept is None:
         study.set_user_attr("versions", versions)
-        study.set_user_attr("question", question.digest)
-        (place / "tuning.json").write_text(json.dumps(_summary(question), indent=1), encoding="utf-8")
-    elif kept != question.digest:
+        study.set_user_attr("spec", spec.digest)
+        save(json.dumps(_summary(spec), indent=1), place / "tuning.json")
+    elif kept != spec.digest:
         hint = "choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), "holds another tuning", hint))
     elif study.user_attrs.get("versions") != versions:
@@ -212,18 +234,18 @@ def _study(question: Tuning, place: Path) -> Any:
         hint = "their scores and ours are not comparable: choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), what, hint))
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        # Of a process that was killed. Its runs are kept; it is proposed again.
+        # A trial of a process that was killed; its runs are kept, and it is proposed again.
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
 
 
 def _drop_torn_end(log: Path) -> None:
-    """Cuts a log after its last whole line: a process or a machine that fails may leave part of one. What it said is
-    done again, and its runs are kept."""
+    """Cuts a log after its last complete line: a process or a machine that fails may leave part of one. That trial is
+    repeated, and its runs are kept."""
     if not log.exists():
         return
     content = log.read_bytes()
-    whole = 0
+    complete = 0
     for line in content.splitlines(keepends=True):
         try:
             parsed(line)
@@ -231,17 +253,17 @@ def _drop_torn_end(log: Path) -> None:
             break
         if not line.endswith(b"\n"):
             break
-        whole += len(line)
-    if whole < len(content):
-        os.truncate(log, whole)
+        complete += len(line)
+    if complete < len(content):
+        os.truncate(log, complete)
 
 
-def _summary(question: Tuning) -> Row:
+def _summary(spec: Tuning) -> Row:
     return {
-        "algorithm": question.algorithm,
-        "objective": f"{question.goal} {question.objective}",
-        "constraints": list(question.constraints),
-        "seed": question.seed,
+        "algorithm": spec.algorithm,
+        "objective": f"{spec.goal} {spec.objective}",
+        "constraints": list(spec.constraints),
+        "seed": spec.seed,
     }
 
 
@@ -249,26 +271,26 @@ def _ended(study: Any) -> int:
     return sum(trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False))
 
 
-def _trial(study: Any, question: Tuning, bench: _Bench, reference: Sequence[float], ended: int) -> None:
+def _trial(study: Any, spec: Tuning, evaluator: _Evaluator, reference: Sequence[float], ended: int) -> None:
     import optuna
     from optuna.samplers import TPESampler
 
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     study.sampler = TPESampler(
-        seed=question.seed * 1_000_003 + ended,
+        seed=spec.seed * 1_000_003 + ended,
         n_startup_trials=_STARTUP,
         multivariate=True,
         constant_liar=False,
     )
     waiting = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.WAITING])
-    if ended < len(question.tried) and not waiting:
-        study.enqueue_trial(question.tried[ended])
-    trial = study.ask({name: _distribution(name, question) for name in question.ranges})
-    score = bench.score("train", trial.params, reference)
+    if ended < len(spec.tried) and not waiting:
+        study.enqueue_trial(spec.tried[ended])
+    trial = study.ask({name: _distribution(name, spec) for name in spec.ranges})
+    score = evaluator.score("train", trial.params, reference)
     if score is None:
-        # As bad as can be, so that the search keeps away.
-        _exceed(trial, [1e9 for _ in question.constraints])
-        study.tell(trial, -1e9 if question.goal == "maximise" else 1e9)
+        # The worst value, so that the search avoids it.
+        _exceed(trial, [1e9 for _ in spec.constraints])
+        study.tell(trial, -1e9 if spec.goal == "maximise" else 1e9)
         return
     _exceed(trial, score.excess)
     study.tell(trial, score.mean)
@@ -281,30 +303,30 @@ def _exceed(trial: Any, excess: Sequence[float]) -> None:
         trial.set_constraint(str(index), one)
 
 
-def _distribution(name: str, question: Tuning) -> Any:
+def _distribution(name: str, spec: Tuning) -> Any:
     from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-    one = question.ranges[name]
+    one = spec.ranges[name]
     if one.values:
         return CategoricalDistribution(one.values)
     return FloatDistribution(one.low, one.high, log=one.log)
 
 
-def _rows(study: Any, question: Tuning) -> list[Row]:
-    found: list[Row] = []
+def _rows(study: Any, spec: Tuning) -> list[Row]:
+    rows: list[Row] = []
     for trial in study.get_trials(deepcopy=False):
         if trial.state.name == "COMPLETE":
             feasible = all(one <= 0 for one in trial.user_attrs.get(_EXCESS, ())) and abs(trial.value) < 1e9
-            found.append({"trial": len(found), **trial.params, "score": trial.value, "feasible": feasible})
-    return found
+            rows.append({"trial": len(rows), **trial.params, "score": trial.value, "feasible": feasible})
+    return rows
 
 
-def _best(rows: Sequence[Row], question: Tuning) -> dict[str, Value]:
+def _best(rows: Sequence[Row], spec: Tuning) -> dict[str, Value]:
     """The best set that keeps the constraints; the earliest of equals."""
     feasible = [row for row in rows if row["feasible"]]
     if not feasible:
         what = f"none of {len(rows)} trials keeps the constraints"
         raise RunError(Fault("tune.constraints", what, "loosen them, or try more"))
-    pick = max if question.goal == "maximise" else min
+    pick = max if spec.goal == "maximise" else min
     best = pick(feasible, key=lambda row: row["score"])
-    return {name: best[name] for name in question.parameters}
+    return {name: best[name] for name in spec.parameters}

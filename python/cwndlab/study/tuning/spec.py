@@ -1,4 +1,4 @@
-"""What a tuning asks: an algorithm, its parameters' ranges, an objective, scenarios to learn and to judge on."""
+"""The description of a tuning: an algorithm, ranges of its parameters, an objective, training and test scenarios."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ class Constraint:
     @classmethod
     def parse(cls, text: str, where: str) -> Constraint:
         """Reads ``"timeouts <= 1"``."""
-        found = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text)
-        if found is None:
+        match = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text)
+        if match is None:
             raise ScenarioError(Fault(where, f"'{text}' is no constraint", 'write "timeouts <= 1"'))
-        left, right = (Expression.parse(found[side], where, list(NAMES)) for side in (1, 3))
-        return cls(text, left, right, 1 if found[2] == "<=" else -1)
+        left, right = (Expression.parse(match[side], where, list(NAMES)) for side in (1, 3))
+        return cls(text, left, right, 1 if match[2] == "<=" else -1)
 
     def excess(self, row: Mapping[str, float | None]) -> float:
         """How far a run is beyond it."""
@@ -116,7 +116,7 @@ class Tuning:
     the entry's own unless given. ``objective`` is an expression of metrics, to be maximised or minimised (``goal``):
     of each run, as a ratio to the mean of the default parameters in the same cell (``scale`` ``"relative"``) or as it
     is (``"absolute"``), then the mean over all runs. ``train`` is what the search sees, ``test`` what it does not see.
-    ``published`` are values to be judged beside those that are found. ``fields`` are those that hold the algorithm.
+    ``published`` are values that are evaluated as well. ``fields`` are the fields of the algorithm.
     """
 
     algorithm: str
@@ -183,16 +183,16 @@ class Tuning:
 
     def _unknown(self, name: str, where: str) -> Iterator[Fault]:
         known = list(self._known())
-        found = self._matches(name)
-        if not found:
+        matches = self._matches(name)
+        if not matches:
             yield Fault(where, f"'{self.algorithm}' has no such parameter", near(name, known) if known else "")
-        elif len(found) > 1:
-            yield Fault(where, f"several parts have it: {', '.join(found)}", f"write '{found[0]}'")
+        elif len(matches) > 1:
+            yield Fault(where, f"several parts have it: {', '.join(matches)}", f"write '{matches[0]}'")
         elif name in self.parameters:
-            yield from self._odd(name, self._known()[found[0]], where)
+            yield from self._range_faults(name, self._known()[matches[0]], where)
 
-    def _odd(self, name: str, parameter: Parameter, where: str) -> Iterator[Fault]:
-        """What is wrong with a range that is given."""
+    def _range_faults(self, name: str, parameter: Parameter, where: str) -> Iterator[Fault]:
+        """The faults of a range."""
         given = self.parameters[name]
         if isinstance(given, Range):
             given = {key: value for key, value in vars(given).items() if value not in (None, (), False)}
@@ -239,15 +239,15 @@ class Tuning:
     def default(self) -> dict[str, Value]:
         """The parameters as the algorithm's text has them, or the entry's own."""
         known = self._known()
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for full in self.parameters:
             part, _, name = full.partition(".")
             written = re.search(rf"(?:^|[+/]){re.escape(part)}\(([^)]*)\)", self.algorithm)
             pairs = dict(pair.replace(" ", "").split("=", 1) for pair in written[1].split(",")) if written else {}
             default = known[full].default
             text = pairs.get(name)
-            found[full] = default if text is None else text if isinstance(default, str) else float(text)
-        return found
+            values[full] = default if text is None else text if isinstance(default, str) else float(text)
+        return values
 
     def text(self, values: Mapping[str, Value]) -> str:
         """The algorithm with these parameters.
@@ -259,19 +259,19 @@ class Tuning:
             part, _, name = full.partition(".")
             written = f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
 
-            def put(found: re.Match[str], written: str = written, name: str = name) -> str:
-                inside = [one.strip() for one in (found[3] or "").split(",") if one.strip()]
+            def put(match: re.Match[str], written: str = written, name: str = name) -> str:
+                inside = [one.strip() for one in (match[3] or "").split(",") if one.strip()]
                 kept = [one for one in inside if one.split("=")[0].strip() != name]
-                return f"{found[1]}{found[2]}({', '.join([*kept, written])})"
+                return f"{match[1]}{match[2]}({', '.join([*kept, written])})"
 
             text = re.sub(rf"(^|[+/])({re.escape(part)})(?:\(([^)]*)\))?(?=$|[+/])", put, text)
         return text
 
     def sweep(self, side: str, tries: Sequence[Mapping[str, Value]]) -> Sweep:
         """The runs of several sets of parameters on one side."""
-        asked: Sweep = getattr(self, side)
+        base: Sweep = getattr(self, side)
         texts = [self.text(values) for values in tries]
-        return replace(asked, zips=[dict.fromkeys(self.fields, texts), *asked.zips])
+        return replace(base, zips=[dict.fromkeys(self.fields, texts), *base.zips])
 
     @property
     def digest(self) -> str:
@@ -286,7 +286,7 @@ class Tuning:
         ]
         parts += [{name: vars(one) for name, one in self.ranges.items()}, self.seed, dict(self.published)]
         parts += [
-            [cell.hash for cell in self.train.cells()],
+            [point.hash for point in self.train.points()],
             list(self.train.seeds),
             self.train.start_s,
             self.train.end_s,
@@ -298,16 +298,16 @@ def _named(full: str, text: str) -> bool:
     return re.search(rf"(?:^|[+/]){re.escape(full.partition('.')[0])}(?=$|[+/(])", text) is not None
 
 
-def _at(side: str, asked: Sweep) -> None:
+def _at(side: str, sweep: Sweep) -> None:
     """Raises the faults of a side's cells."""
     try:
-        asked.cells()
+        sweep.points()
     except ScenarioError as error:
         raise ScenarioError(*(Fault(f"tune.{side}: {one.where}", one.what, one.hint) for one in error.faults)) from None
 
 
 def load(path: str | Path) -> Tuning:
-    """The tuning in a file: TOML, or Python that says ``tuning = Tuning(…)``."""
+    """The tuning in a file: TOML, or Python that defines ``tuning = Tuning(…)``."""
     path = Path(path)
     if path.suffix == ".py":
         made: Tuning = python_value(path, "tuning", Tuning)

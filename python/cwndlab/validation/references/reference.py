@@ -41,7 +41,8 @@ def kernel_paths() -> Path:
 
 def _bundled(kind: str) -> Path:
     here = Path(__file__).resolve()
-    for base in (here.parents[2] / "_known_answers", here.parents[4] / "known-answers"):
+    # As in `cwndlab.scenario.presets.folder`, the working tree comes first.
+    for base in (here.parents[4] / "known-answers", here.parents[2] / "_known_answers"):
         if (base / kind).is_dir():
             return base / kind
     raise RecordsError(

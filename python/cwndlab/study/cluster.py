@@ -1,54 +1,57 @@
-"""Sweeps on Dask: an address, worker processes of this machine, or jobs of SLURM.
+"""Studies on Dask: an address, worker processes of this machine, or jobs of SLURM.
 
-    tcp://host:8786                          a scheduler that runs
-    local:4                                  so many processes of this machine
-    slurm:jobs=8,cores=16,memory=32GB,…      so many jobs; the other words are those of dask_jobqueue.SLURMCluster
+    tcp://host:8786                          a running scheduler
+    local:4                                  the number of processes of this machine
+    slurm:jobs=8,cores=16,memory=32GB,…      the number of jobs; other options as of dask_jobqueue.SLURMCluster
 
-Scenarios go out as text, rows come back. Several short runs make a task, so that Dask's milliseconds per task are
-shared. A task whose worker died is given to another one; what was kept before is not run again.
+Scenarios are sent as text, rows are returned. Several short runs are one call, because Dask needs milliseconds per
+call. A call whose worker died is repeated on another one; rows that were stored before are not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import platform
 import queue
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import metrics_version
 from cwndlab.scenario.declared import near
-from cwndlab.study.sweeps.execution import Answers, Executor
-from cwndlab.study.sweeps.tasks import Job, Measure, Row, VersionError, batch
+from cwndlab.simulate import run_text
+from cwndlab.study.executor import Executor, Results, Task
+from cwndlab.study.spec import Job, Row
 
 if TYPE_CHECKING:
     from distributed import Client
 
-# What a scheduler has to answer in, and what workers have to be there in (jobs of a batch system may wait for hours).
+# How long to wait for a scheduler and for workers (jobs of a batch system may wait for hours).
 CONNECT_S = 5.0
 WORKERS_S = 30.0
-# A task is so long, as far as its runs are short.
-_TASK_S = 0.25
+# The duration of a call, as far as its runs are short, and its largest number of runs.
+_CALL_S = 0.25
 _MOST_RUNS = 64
-_GLANCE_S = 0.2
+_POLL_S = 0.2
 _HINT = "write --cluster tcp://host:8786, local:4, or slurm:jobs=8,cores=16,memory=32GB"
-_RESUME = "what was finished is kept; the same command goes on from there"
+_RESUME = "finished runs are kept; the same command resumes there"
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What ``--cluster`` says."""
+    """The value of ``--cluster``."""
 
     kind: str
     address: str = ""
     workers: int = 0
-    words: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Cluster:
@@ -65,34 +68,35 @@ class Cluster:
             for name, equals, value in pairs:
                 if not equals or not name.strip() or not value.strip():
                     raise ScenarioError(Fault("--cluster", f"'{name}' has no value", _HINT))
-            words = {name.strip(): value.strip() for name, _, value in pairs}
+            options = {name.strip(): value.strip() for name, _, value in pairs}
             for name in ("jobs", "cores"):
-                if name in words and not (words[name].isdecimal() and int(words[name]) > 0):
-                    raise ScenarioError(Fault("--cluster", f"{name}={words[name]} is no number", f"write {name}=4"))
-            words = {"jobs": "1", "cores": "1", "memory": "2GB", "walltime": "12:00:00"} | words
-            return cls("slurm", workers=int(words["jobs"]) * int(words["cores"]), words=tuple(words.items()))
+                if name in options and not (options[name].isdecimal() and int(options[name]) > 0):
+                    raise ScenarioError(Fault("--cluster", f"{name}={options[name]} is no number", f"write {name}=4"))
+            options = {"jobs": "1", "cores": "1", "memory": "2GB", "walltime": "12:00:00"} | options
+            return cls("slurm", workers=int(options["jobs"]) * int(options["cores"]), options=tuple(options.items()))
         raise ScenarioError(Fault("--cluster", f"'{text}' is no cluster", _HINT))
 
     def slurm(self) -> Any:
         """The cluster of SLURM; one process per core, since a job's cores share no interpreter."""
-        from dask_jobqueue import SLURMCluster
+        with extra("cluster"):
+            from dask_jobqueue import SLURMCluster
 
-        words: dict[str, Any] = dict(self.words)
-        cores = int(words.pop("cores"))
-        words.pop("jobs")
-        extra = [part.strip() for part in words.pop("extra", "").split(";") if part.strip()]
+        options: dict[str, Any] = dict(self.options)
+        cores = int(options.pop("cores"))
+        options.pop("jobs")
+        directives = [part.strip() for part in options.pop("extra", "").split(";") if part.strip()]
         known = {"queue", "account", "memory", "walltime", "interface", "local_directory", "log_directory", "job_name"}
-        for name in words:
+        for name in options:
             if name not in known:
                 hint = near(name, sorted([*known, "jobs", "cores", "extra"]))
                 raise ScenarioError(Fault("--cluster", f"slurm has no '{name}'", hint))
         try:
-            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=extra, **words)
+            return SLURMCluster(cores=cores, processes=cores, job_extra_directives=directives, **options)
         except (ValueError, TypeError, RuntimeError) as error:
-            raise ScenarioError(Fault("--cluster", f"dask_jobqueue refuses it: {error}", _HINT)) from None
+            raise ScenarioError(Fault("--cluster", f"dask_jobqueue rejects it: {error}", _HINT)) from None
 
     def script(self) -> str:
-        """The job that SLURM would be given."""
+        """The script of a job of SLURM."""
         with contextlib.closing(self.slurm()) as made:
             text: str = made.job_script()
         return text
@@ -100,12 +104,13 @@ class Cluster:
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Client]:
-    """A client; raises ``RunError`` within seconds where nobody answers."""
-    import dask
-    from distributed import Client, LocalCluster
+    """A client; raises ``RunError`` within seconds where there is no scheduler."""
+    with extra("cluster"):
+        import dask
+        from distributed import Client, LocalCluster
 
     for name in ("distributed", "distributed.worker", "distributed.scheduler", "distributed.nanny", "distributed.core"):
-        # What becomes of a worker is told by the sweep.
+        # Lost workers are reported by the executor.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     made: Any = None
     settings: dict[str, Any] = {"distributed.comm.timeouts.connect": f"{CONNECT_S}s"}
@@ -126,7 +131,7 @@ def connected(cluster: Cluster) -> Iterator[Client]:
                     what = "there is no 'sbatch' on this machine"
                     raise RunError(Fault("--cluster slurm", what, "submit from a machine with SLURM"))
                 made = cluster.slurm()
-                made.scale(jobs=int(dict(cluster.words)["jobs"]))
+                made.scale(jobs=int(dict(cluster.options)["jobs"]))
             client = Client(made or cluster.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             _close(made)
@@ -154,56 +159,80 @@ def _line(error: BaseException) -> str:
 
 
 def on(client: Client, *, patience_s: float = WORKERS_S) -> Executor:
-    """Runs on the workers of ``client``. Raises ``RunError`` where there are none for ``patience_s``, where the
-    scheduler goes away, where a worker is of another version, or where a run kills one worker after another."""
+    """Runs on the workers of ``client``.
 
-    def execute(take: Callable[[], tuple[Job, str] | None], measure: Measure) -> Answers:
-        return _course(client, take, measure, patience_s)
+    The executor raises ``RunError`` where there are no workers for ``patience_s``, where the connection to the
+    scheduler is lost, where a worker has another version, or where a run ends one worker after another.
+    """
+
+    def execute(take: Callable[[], Task | None]) -> Results:
+        return _results(client, take, patience_s)
 
     return execute
 
 
-def _course(
-    client: Client, take: Callable[[], tuple[Job, str] | None], measure: Measure, patience_s: float
-) -> Generator[tuple[Job, Row | RunError], None, None]:
+class VersionError(Exception):
+    """A worker of another version: (its host, its version)."""
+
+
+def _batch(tasks: Sequence[Task], expected: tuple[str, str]) -> list[tuple[Job, Row | str]]:
+    """Several runs, one after another, in a worker: each with its row, or the text of its error.
+
+    ``expected`` are the versions of engine and metrics that belong to the keys of the runs.
+    """
+    mine = (engine_version(), metrics_version())
+    if mine != expected:
+        raise VersionError(platform.node(), mine[0] if mine[0] != expected[0] else f"{mine[0]} with other metrics")
+    rows: list[tuple[Job, Row | str]] = []
+    for job, document, measure in tasks:
+        began = time.perf_counter()
+        try:
+            row = measure(run_text(document, seed=job.seed))
+            rows.append((job, row | {"wall_s": time.perf_counter() - began}))
+        except RunError as error:
+            rows.append((job, str(error)))
+    return rows
+
+
+def _results(client: Client, take: Callable[[], Task | None], patience_s: float) -> Results:
     ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
     running: dict[str, tuple[Any, list[Job]]] = {}
-    crew = _Crew(client, patience_s)
+    workers = _Workers(client, patience_s)
     expected = (engine_version(), metrics_version())
     mean_s: float | None = None
 
     def fill() -> None:
-        # Two tasks per worker thread, and some in between the scheduler and them.
-        while len(running) < 2 * crew.threads + 2:
-            jobs: list[tuple[Job, str]] = []
-            size = 1 if mean_s is None else max(1, min(_MOST_RUNS, int(_TASK_S / mean_s)))
-            while len(jobs) < size and (job := take()) is not None:
-                jobs.append(job)
-            if not jobs:
+        # Two calls per worker thread, and some on their way.
+        while len(running) < 2 * workers.threads + 2:
+            tasks: list[Task] = []
+            size = 1 if mean_s is None else max(1, min(_MOST_RUNS, int(_CALL_S / mean_s)))
+            while len(tasks) < size and (task := take()) is not None:
+                tasks.append(task)
+            if not tasks:
                 return
-            future = client.submit(batch, jobs, measure, expected, pure=False, retries=0)
-            running[future.key] = (future, [job for job, _ in jobs])
+            future = client.submit(_batch, tasks, expected, pure=False, retries=0)
+            running[future.key] = (future, [task.job for task in tasks])
             future.add_done_callback(ended.put)
 
     try:
-        crew.look(at_once=True)
+        workers.count(at_once=True)
         fill()
         while running:
-            crew.look()
+            workers.count()
             try:
-                future = ended.get(timeout=_GLANCE_S)
+                future = ended.get(timeout=_POLL_S)
             except queue.Empty:
                 fill()
                 continue
             _, jobs = running.pop(future.key)
-            found = _result(future, jobs)
-            times = [row["wall_s"] for _, row in found if isinstance(row, dict)]
+            rows = _result(future, jobs)
+            times = [row["wall_s"] for _, row in rows if isinstance(row, dict)]
             if times:
                 latest = sum(times) / len(times)
                 mean_s = latest if mean_s is None else 0.8 * mean_s + 0.2 * latest
             future.release()
             fill()
-            for job, row in found:
+            for job, row in rows:
                 yield job, row if isinstance(row, dict) else RunError(Fault("run", row, ""))
             fill()
     finally:
@@ -215,52 +244,52 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
     from distributed import KilledWorker
 
     try:
-        found: list[tuple[Job, Row | str]] = future.result(timeout=5)
+        rows: list[tuple[Job, Row | str]] = future.result(timeout=5)
     except VersionError as error:
         host, theirs = error.args
         what = f"has cwndlab {theirs}, not {engine_version()}: its rows would be of another version"
         raise RunError(Fault(f"--cluster: worker on {host}", what, "install the same version everywhere")) from None
     except KilledWorker:
-        who = ", ".join(f"cell {job.cell} seed {job.seed}" for job in jobs[:3])
-        what = f"worker after worker died in a task that begins with {who}"
-        raise RunError(Fault("--cluster", what, f"is its memory enough? {_RESUME}")) from None
+        which = ", ".join(f"cell {job.point} seed {job.seed}" for job in jobs[:3])
+        what = f"several workers died in a call that begins with {which}"
+        raise RunError(Fault("--cluster", what, f"is their memory sufficient? {_RESUME}")) from None
     except Exception as error:
         if type(error).__name__ not in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError"):
             what = f"a worker failed: {_line(error)} ({type(error).__name__})"
             raise RunError(
                 Fault("--cluster", what, f"is cwndlab {engine_version()} installed there? {_RESUME}")
             ) from None
-        raise _gone() from None
-    return found
+        raise _lost() from None
+    return rows
 
 
-def _gone() -> RunError:
-    return RunError(Fault("--cluster", "the scheduler has gone away", _RESUME))
+def _lost() -> RunError:
+    return RunError(Fault("--cluster", "the connection to the scheduler is lost", _RESUME))
 
 
-class _Crew:
-    """Who works, looked up every other second."""
+class _Workers:
+    """The number of worker threads, updated every other second."""
 
     def __init__(self, client: Client, patience_s: float) -> None:
         self._client, self._patience_s = client, patience_s
-        self._looked = 0.0
-        self._seen = time.monotonic()
+        self._counted_at = 0.0
+        self._seen_at = time.monotonic()
         self.threads = 1
 
-    def look(self, *, at_once: bool = False) -> None:
-        """Raises where nobody has worked for too long, or the scheduler has gone."""
+    def count(self, *, at_once: bool = False) -> None:
+        """Raises where there are no workers for too long, or the scheduler is gone."""
         now = time.monotonic()
         if self._client.status != "running":
-            raise _gone()
-        if not at_once and now - self._looked < 2.0:
+            raise _lost()
+        if not at_once and now - self._counted_at < 2.0:
             return
-        self._looked = now
+        self._counted_at = now
         try:
             threads = sum(self._client.nthreads().values())
         except Exception:
-            raise _gone() from None
+            raise _lost() from None
         if threads:
-            self.threads, self._seen = threads, now
-        elif now - self._seen > self._patience_s:
+            self.threads, self._seen_at = threads, now
+        elif now - self._seen_at > self._patience_s:
             what = f"no worker for {self._patience_s:g} s"
             raise RunError(Fault("--cluster", what, f"start workers by `dask worker ADDRESS`; {_RESUME}"))

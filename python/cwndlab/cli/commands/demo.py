@@ -1,0 +1,45 @@
+"""``cwndlab demo``: a first comparison and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cwndlab.cli.commands import compare
+from cwndlab.cli.options import WorkersOption
+
+#: The preset: the path of the CCM-SS paper (Ahmad et al., IEEE Access 2018).
+SCENARIO = Path("ccm-ss-path")
+ALGORITHMS = "cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp"
+REPETITIONS = 5
+#: With ``--quick``: long enough for slow start and the first losses of both flows.
+QUICK_DURATION = "5 s"
+QUICK_REPETITIONS = 2
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the comparison; the page is DIR.html.", metavar="DIR")
+    ] = Path("cwndlab-demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"{QUICK_REPETITIONS} runs of {QUICK_DURATION} per algorithm.")
+    ] = False,
+    workers: WorkersOption = None,
+) -> None:
+    """Compare six algorithms on one path and draw a report."""
+    compare.compare(
+        SCENARIO,
+        ALGORITHMS,
+        repetitions=QUICK_REPETITIONS if quick else REPETITIONS,
+        set_=[f"duration={QUICK_DURATION}"] if quick else None,
+        out=out,
+        report=out.with_name(f"{out.name}.html"),
+        workers=workers,
+    )
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab demo --quick")(demo)

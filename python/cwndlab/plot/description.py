@@ -1,0 +1,182 @@
+"""The description of a figure: panels with series, events and bands over named axes.
+
+It holds numbers and names only. `cwndlab.plot.interactive` draws it by plotly, `cwndlab.plot.still` by matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+X = float | str
+#: What a click opens: one address for a whole series, or one for each point.
+Opens = str | Sequence[str]
+Kind = Literal["line", "points", "steps", "area", "bars", "box", "path"]
+
+_WORDS: dict[Kind, str] = {
+    "line": "Line chart",
+    "points": "Scatter plot",
+    "steps": "Distribution function",
+    "area": "Stacked areas",
+    "bars": "Bar chart",
+    "box": "Box plot",
+    "path": "Phase plot",
+}
+# Labels that a description names; the number of the others follows.
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: quantity and unit as ``title``, and where it begins and ends."""
+
+    title: str
+    from_zero: bool = False
+    ends: tuple[float, float] | None = None
+    log: bool = False
+    categories: Sequence[str] | None = None
+    """Names at equal distances, instead of numbers."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one label; ``position`` selects the colour, for bars one for each bar."""
+
+    label: str
+    x: Sequence[X]
+    y: Sequence[float | None]
+    kind: Kind = "line"
+    position: int | Sequence[int] = 0
+    low: Sequence[float | None] | None = None
+    """Lower ends of the intervals, where there are any."""
+    high: Sequence[float | None] | None = None
+    signs: bool = False
+    """A line has a sign at each point."""
+    published: bool = False
+    """Dashed (hollow, for bars): a value that is not measured here."""
+    legend: bool = True
+    opens: Opens = ""
+    notes: Sequence[str] = ()
+    """Text for each point, shown under the pointer."""
+    times: Sequence[float] = ()
+    """Seconds of each point of a path, which its colour shows."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """Marks of one kind of event."""
+
+    label: str
+    sign: Literal["diamond", "triangle", "cross", "square", "circle"]
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Band:
+    """Spans of x of one kind of phase, over the whole height of a panel or at one ``place`` of its categories."""
+
+    label: str
+    spans: Sequence[tuple[float, float]]
+    position: int
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A cell for each pair of categories; ``values`` has the rows from the lowest one on."""
+
+    values: Sequence[Sequence[float | None]]
+    title: str
+    """Quantity and unit of the values."""
+    opens: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes and what is drawn in it."""
+
+    y: Axis
+    series: Sequence[Series] = ()
+    title: str = ""
+    events: Sequence[Events] = ()
+    bands: Sequence[Band] = ()
+    heat: Heat | None = None
+    height: float = 1.0
+    """Relative to the other panels."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A figure. ``name`` is that of its file; panels stand row by row in ``columns``."""
+
+    name: str
+    title: str
+    x: Axis
+    panels: Sequence[Panel]
+    columns: int = 1
+    shares_x: bool = False
+    """All panels show the same range of x, also when one is zoomed."""
+    shares_y: Literal["none", "row", "all"] = "none"
+    shows_title: bool = False
+    legend: bool = True
+    unified: bool = False
+    """Under the pointer all values at one x are shown."""
+    pixels: int = 300
+    """Height of a panel of relative height 1 on a page."""
+    inches: tuple[float, float] = (6.0, 3.6)
+    """Size of the whole figure as a file for the screen."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of panels."""
+        return -(-len(self.panels) // self.columns)
+
+    @property
+    def series(self) -> list[Series]:
+        """The series of all panels."""
+        return [series for panel in self.panels for series in panel.series]
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of all series, each once."""
+        return list(dict.fromkeys(series.label for series in self.series))
+
+    def sentence(self) -> str:
+        """A sentence that says what is shown, for readers who do not see the figure."""
+        kinds = list(dict.fromkeys(series.kind for series in self.series))
+        if any(panel.heat is not None for panel in self.panels):
+            kind = "Heat map"
+        else:
+            kind = " and ".join(_WORDS[one] for one in kinds) or "Chart"
+        ys = list(dict.fromkeys(panel.y.title for panel in self.panels if panel.y.title))
+        text = f"{kind}: {self.title}. "
+        if ys and self.x.title:
+            text += f"Vertical: {'; '.join(ys)}. Horizontal: {self.x.title}. "
+        text += "".join(self._facts())
+        return text.strip()
+
+    def _facts(self) -> Iterator[str]:
+        titles = [panel.title for panel in self.panels if panel.title]
+        if titles:
+            yield f"Panels: {_listed(titles)}. "
+        if self.labels:
+            yield f"Shown: {_listed(self.labels)}. "
+        events = {mark.label: 0 for panel in self.panels for mark in panel.events}
+        for panel in self.panels:
+            for mark in panel.events:
+                events[mark.label] += len(mark.x)
+        if events:
+            yield f"Events: {', '.join(f'{label} {count}' for label, count in events.items())}. "
+        bands = dict.fromkeys(band.label for panel in self.panels for band in panel.bands)
+        if bands:
+            yield f"Phases: {', '.join(bands)}. "
+        values = [value for series in self.series for value in series.y if value is not None]
+        if values and len({panel.y.title for panel in self.panels}) == 1:
+            yield f"Values from {min(values):.3g} to {max(values):.3g}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,398 @@
+"""Figures by plotly: traces and layout as plain data, which pages and notebooks hand to plotly's program.
+
+No colour of text, grid or background is set: a page takes them from its style, a notebook from plotly's template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cwndlab.plot.description import Axis, Band, Description, Events, Heat, Panel, Series
+from cwndlab.plot.palette import colour
+from cwndlab.statistics.digits import number
+
+_SIGNS = {"diamond": "diamond", "triangle": "triangle-down", "cross": "x", "square": "square", "circle": "circle"}
+#: Signs of lines, by position.
+LINE_SIGNS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
+# Cells of a heat map in which the value is written.
+_MOST_TEXTS = 150
+# Pixels around and between panels.
+_LEFT, _RIGHT, _BOTTOM, _TOP = 70, 20, 55, 50
+_ACROSS, _DOWN = 0.05, 46
+# Full-height bands are shapes, which plotly draws one by one.
+_MOST_SHAPES = 400
+_GRAY = "#808080"
+
+
+def spec(figure: Description) -> dict[str, Any]:
+    """``data`` and ``layout`` of a plotly figure, as JSON has them."""
+    data: list[dict[str, Any]] = []
+    layout = _layout(figure)
+    named: set[str] = set()
+    for index, panel in enumerate(figure.panels):
+        axes = {"xaxis": _reference("x", _x_axis(figure, index)), "yaxis": _reference("y", index)}
+        if panel.heat is not None:
+            data.append(_heat(figure, panel, panel.heat) | axes)
+        data += [trace | axes for trace in _lanes(panel.bands, named)]
+        for series in panel.series:
+            trace = _trace(figure, series, index) | axes
+            if "showlegend" not in trace:
+                trace |= {"showlegend": series.legend and series.label not in named, "legendgroup": series.label}
+            named.add(series.label)
+            data.append(trace)
+        data += [trace | axes for trace in _marks(panel.events, named)]
+    return {"data": data, "layout": layout}
+
+
+def _reference(letter: str, index: int) -> str:
+    return letter if index == 0 else f"{letter}{index + 1}"
+
+
+def _x_axis(figure: Description, index: int) -> int:
+    """The number of a panel's x axis: panels of one column that show the same range have it in common."""
+    return index % figure.columns if figure.shares_x else index
+
+
+def _layout(figure: Description) -> dict[str, Any]:
+    heights = [
+        max(panel.height for panel in figure.panels[row * figure.columns : (row + 1) * figure.columns])
+        for row in range(figure.rows)
+    ]
+    gaps = _gaps(figure)
+    inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
+    top = _TOP if not figure.shows_title else 64 if _has_legend(figure) else 40
+    bottom = _BOTTOM if figure.x.title else 30
+    layout: dict[str, Any] = {
+        "height": round(inner + top + bottom),
+        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": bottom},
+        "hovermode": "x unified" if figure.unified else "closest",
+        "barmode": "group",
+        "legend": {
+            "orientation": "h",
+            "y": 1.0,
+            "yref": "container",
+            "yanchor": "top",
+            "x": 1,
+            "xanchor": "right",
+        },
+        "showlegend": _has_legend(figure),
+        "annotations": [],
+        "shapes": [],
+    }
+    if figure.unified and figure.shares_x:
+        layout["hoversubplots"] = "axis"
+    if figure.shows_title:
+        layout["title"] = {"text": figure.title, "font": {"size": 14}}
+    lower = inner
+    for row, height in enumerate(heights):
+        upper, lower = lower, lower - height * figure.pixels
+        _row(figure, layout, row, (max(0.0, lower / inner), upper / inner))
+        lower -= gaps
+    return layout
+
+
+def _gaps(figure: Description) -> int:
+    """Pixels between rows: room for tick labels where each panel has its own, and for titles."""
+    titled = any(panel.title for panel in figure.panels)
+    return (14 if figure.shares_x else _DOWN) + (20 if titled else 0)
+
+
+def _has_legend(figure: Description) -> bool:
+    if not figure.legend:
+        return False
+    marked = any(panel.events or panel.bands for panel in figure.panels)
+    return marked or len({series.label for series in figure.series if series.legend}) > 1
+
+
+def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[float, float]) -> None:
+    """The axes of a row of panels, their titles, and what stands at places of the page."""
+    columns = figure.columns
+    width = (1 - _ACROSS * (columns - 1)) / columns
+    for column in range(columns):
+        index = row * columns + column
+        if index >= len(figure.panels):
+            break
+        panel, left = figure.panels[index], column * (width + _ACROSS)
+        ends = (round(left, 5), round(left + width, 5))
+        is_last = index + columns >= len(figure.panels)
+        if is_last or not figure.shares_x:
+            key = _reference("x", _x_axis(figure, index))
+            layout[f"xaxis{key[1:]}"] = _axis(figure.x, ends) | {"anchor": _reference("y", index)}
+            if is_last:
+                layout[f"xaxis{key[1:]}"]["title"] = {"text": figure.x.title}
+            if figure.shares_x and columns > 1:
+                # A range of axes that match others makes plotly give up ranging the other direction by itself.
+                layout[f"xaxis{key[1:]}"].pop("range", None)
+            if figure.shares_x and column:
+                layout[f"xaxis{key[1:]}"]["matches"] = "x"
+        y = _axis(panel.y, (round(domain[0], 5), round(min(1.0, domain[1]), 5)))
+        if panel.bands and panel.y.categories is not None:
+            y = _lane_axis(panel.y.categories, y["domain"])
+        y["anchor"] = _reference("x", _x_axis(figure, index))
+        if figure.shares_y != "none":
+            first = 0 if figure.shares_y == "all" else row * columns
+            if index != first:
+                y["matches"] = _reference("y", first)
+            y["showticklabels"] = column == 0
+        if _shows_y_title(figure, row, column):
+            # Panels of several quantities are low: quantity and unit are on lines of their own.
+            text = panel.y.title.replace(", ", "<br>", 1) if figure.rows > 2 else panel.y.title
+            y["title"] = {"text": text}
+        layout[f"yaxis{_reference('y', index)[1:]}"] = y
+        if panel.title:
+            layout["annotations"].append(_title(panel.title, sum(ends) / 2, domain[1]))
+        _placed(figure, layout, index)
+
+
+def _shows_y_title(figure: Description, row: int, column: int) -> bool:
+    titles = {panel.y.title for panel in figure.panels}
+    return column == 0 and (len(titles) > 1 or row == (figure.rows - 1) // 2)
+
+
+def _axis(axis: Axis, domain: tuple[float, float]) -> dict[str, Any]:
+    made: dict[str, Any] = {"domain": list(domain), "automargin": True}
+    if axis.categories is not None:
+        made |= {"type": "category", "categoryorder": "array", "categoryarray": list(axis.categories)}
+    elif axis.log:
+        made["type"] = "log"
+    if axis.from_zero:
+        made["rangemode"] = "tozero"
+    if axis.ends is not None:
+        made["range"] = list(axis.ends)
+    return made
+
+
+def _lane_axis(names: Sequence[str], domain: Sequence[float]) -> dict[str, Any]:
+    """An axis with a name at each whole number."""
+    return {
+        "domain": list(domain),
+        "automargin": True,
+        "range": [-0.6, len(names) - 0.4],
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        "zeroline": False,
+        "showgrid": False,
+    }
+
+
+def _title(text: str, x: float, y: float) -> dict[str, Any]:
+    return {
+        "text": text,
+        "x": round(x, 5),
+        "y": round(min(1.0, y), 5),
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "center",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 13},
+    }
+
+
+def _placed(figure: Description, layout: dict[str, Any], index: int) -> None:
+    """Bands of a panel's whole height, and a word where a bar has no value."""
+    panel = figure.panels[index]
+    x, y = _reference("x", _x_axis(figure, index)), _reference("y", index)
+    for band in panel.bands:
+        for start, end in band.spans if band.place is None else ():
+            if len(layout["shapes"]) < _MOST_SHAPES:
+                shape = {"type": "rect", "x0": start, "x1": end, "y0": 0, "y1": 1, "layer": "below", "opacity": 0.25}
+                shape |= {"xref": x, "yref": f"{y} domain", "fillcolor": colour(band.position), "line": {"width": 0}}
+                layout["shapes"].append(shape)
+    for series in panel.series:
+        for place, value in zip(series.x, series.y, strict=True):
+            if series.kind == "bars" and value is None and len(figure.series) == 1:
+                note = {"text": "none", "x": place, "y": 0, "xref": x, "yref": y, "showarrow": False, "yshift": 9}
+                layout["annotations"].append(note | {"font": {"size": 11}})
+
+
+def _lanes(bands: Sequence[Band], named: set[str]) -> Iterator[dict[str, Any]]:
+    """Bands as areas: those at a place of a category, and of full-height ones the sign for the legend."""
+    for band in bands:
+        xs: list[float | None] = []
+        ys: list[float | None] = []
+        for start, end in band.spans if band.place is not None else ():
+            place = band.place or 0
+            xs += [start, end, end, start, None]
+            ys += [place - 0.36, place - 0.36, place + 0.36, place + 0.36, None]
+        tint = colour(band.position)
+        yield {
+            "type": "scatter",
+            "mode": "lines" if xs else "markers",
+            "x": xs or [None],
+            "y": ys or [None],
+            "fill": "toself" if xs else "none",
+            "fillcolor": tint,
+            "line": {"width": 0, "color": tint},
+            "marker": {"symbol": "square", "size": 10, "color": tint, "opacity": 0.5},
+            "name": band.label,
+            "legendgroup": band.label,
+            "showlegend": band.label not in named,
+            "hoverinfo": "skip",
+        }
+        named.add(band.label)
+
+
+def _marks(events: Sequence[Events], named: set[str]) -> Iterator[dict[str, Any]]:
+    for mark in events:
+        yield {
+            "type": "scatter",
+            "mode": "markers",
+            "x": list(mark.x),
+            "y": list(mark.y),
+            "name": mark.label,
+            "legendgroup": mark.label,
+            "showlegend": mark.label not in named,
+            "marker": {
+                "symbol": _SIGNS[mark.sign],
+                "size": 7,
+                "color": "rgba(0,0,0,0)",
+                "line": {"width": 1.2, "color": _GRAY},
+            },
+            "hovertemplate": "%{y:.4g}",
+        }
+        named.add(mark.label)
+
+
+def _trace(figure: Description, series: Series, index: int) -> dict[str, Any]:
+    if series.kind == "bars":
+        return _bars(series)
+    if series.kind == "box":
+        return _box(series)
+    if series.kind == "path":
+        return _path(series)
+    tint = colour(_first(series.position))
+    trace: dict[str, Any] = {"type": "scatter", "x": list(series.x), "y": list(series.y), "name": series.label}
+    trace["mode"] = "markers" if series.kind == "points" else "lines+markers" if series.signs else "lines"
+    line: dict[str, Any] = {"color": tint, "width": 1.4}
+    hover = "%{y:.4g}" if figure.unified else "%{x}: %{y:.4g}"
+    if series.kind == "area":
+        line["width"] = 0.6
+        trace["stackgroup"] = f"panel{index}"
+        hover = "%{y:.1f} %"
+    elif series.kind == "steps":
+        line["shape"] = "hv"
+        hover = "%{y:.1f} % have at most %{x:.4g}"
+    elif series.kind == "points":
+        trace["marker"] = {"color": tint, "size": 6}
+    elif series.signs:
+        symbol = LINE_SIGNS[_first(series.position) % len(LINE_SIGNS)]
+        trace["marker"] = {"color": tint, "size": 7, "symbol": symbol}
+    if series.published:
+        line["dash"] = "dash"
+    trace |= {"line": line, "hovertemplate": hover, **_opens(series)}
+    error = _error(series, tint)
+    return trace | ({"error_y": error} if error else {})
+
+
+def _first(position: int | Sequence[int]) -> int:
+    return position if isinstance(position, int) else position[0]
+
+
+def _opens(series: Series) -> dict[str, Any]:
+    """What a click opens, for the script of a page: of the series as ``meta``, of its points as ``customdata``."""
+    if isinstance(series.opens, str):
+        return {"meta": series.opens} if series.opens else {}
+    return {"customdata": list(series.opens)}
+
+
+def _bars(series: Series) -> dict[str, Any]:
+    at = series.position
+    tints: Any = colour(at) if isinstance(at, int) else [colour(one) for one in at]
+    marker = {"color": "rgba(0,0,0,0)" if series.published else tints, "line": {"color": tints, "width": 1.2}}
+    trace = {
+        "type": "bar",
+        "x": list(series.x),
+        "y": list(series.y),
+        "name": series.label,
+        "marker": marker,
+        "hovertemplate": "%{x}: %{y:.4g}%{text}<extra></extra>" if series.notes else "%{x}: %{y:.5g}",
+        **_opens(series),
+    }
+    if series.notes:
+        trace |= {"text": list(series.notes), "textposition": "none"}
+    error = _error(series, "gray")
+    return trace | ({"error_y": error} if error else {})
+
+
+def _box(series: Series) -> dict[str, Any]:
+    return {
+        "type": "box",
+        "x": list(series.x),
+        "y": list(series.y),
+        "name": series.label,
+        "boxpoints": "all",
+        "pointpos": 0,
+        "jitter": 0.4,
+        "quartilemethod": "linear",
+        "marker": {"size": 5, "color": colour(_first(series.position))},
+        "line": {"width": 1.2},
+        "text": list(series.notes),
+        "hovertemplate": "%{x}, %{text}: %{y:.4g}<extra></extra>",
+        **_opens(series),
+    }
+
+
+def _path(series: Series) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "x": list(series.x),
+        "y": list(series.y),
+        "name": series.label,
+        "mode": "lines+markers",
+        "line": {"color": "rgba(128,128,128,0.5)", "width": 0.8},
+        "marker": {
+            "size": 4,
+            "color": list(series.times),
+            "colorscale": "Cividis",
+            "colorbar": {"title": {"text": "time, s", "side": "right"}, "thickness": 10},
+            "cmin": 0,
+        },
+        "text": [f"{time:.4g} s" for time in series.times],
+        "hovertemplate": "%{text}: %{x:.4g} and %{y:.4g}<extra></extra>",
+        "showlegend": False,
+        **_opens(series),
+    }
+
+
+def _error(series: Series, tint: str) -> dict[str, Any] | None:
+    if series.low is None or series.high is None or not any(end is not None for end in series.low):
+        return None
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": _distances(series.high, series.y),
+        "arrayminus": _distances(series.y, series.low),
+        "thickness": 1.2,
+        "width": 3,
+        "color": tint,
+    }
+
+
+def _distances(above: Sequence[float | None], below: Sequence[float | None]) -> list[float | None]:
+    pairs = zip(above, below, strict=True)
+    return [None if upper is None or lower is None else upper - lower for upper, lower in pairs]
+
+
+def _heat(figure: Description, panel: Panel, heat: Heat) -> dict[str, Any]:
+    is_small = sum(map(len, heat.values)) <= _MOST_TEXTS
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": list(figure.x.categories or ()),
+        "y": list(panel.y.categories or ()),
+        "z": [list(row) for row in heat.values],
+        "customdata": [list(row) for row in heat.opens],
+        "colorscale": "Cividis",
+        "colorbar": {"title": {"text": heat.title, "side": "right"}, "thickness": 14},
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": f"{figure.x.title} %{{x}}, {panel.y.title} %{{y}}: %{{z:.4g}}<extra></extra>",
+        "showlegend": False,
+    }
+    if is_small:
+        trace["text"] = [["" if value is None else number(value) for value in row] for row in heat.values]
+        trace["texttemplate"] = "%{text}"
+    return trace

@@ -1,0 +1,289 @@
+"""Runs a study: hands out the runs that its store lacks, keeps each row, adds seeds until a rule is satisfied."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from cwndlab import engine
+from cwndlab.custom import registered, validate_classes
+from cwndlab.errors import AlgorithmError, Error, RunError
+from cwndlab.records import Records
+from cwndlab.study.result import Result
+from cwndlab.study.spec import Job, Measure, Outcome, Point, Progress, Row, Study
+from cwndlab.study.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Executor", "Plan", "Results", "Task", "execute", "results", "run", "threads"]
+
+
+class Task(NamedTuple):
+    """A run to do: the scenario, JSON, and what is measured of it."""
+
+    job: Job
+    document: str
+    measure: Measure
+
+
+Results: TypeAlias = Generator[tuple[Job, "Row | RunError"], None, None]
+#: Runs the tasks that a function returns until it returns ``None`` while nothing runs.
+Executor: TypeAlias = Callable[[Callable[[], "Task | None"]], Results]
+
+
+def threads(workers: int | None = None, classes: Mapping[str, type] | None = None) -> Executor:
+    """Runs on threads of this process, by default one per core: the engine needs no interpreter.
+
+    Parameters
+    ----------
+    workers
+        The number of threads.
+    classes
+        Custom algorithms by the names that the scenarios use.
+    """
+    available = {**registered(), **validate_classes(classes)}
+    constructors = {name: algorithm.make for name, algorithm in available.items()} or None
+
+    def simulate(task: Task, cancel: engine.Cancel) -> Row | RunError:
+        try:
+            handle = engine.run(task.document, "json", task.job.seed, cancel, constructors=constructors)
+            return task.measure(Records(handle))
+        except RunError as error:
+            return error
+
+    def execute(take: Callable[[], Task | None]) -> Results:
+        with closing(engine.dispatch(simulate, take, workers)) as ended:
+            for task, row in ended:
+                yield task.job, row
+
+    return execute
+
+
+@dataclass
+class _Group:
+    """Points that get the same seeds, and the values of the rule's metric by point and seed."""
+
+    count: int
+    values: dict[int, dict[int, float | None]]
+
+    def is_complete(self) -> bool:
+        return all(len(values) >= self.count for values in self.values.values())
+
+
+class Plan:
+    """Which runs a study has, which are in the store, which come next.
+
+    Seeds come round by round, so that at any time all points have about as many runs. Points with the same scenario
+    share a run.
+    """
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.study = study
+        self.points = {point.number: point for point in study.points}
+        self.total = len(study.points) * len(study.seeds)
+        self._first = list(study.seeds)
+        self._jobs: Iterator[Job] = (study.job(point, seed) for seed in study.seeds for point in study.points)
+        self._more: deque[Job] = deque()
+        self._running: dict[str, list[Job]] = {}
+        self._groups = self._grouped()
+        kept = store.keys()
+        self._done: set[str] = set(kept["key"])
+        self.resumed = self._counted(kept) if study.rule is None else self._resume(store)
+
+    def _grouped(self) -> dict[int, _Group]:
+        if self.study.rule is None:
+            return {}
+        count = len(self._first)
+        if not self.study.together:
+            return {number: _Group(count, {number: {}}) for number in self.points}
+        group = _Group(count, {number: {} for number in self.points})
+        return dict.fromkeys(self.points, group)
+
+    def _counted(self, kept: pl.DataFrame) -> int:
+        """How many runs of the study are among those that are kept."""
+        by_hash: dict[str, list[Point]] = {}
+        for point in self.study.points:
+            by_hash.setdefault(point.hash, []).append(point)
+        seeds = set(self._first)
+        return sum(
+            self.study.job(point, row["seed"]).key == row["key"]
+            for row in kept.select("key", "scenario_hash", "seed").iter_rows(named=True)
+            if row["seed"] in seeds
+            for point in by_hash.get(row["scenario_hash"], ())
+        )
+
+    def _resume(self, store: Store) -> int:
+        """Evaluates the rule on the rows that are kept; returns how many the study uses."""
+        rule, count = self.study.rule, 0
+        assert rule is not None
+        rows = store.runs(engine.engine_version(), self.study.measure_of(self.study.points[0], 0).digest)
+        values = dict(zip(rows["key"], rows[rule.metric] if len(rows) else (), strict=True))
+        seen = dict.fromkeys(self.points, 0)
+        # A group whose seeds are all there gets more of them, which may be there, too.
+        while any(seen[number] < len(self.seeds_of(number)) for number in self.points):
+            for number, point in self.points.items():
+                for seed in self.seeds_of(number)[seen[number] :]:
+                    seen[number] += 1
+                    job = self.study.job(point, seed)
+                    if job.key in values:
+                        count += 1
+                        self._land(job, values[job.key])
+        for number, point in self.points.items():
+            for seed in self.seeds_of(number)[len(self._first) :]:
+                self._more.append(self.study.job(point, seed))
+        return count
+
+    def seeds_of(self, number: int) -> list[int]:
+        """The seeds of a point so far: those of the study, then the numbers after them."""
+        if number not in self._groups:
+            return self._first
+        last = max(self._first)
+        return self._first + [last + 1 + n for n in range(self._groups[number].count - len(self._first))]
+
+    def left(self, point: Point) -> int:
+        """How many runs of a point are still to be done, as far as is known."""
+        jobs = (self.study.job(point, seed) for seed in self.seeds_of(point.number))
+        return sum(job.key not in self._done for job in jobs)
+
+    def take(self) -> Task | None:
+        """The next run, or nothing where there is none now."""
+        while (job := next(self._jobs, None) or (self._more.popleft() if self._more else None)) is not None:
+            if job.key in self._done:
+                continue
+            if job.key in self._running:
+                self._running[job.key].append(job)
+                continue
+            self._running[job.key] = [job]
+            point = self.points[job.point]
+            return Task(job, point.document, self.study.measure_of(point, job.seed))
+        return None
+
+    def landed(self, job: Job, row: Row | None) -> list[Job]:
+        """Notes the end of a run; returns the runs of the study that it is."""
+        jobs = self._running.pop(job.key)
+        if row is not None:
+            self._done.add(job.key)
+        if self.study.rule is not None:
+            for one in jobs:
+                self._land(one, None if row is None else row.get(self.study.rule.metric), extend=True)
+        return jobs
+
+    def _land(self, job: Job, value: float | None, *, extend: bool = False) -> None:
+        """Notes a value, and evaluates the rule where every point of the group has all its seeds."""
+        assert self.study.rule is not None
+        group = self._groups[job.point]
+        group.values[job.point][job.seed] = value
+        if not group.is_complete():
+            return
+        seeds = self.seeds_of(job.point)
+        series = [[one for seed in seeds if (one := values[seed]) is not None] for values in group.values.values()]
+        more = self.study.rule.more(group.count, series)
+        group.count += more
+        self.total += more * len(group.values)
+        if extend and more:
+            new = self.seeds_of(job.point)[-more:]
+            self._more.extend(self.study.job(self.points[number], seed) for seed in new for number in group.values)
+
+
+def results(plan: Plan, store: Store, executor: Executor) -> Results:
+    """Runs what is left of a plan: each run with its row, which the store has by then, or its error."""
+    with closing(executor(plan.take)) as ended:
+        for job, row in ended:
+            if not isinstance(row, RunError):
+                measure = plan.study.measure_of(plan.points[job.point], job.seed).digest
+                kept = {"key": job.key, "scenario_hash": job.hash, "seed": job.seed}
+                row = kept | {"engine": engine.engine_version(), "measure": measure} | row
+                store.add(row)
+            for one in plan.landed(job, None if isinstance(row, RunError) else row):
+                yield one, row
+
+
+def run(
+    plan: Plan,
+    store: Store,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    tolerant: bool = False,
+) -> Outcome:
+    """Runs what is left of a plan. On Ctrl-C the outcome is ``stopped``.
+
+    Parameters
+    ----------
+    plan
+        The plan of a study.
+    store
+        Where its rows are kept.
+    executor
+        Where it runs, by default on threads.
+    progress
+        Called with the number of finished runs and of all.
+    tolerant
+        Notes failed runs in the outcome, where otherwise the first one raises its error.
+
+    Raises
+    ------
+    RunError
+        A run failed, or the executor did. Runs that have finished are kept.
+    """
+    outcome = Outcome(plan.total, plan.resumed)
+    report: Callable[[int, int], Any] = progress or (lambda done, total: None)
+    try:
+        report(outcome.finished, plan.total)
+        with closing(results(plan, store, executor or threads(classes=plan.study.classes))) as ended:
+            for job, row in ended:
+                if not isinstance(row, RunError):
+                    outcome.ran += 1
+                elif tolerant and not isinstance(row, AlgorithmError):
+                    outcome.failed.append((job, row))
+                else:
+                    raise row
+                outcome.total = plan.total
+                report(outcome.finished + len(outcome.failed), plan.total)
+    except KeyboardInterrupt:
+        outcome.stopped = True
+    return outcome
+
+
+def execute(
+    plan: Plan,
+    store: Store,
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    tolerant: bool = False,
+) -> Result:
+    """Runs what is left of a plan whose rows have one measure, and returns the result of its study.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    store
+        Its open store, which keeps the header of the study and the rows that answer it.
+    executor, progress, tolerant
+        As in `run`.
+
+    Raises
+    ------
+    RunError
+        As in `run`. The store has the rows of the finished runs.
+    """
+    study = plan.study
+    versions = {"engine": engine.engine_version(), "measure": study.measure_of(study.points[0], 0).digest}
+    store.describe({**study.header, **versions, "total": plan.total, "complete": False}, study.table())
+    try:
+        outcome = run(plan, store, executor=executor, progress=progress, tolerant=tolerant)
+    except Error:
+        store.finish(Result.of(store).runs, total=plan.total)
+        raise
+    is_complete = not outcome.stopped and not outcome.failed
+    result = Result.of(store)
+    result.outcome = outcome
+    result.header |= {"total": plan.total, "complete": is_complete}
+    store.finish(result.runs, total=plan.total, complete=is_complete)
+    return result

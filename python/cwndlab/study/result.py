@@ -1,0 +1,492 @@
+"""The result of a study: a row per run, means with intervals, paired differences with their verdicts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.engine import version
+from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.files import slug
+from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.of_flow import groups
+from cwndlab.records import Records
+from cwndlab.scenario.document import Scenario
+from cwndlab.statistics import Decision, Difference, Estimate, estimate
+from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
+from cwndlab.study.spec import Outcome, Row
+from cwndlab.study.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["JUDGED", "Result"]
+
+#: The metrics that are compared unless others are named: the family of Holm's correction.
+JUDGED = (
+    "goodput_bps",
+    "utilisation",
+    "loss_ratio",
+    "drops_per_s",
+    "jain",
+    "queue_ms",
+    "mean_rtt_ms",
+    "retransmitted_packets",
+    "timeouts",
+    "convergence_s",
+    "mean_completion_s",
+)
+#: Columns of `Result.runs` that are neither labels nor metrics.
+_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash")
+
+Labels = tuple[Any, ...]
+
+
+class Result:
+    """What a comparison or a sweep measured.
+
+    Attributes
+    ----------
+    runs : polars.DataFrame
+        A row per run: ``cell``, a column per label, ``seed``, each metric, ``packets``, ``host``, ``key`` and
+        ``scenario_hash``; sorted by cell and seed. ``.to_pandas()`` converts it.
+    points : polars.DataFrame
+        A row per cell: ``cell``, its labels, ``scenario_hash`` and ``scenario`` (JSON).
+    notes : list of str
+        Remarks for readers.
+    examples : dict of str to Records
+        The records of each algorithm's first seed, where a comparison kept them.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> result = cwndlab.sweep(scenario, over={"flow[0].rtt": ["20 ms", "40 ms"]}, seeds=range(2))
+    >>> result
+    <Result: 2 cells of flow[0].rtt, 4 of 4 runs>
+    >>> result.runs["flow[0].rtt"].to_list()
+    ['20 ms', '20 ms', '40 ms', '40 ms']
+    """
+
+    def __init__(self, header: Mapping[str, Any], points: pl.DataFrame, runs: pl.DataFrame, *, place: str = "") -> None:
+        self.header = dict(header)
+        self.points, self.runs, self.place = points, runs, place
+        self.notes: list[str] = list(header["notes"])
+        self.examples: dict[str, Records] = {}
+        self.outcome = Outcome(header["total"], resumed=len(runs))
+
+    @classmethod
+    def of(cls, store: Store) -> Result:
+        """The last study of an open store."""
+        points = store.points()
+        header = store.manifest["study"]
+        rows = store.runs(header["engine"], header["measure"]).drop("engine", "measure", "payload", strict=False)
+        if header["until"] is None:
+            rows = rows.filter(rows["seed"].is_in(header["seeds"]))
+        runs = points.drop("scenario").join(rows, on="scenario_hash", how="inner", maintain_order="left")
+        return cls(header, points, runs.sort("cell", "seed"), place=store.place)
+
+    @classmethod
+    def read(cls, place: str | Path) -> Result:
+        """The result in a folder or at any URL that fsspec knows, complete or not.
+
+        Raises
+        ------
+        RecordsError
+            The place holds no result, or one of another version.
+        """
+        result = cls.of(Store(place))
+        if result.is_comparison:
+            for algorithm in result.algorithms:
+                folder = result.records_of(algorithm, result.seeds[0])
+                if folder is not None and folder.is_dir():
+                    result.examples[algorithm] = Records.read(folder)
+        return result
+
+    # What was run.
+
+    @property
+    def title(self) -> str:
+        """One line on what it shows; may be empty."""
+        return str(self.header["title"])
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the labels."""
+        return list(self.header["columns"])
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether algorithms are all that varies."""
+        return self.columns == ["algorithm"]
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario before its fields varied."""
+        return Scenario.from_json(json.dumps(self.header["scenario"]))
+
+    def scenario_of(self, cell: int) -> Scenario:
+        """The scenario of a cell, with which `cwndlab.run` repeats any of its runs to the bit."""
+        if not 0 <= cell < len(self.points):
+            raise ScenarioError(Fault(f"cell {cell}", "does not exist", f"there are 0 to {len(self.points) - 1}"))
+        return Scenario.from_json(self.points["scenario"][cell])
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The algorithms that were compared, in their order."""
+        if "algorithm" not in self.points.columns:
+            return []
+        return list(self.points["algorithm"].unique(maintain_order=True))
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds, with those that a stopping rule added."""
+        first = list(self.header["seeds"])
+        return first + sorted(set(self.runs["seed"]) - set(first))
+
+    @property
+    def flows(self) -> list[str] | None:
+        """The flows that used the compared algorithms; ``None`` means all."""
+        return self.header.get("flows")
+
+    @property
+    def against(self) -> str | None:
+        """The algorithm of the other flows over TCP; ``None`` where they kept theirs."""
+        return self.header.get("against")
+
+    @property
+    def unfinished(self) -> str:
+        """A remark on missing runs; empty where the study is complete."""
+        if self.header.get("complete"):
+            return ""
+        return f"unfinished: {len(self.runs)} of {self.header['total']} runs are there"
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics of a row."""
+        return [name for name in self.runs.columns if name not in _OTHERS and name not in self.columns]
+
+    @property
+    def of_flows(self) -> list[str]:
+        """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
+        algorithms."""
+        return flow_metrics(self.header["scenario"], self.flows)
+
+    def __repr__(self) -> str:
+        labels = ", ".join(self.algorithms) if self.is_comparison else ", ".join(self.columns) or "one scenario"
+        cells = "algorithms" if self.is_comparison else f"{len(self.points)} cells of"
+        return f"<Result: {cells} {labels}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
+
+    def _repr_html_(self) -> str:
+        return str(self.summary()._repr_html_())
+
+    # Numbers.
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The runs as dictionaries, by seed, then in the order of the cells; without columns of the store."""
+        hidden = {"cell", "packets", "wall_s", "host", "key", "scenario_hash"}
+        frame = self.runs.sort("seed", "cell").drop(hidden, strict=False)
+        return frame.to_dicts()
+
+    def grouped(self, by: str = "algorithm") -> dict[Labels, dict[Any, dict[int, Row]]]:
+        """The runs by the other labels, the value of the label ``by``, and the seed."""
+        others = [name for name in self.columns if name != by]
+        groups: dict[Labels, dict[Any, dict[int, Row]]] = {}
+        for row in self.runs.iter_rows(named=True):
+            group = groups.setdefault(tuple(row[name] for name in others), {})
+            group.setdefault(row.get(by), {})[row["seed"]] = row
+        return groups
+
+    @cached_property
+    def _by_algorithm(self) -> dict[Any, dict[int, Row]]:
+        if not self.is_comparison:
+            what = f"varies {', '.join(self.columns) or 'nothing'}: a value of an algorithm is not defined"
+            raise ScenarioError(Fault("result", what, "use summary() or differences()"))
+        return self.grouped().get((), {})
+
+    def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
+        """A metric of every run of a comparison: by algorithm, then by seed."""
+        return {algorithm: values(self._by_algorithm.get(algorithm, {}), metric) for algorithm in self.algorithms}
+
+    def values(self, algorithm: str, metric: str) -> list[float]:
+        """A metric of an algorithm in a comparison, one value per seed; runs without a value are left out."""
+        return list(values(self._by_algorithm.get(algorithm, {}), metric).values())
+
+    def estimate(self, algorithm: str, metric: str) -> Estimate:
+        """Mean and 95 % interval of an algorithm in a comparison."""
+        return estimate(self.values(algorithm, metric))
+
+    def difference(self, algorithm: str, metric: str, base: str | None = None) -> Difference | None:
+        """The difference of an algorithm to ``base`` (the first one) in a comparison, over common seeds."""
+        rows = self._by_algorithm
+        return paired(rows.get(base or self.algorithms[0], {}), rows.get(algorithm, {}), metric)
+
+    def judged(self) -> list[str]:
+        """The metrics that are compared and have a value in some run."""
+        names = self.header["metrics"] or (*JUDGED, *self.of_flows)
+        return [name for name in names if name in self.runs.columns and self.runs[name].count() > 0]
+
+    def comparisons(self) -> dict[tuple[str, str], Test]:
+        """Every difference to the first algorithm of a comparison, by algorithm and metric, with the p-value of the
+        paired t-test after Holm's correction over all of them."""
+        pairs = tests({(): self._by_algorithm}, self.algorithms, self.judged())
+        return {(name, metric): test for (_, name, metric), test in pairs.items()}
+
+    # Tables.
+
+    def summary(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:
+        """Means with 95 % intervals over seeds.
+
+        Parameters
+        ----------
+        metrics
+            Names of columns of `runs`; by default those that are compared.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per cell and metric: the labels, ``metric``, ``mean``, ``low``, ``high``, ``n``.
+
+        Raises
+        ------
+        ScenarioError
+            A metric is unknown.
+        """
+        import polars as pl
+
+        names = self.judged() if metrics is None else list(metrics)
+        self._check(names)
+        rows: list[Row] = []
+        for part in self.runs.partition_by("cell", maintain_order=True):
+            labels = {name: part[name][0] for name in self.columns}
+            for metric in names:
+                one = estimate(part[metric].drop_nulls().to_list())
+                mean = one.mean if one.n else None
+                rows.append(labels | {"metric": metric, "mean": mean, "low": one.low, "high": one.high, "n": one.n})
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def _check(self, metrics: Sequence[str]) -> None:
+        faults = [
+            parameter_fault("metrics", f"the runs have no column '{name}'", hint=f"there are {', '.join(self.metrics)}")
+            for name in metrics
+            if name not in self.runs.columns
+        ]
+        if faults:
+            raise ScenarioError(*faults)
+
+    def differences(self, metrics: Sequence[str] | None = None, *, by: str = "algorithm") -> pl.DataFrame:
+        """Paired differences over common seeds, to the first value of a label, within each group of other labels.
+
+        Parameters
+        ----------
+        metrics
+            Names of columns of `runs`; by default those that are compared.
+        by
+            The label whose values are compared.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per pair and metric: the other labels, ``by``, ``metric``, ``difference`` with ``low`` and ``high``,
+            ``pairs``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict`` (values of
+            `cwndlab.statistics.Decision`) and ``wanted``.
+
+        Raises
+        ------
+        ScenarioError
+            There is no such label or metric.
+        """
+        import polars as pl
+
+        if by not in self.columns:
+            hint = f"there are {', '.join(self.columns)}"
+            raise ScenarioError(parameter_fault("by", f"no label is called '{by}'", hint=hint))
+        names = self.judged() if metrics is None else list(metrics)
+        self._check(names)
+        others = [name for name in self.columns if name != by]
+        order = list(self.points[by].unique(maintain_order=True))
+        rows = []
+        for (labels, name, metric), test in tests(self.grouped(by), order, names).items():
+            delta, adjusted = test
+            row = dict(zip(others, labels, strict=True)) | {by: name, "metric": metric}
+            row |= {"difference": delta.paired.mean, "low": delta.paired.low, "high": delta.paired.high}
+            row |= {"pairs": delta.paired.n, "p": delta.p, "adjusted_p": adjusted}
+            rows.append(row | verdict_columns(metric, test))
+        texts = {"verdict": pl.Enum([one.value for one in Decision])}
+        return pl.DataFrame(rows, schema_overrides=texts if rows else None, infer_schema_length=None)
+
+    def method(self) -> str:
+        """How the differences of a comparison are tested, in a sentence."""
+        count = sum(p is not None for _, p in self.comparisons().values())
+        return (
+            "Paired t-test over equal seeds; p after Holm's correction for the "
+            f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
+            "Margins of relevance: docs/statistics.md."
+        )
+
+    def entries(self) -> list[Row]:
+        """One dictionary per algorithm and metric of a comparison: mean, interval, and the difference to the first
+        algorithm with its tests, effect sizes and verdict."""
+        compared = self.comparisons()
+        count = sum(p is not None for _, p in compared.values())
+        rows = []
+        for algorithm in self.algorithms:
+            for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
+                one, test = self.estimate(algorithm, metric), compared.get((algorithm, metric))
+                row: Row = {"algorithm": algorithm, "metric": metric, "mean": one.mean if one.n else None}
+                row |= {"low": one.low, "high": one.high, "n": one.n}
+                is_base = algorithm == self.algorithms[0]
+                row |= columns_of(None if is_base else self.difference(algorithm, metric))
+                row |= {"adjusted_p": test[1] if test else None, "comparisons": count if test else None}
+                rows.append(row | verdict_columns(metric, test))
+        return rows
+
+    # Output.
+
+    def plot(self, metric: str, *, over: str | None = None) -> Any:
+        """A figure of a metric, as the functions of `cwndlab.plot` return it.
+
+        Parameters
+        ----------
+        metric
+            A column of `runs`.
+        over
+            The label of the horizontal axis, by default the first one that is not ``algorithm``. The other labels
+            become lines. A comparison has bars with intervals.
+
+        Raises
+        ------
+        ScenarioError
+            There is no such label or metric.
+        """
+        from cwndlab.plot import bars, curves
+
+        self._check([metric])
+        if self.is_comparison:
+            return bars(self.algorithms, [self.estimate(name, metric) for name in self.algorithms], COLUMNS[metric])
+        labels = [name for name in self.columns if name != "algorithm"]
+        across = over or (labels or [""])[0]
+        if across not in self.columns:
+            hint = f"there are {', '.join(self.columns)}"
+            raise ScenarioError(parameter_fault("over", f"no label is called '{across}'", hint=hint))
+        places = list(self.points[across].unique(maintain_order=True))
+        lines = {
+            ", ".join(map(str, group)) or metric: [
+                estimate(list(values(members.get(value, {}), metric).values())) for value in places
+            ]
+            for group, members in self.grouped(across).items()
+        }
+        return curves((across, [str(one) for one in places]), lines, COLUMNS[metric])
+
+    def report(self, path: str | Path) -> None:
+        """Writes one HTML page with tables and figures (`cwndlab.report`)."""
+        from cwndlab.reports import report
+
+        report(self, path)
+
+    def records_of(self, algorithm: str, seed: int) -> Path | None:
+        """The folder of the records of a run of a comparison; ``None`` where they are in memory only."""
+        folder = local(self.place)
+        return None if folder is None else records_folder(folder, algorithm, seed)
+
+    def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
+        """Functions that read the records of those runs that have them, by algorithm and seed."""
+        readers: dict[tuple[str, int], Callable[[], Records]] = {}
+        for algorithm in self.algorithms:
+            for seed in self.seeds:
+                example, folder = self.examples.get(algorithm), self.records_of(algorithm, seed)
+                if example is not None and example.seed == seed:
+                    readers[algorithm, seed] = partial(_identity, example)
+                elif folder is not None and folder.is_dir():
+                    readers[algorithm, seed] = partial(Records.read, folder)
+        return readers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything about a comparison but the time series, for programs."""
+        names = ("flows", "against", "start_s", "end_s", "warm_up", "until", "metrics")
+        return {
+            "scenario": self.header["scenario"],
+            "scenario_hash": self.scenario.hash,
+            "version": version(),
+            "algorithms": self.algorithms,
+            "classes": self.header["scenario"].get("algorithms"),
+            **{name: self.header.get(name) for name in names},
+            "method": self.method(),
+            "seeds": self.seeds,
+            "rows": self.rows,
+            "summary": self.entries(),
+            "notes": self.notes,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+
+    def save(self, place: str | Path) -> None:
+        """Writes the result into a folder, or to any URL that fsspec knows, for `read`; of a comparison also
+        ``comparison.json``, ``summary.csv`` and the records of each algorithm's first seed.
+
+        Raises
+        ------
+        RecordsError
+            The place is in use, cannot be written, or holds something else.
+        """
+        with Store(place, write=True) as store:
+            versions = {name: self.header[name] for name in ("engine", "measure")}
+            known = set(store.keys()["key"])
+            for row in self.runs.drop("cell", *self.columns).unique("key", maintain_order=True).to_dicts():
+                if row["key"] not in known:
+                    store.add(row | versions)
+            store.describe(self.header, self.points)
+            self.write_to(store)
+        self.place = str(place)
+
+    def write_to(self, store: Store) -> None:
+        """Writes rows, header and notes into an open store, and the files of a comparison."""
+        store.finish(self.runs, notes=self.notes)
+        folder = local(store.place)
+        if not self.is_comparison or folder is None:
+            return
+        for algorithm, records in self.examples.items():
+            records.save(records_folder(folder, algorithm, records.seed))
+        if self.rows:
+            store.put("summary.csv", _csv(self.entries()).encode())
+            store.put("comparison.json", self.to_json().encode())
+
+
+def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:
+    """Goodput and share of each table of flows over TCP in a scenario; none where all flows are compared."""
+    if flows is None:
+        return []
+    tables = zip(groups(document), document["flow"], strict=True)
+    names = [name for name, flow in tables if flow.get("transport") != "udp"]
+    return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]
+
+
+def local(place: str | Path | None) -> Path | None:
+    """The folder of a place; ``None`` for memory and for other URLs."""
+    return None if not place or "://" in str(place) else Path(place)
+
+
+def records_folder(place: Path, algorithm: str, seed: int) -> Path:
+    """Where a comparison keeps the records of a run."""
+    return place / slug(algorithm) / f"seed-{seed}"
+
+
+def _identity(records: Records) -> Records:
+    return records
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    text = StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

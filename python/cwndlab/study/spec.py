@@ -1,0 +1,198 @@
+"""A study: points × seeds, and what is measured of each run."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cwndlab.engine import engine_version
+from cwndlab.errors import RunError
+from cwndlab.metrics import summary, warm_up
+from cwndlab.metrics.numbers import metrics_version, numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cwndlab.records import Records
+    from cwndlab.statistics import Until
+
+Row = dict[str, Any]
+Progress = Callable[[int, int], Any]
+
+
+class Point(NamedTuple):
+    """A scenario of a study."""
+
+    number: int
+    labels: dict[str, Any]
+    """What distinguishes it from the other points; ``algorithm`` is a label like any other."""
+    hash: str
+    """SHA-256 of the scenario's canonical form."""
+    document: str = ""
+    """The scenario, JSON."""
+
+
+class Job(NamedTuple):
+    """A run of a point."""
+
+    point: int
+    seed: int
+    key: str
+    """The key under which a store keeps its row."""
+    hash: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Reduces the records of a run to a row of numbers.
+
+    Parameters
+    ----------
+    metrics
+        Metrics beyond those of `cwndlab.metrics.numbers`, which every row has; ``None`` computes no metric at all.
+    start_s, end_s
+        The interval of the metrics, by default from the scenario's ``measure_from`` to its end.
+    warm_up
+        ``"mser"``: each run is measured from where `cwndlab.metrics.warm_up` cuts it.
+    columns
+        A function of records that returns further numbers by name.
+    payload
+        A function of records that returns any JSON value, kept as text.
+
+    Examples
+    --------
+    >>> Measure(start_s=1.0).digest == Measure(start_s=1.0).digest != Measure(start_s=2.0).digest
+    True
+    """
+
+    metrics: tuple[str, ...] | None = ()
+    start_s: float | None = None
+    end_s: float | None = None
+    warm_up: str | None = None
+    columns: Callable[[Records], Mapping[str, float | None]] | None = None
+    payload: Callable[[Records], Any] | None = None
+
+    def __call__(self, records: Records) -> Row:
+        """The row of a run."""
+        row: Row = {}
+        if self.metrics is not None:
+            start_s = self._start_s(records)
+            row |= numbers(records, start_s=start_s, end_s=self.end_s)
+            slower = [name for name in self.metrics if name not in row]
+            row |= summary(records, only=slower, start_s=start_s, end_s=self.end_s) if slower else {}
+            row["from_s"] = start_s
+            row["packets"] = sum(flow["sent_packets"] for flow in records.rows("flows"))
+        if self.columns is not None:
+            values = self.columns(records)
+            row |= {name: None if value is None else float(value) for name, value in values.items()}
+        if self.payload is not None:
+            row["payload"] = json.dumps(self.payload(records), separators=(",", ":"))
+        return row | {"host": platform.node()}
+
+    def _start_s(self, records: Records) -> float:
+        cut = self.start_s if self.warm_up is None else warm_up(records, end_s=self.end_s)
+        return float(records.rows("runs")[0]["measure_from_ns"]) / 1e9 if cut is None else cut
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes whenever the same run would give another row: with the sources of the metrics and functions."""
+        parts = [metrics_version(), repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
+        parts += ["" if one is None else _source(one) for one in (self.columns, self.payload)]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _source(function: Any) -> str:
+    """A function's name and the digest of its source: of its module, where that is a file of its own."""
+    if isinstance(function, partial):
+        arguments = ["" if not callable(one) else _source(one) for one in function.args]
+        plain = [one for one in function.args if not callable(one)]
+        return f"{_source(function.func)} {arguments} {plain!r} {sorted(function.keywords.items())!r}"
+    name = f"{function.__module__}.{function.__qualname__}"
+    module = sys.modules.get(function.__module__)
+    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
+        return f"{name} {_module_source(module.__name__)}"
+    return f"{name} {inspect.getsource(function)}"
+
+
+@cache
+def _module_source(name: str) -> str:
+    return hashlib.sha256(inspect.getsource(sys.modules[name]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Points × seeds.
+
+    Parameters
+    ----------
+    points
+        The scenarios.
+    seeds
+        The seeds of each point; with ``rule`` the first ones.
+    measure
+        What is measured, or a function of a point and a seed that returns it.
+    rule
+        Adds seeds to a point until the interval of its metric is narrow enough; needs a single measure.
+    together
+        Whether all points get the same seeds from ``rule``, so that they stay paired.
+    classes
+        Custom algorithms by the names that the scenarios use.
+    header
+        A description for readers of the store: title, labels, seeds, interval, base scenario.
+    """
+
+    points: Sequence[Point]
+    seeds: Sequence[int]
+    measure: Measure | Callable[[Point, int], Measure]
+    rule: Until | None = None
+    together: bool = False
+    classes: Mapping[str, type] = field(default_factory=dict)
+    header: Mapping[str, Any] = field(default_factory=dict)
+
+    def measure_of(self, point: Point, seed: int) -> Measure:
+        """What is measured of a run."""
+        return self.measure if isinstance(self.measure, Measure) else self.measure(point, seed)
+
+    def job(self, point: Point, seed: int) -> Job:
+        """A run of a point, with its key."""
+        parts = (point.hash, seed, engine_version(), self.measure_of(point, seed).digest)
+        key = hashlib.sha256("{} {} {} {}".format(*parts).encode()).hexdigest()[:32]
+        return Job(point.number, seed, key, point.hash)
+
+    def table(self) -> pl.DataFrame:
+        """A row per point: ``cell``, its labels, ``scenario_hash``, ``scenario``. A label is a number or a text."""
+        import polars as pl
+
+        columns: dict[str, Any] = {"cell": [point.number for point in self.points]}
+        for name in self.header["columns"]:
+            values = [point.labels[name] for point in self.points]
+            is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+            columns[name] = [float(value) if is_number else str(value) for value in values]
+        columns["scenario_hash"] = [point.hash for point in self.points]
+        columns["scenario"] = [point.document for point in self.points]
+        return pl.DataFrame(columns)
+
+
+@dataclass
+class Outcome:
+    """How the execution of a study ended."""
+
+    total: int
+    """Runs of the study; with a stopping rule, those that it came to have."""
+    resumed: int = 0
+    """Runs that the store had before."""
+    ran: int = 0
+    failed: list[tuple[Job, RunError]] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def finished(self) -> int:
+        """Runs that are in the store."""
+        return self.resumed + self.ran

@@ -1,0 +1,126 @@
+"""Runs sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.engine import engine_version
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.document import Scenario
+from cwndlab.study.compare import with_classes
+from cwndlab.study.executor import Executor, Plan, execute, threads
+from cwndlab.study.result import Result
+from cwndlab.study.spec import Point, Progress
+from cwndlab.study.store import Store
+from cwndlab.study.sweeps.spec import Sweep
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+
+
+def sweep(
+    scenario: Scenario | Sweep,
+    *,
+    over: Mapping[str, Sequence[Any]] | None = None,
+    algorithms: str | type | Sequence[str | type] | Mapping[str, type] = (),
+    seeds: Iterable[int] | None = None,
+    metrics: Sequence[str] = (),
+    measure: Callable[[Records], Mapping[str, float | None]] | None = None,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    until: str | None = None,
+    at_most: int | None = None,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    message: Callable[[str], Any] | None = None,
+) -> Result:
+    """Runs a scenario with every combination of values of its fields, algorithms and seeds.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, or a `Sweep` that describes everything but where it runs.
+    over
+        Values by field, named as by ``--set``: ``{"dumbbell.bottleneck.rate": ["10 Mbps", "20 Mbps"]}``.
+    algorithms
+        Texts or custom classes that every flow over TCP uses in turn.
+    seeds
+        The seeds of each cell, by default 1 to 10.
+    metrics, measure, start_s, end_s, until, at_most
+        As in `Sweep`.
+    out
+        A folder, or any URL that fsspec knows, for the rows; what it has is not run again. Without it they are in
+        memory.
+    workers
+        The number of threads, by default one per core.
+    executor
+        Runs elsewhere, such as on Dask (`cwndlab.study.cluster.on`).
+    progress
+        Called with the number of finished runs and of all.
+    message
+        Called with remarks on what ``out`` has.
+
+    Returns
+    -------
+    Result
+        The rows. A failed run is in its ``outcome``, and the others go on; on Ctrl-C ``outcome.stopped`` is true.
+
+    Raises
+    ------
+    ScenarioError
+        The faults of all cells, before anything runs.
+    RecordsError
+        ``out`` is in use by another process, or holds something else.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> rates = {"dumbbell.bottleneck.rate": ["5 Mbps", "10 Mbps"]}
+    >>> result = cwndlab.sweep(scenario, over=rates, algorithms=["reno", "cubic"], seeds=range(3))
+    >>> len(result.runs), result.summary(["goodput_bps"]).columns[:3]
+    (12, ['algorithm', 'dumbbell.bottleneck.rate', 'metric'])
+    """
+    if isinstance(scenario, Sweep):
+        spec = scenario
+        if over or algorithms or seeds is not None or metrics or measure or until:
+            what = "a Sweep has its own fields, algorithms, seeds and metrics"
+            raise ScenarioError(Fault("sweep", what, "leave out the other arguments, or name a scenario"))
+    else:
+        base, names = with_classes(scenario, algorithms)
+        spec = Sweep(
+            base=base,
+            seeds=list(range(1, 11) if seeds is None else seeds),
+            product=over or {},
+            algorithms=names,
+            until=until,
+            at_most=at_most,
+            start_s=start_s,
+            end_s=end_s,
+            metrics=metrics,
+            measure=measure,
+        )
+    study = spec.study()
+    say = message or (lambda _: None)
+    with Store(out, write=True) as store:
+        store.note_others(engine_version(), study.measure_of(study.points[0], 0).digest)
+        for note in store.notes:
+            say(note)
+        plan = Plan(study, store)
+        if plan.resumed:
+            say(f"{out}: {plan.resumed} of {plan.total} runs are there, and are not repeated")
+        run_on = executor or threads(workers, spec.base.classes)
+        result = execute(plan, store, executor=run_on, progress=progress, tolerant=True)
+        result.notes += store.notes
+    return result
+
+
+def left(spec: Sweep, out: str | Path) -> tuple[Sequence[Point], list[int]]:
+    """The cells, and how many runs of each are not in ``out`` yet; raises with the faults of all cells."""
+    plan = Plan(spec.study(), Store(out))
+    return plan.study.points, [plan.left(point) for point in plan.study.points]
