@@ -97,7 +97,7 @@ impl Generator {
             0 => link["trace"] = json!(self.choose(&["lte-driving", "lte-stationary", "3g", "satellite"])),
             1 => {
                 link["token_bucket"] =
-                    json!({ "rate": text, "burst": format!("{} B", self.log_uniform(1500.0, 1e7) as u64) })
+                    json!({ "rate": text, "burst": format!("{} B", self.log_uniform(1500.0, 1e7) as u64) });
             }
             _ => link["rate"] = json!(text),
         }
