@@ -103,7 +103,7 @@ STAGES = (
         "",
         57,
         "one line for a packet, half a one for its ACK, 32 a line; behind each a link that only delays, 6 a link",
-        carries=r"simulator/engine:(on_arrival|on_other|run)$",
+        carries=r"simulator/engine:(on_arrival|on_agenda_event|run)$",
     ),
     Stage(
         "media and queues with a server",
@@ -164,7 +164,7 @@ STAGES = (
     ),
     Stage(
         "event loop",
-        r"simulator/engine:(on_arrival|on_other|run|check)$|simulator/connection:deliver$",
+        r"simulator/engine:(on_arrival|on_agenda_event|run|check)$|simulator/connection:deliver$",
         20,
         "1.5 events: 4 compare with the end and the next sample, 9 find the connection or the route",
     ),
@@ -180,7 +180,7 @@ STAGES = (
         r"simulator/(engine|bin/.*):|(scenario|config|records)/",
         0,
         "once a run",
-        carries=r"simulator/(engine:(?!on_arrival$|on_other$|run$)|bin/)",
+        carries=r"simulator/(engine:(?!on_arrival$|on_agenda_event$|run$)|bin/)",
     ),
 )
 

@@ -139,7 +139,7 @@ impl Path {
             let sent = self.now();
             self.receive(sent, 0, &calibration::probe(flow, true, number, calibration::ECHO_SIZE));
             let until = sent + self.probe_timeout(flow);
-            let has_returned = |seen: &[Delivery]| seen.iter().any(|one| one.0 == 0);
+            let has_returned = |deliveries: &[Delivery]| deliveries.iter().any(|one| one.0 == 0);
             for (_, at) in self.run_probe(until, stop, drops, has_returned)?.iter().filter(|one| one.0 == 0) {
                 min = Some(min.map_or(*at - sent, |min: Duration| min.min(*at - sent)));
             }
@@ -159,11 +159,11 @@ impl Path {
         for _ in 0..train.packets {
             self.receive(now, 0, &packet);
         }
-        self.settle_losses(drops);
+        self.record_losses(drops);
         let duration = Duration(train.expected_arrivals * train.size as u64 * 8_000_000_000 / train.rate);
-        let is_complete = |seen: &[Delivery]| seen.len() as u64 >= train.packets;
-        let seen = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
-        let arrivals: Vec<u64> = seen.iter().filter(|one| one.0 == 1).map(|one| one.1 .0).collect();
+        let is_complete = |deliveries: &[Delivery]| deliveries.len() as u64 >= train.packets;
+        let deliveries = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
+        let arrivals: Vec<u64> = deliveries.iter().filter(|one| one.0 == 1).map(|one| one.1 .0).collect();
         Ok(train.rows(flow, &arrivals))
     }
 
@@ -208,7 +208,7 @@ impl Path {
                 self.receive(now, side, &buffer[..length]);
             }
         }
-        self.settle_losses(drops);
+        self.record_losses(drops);
         self.sample();
         self.wait();
         Ok(())
@@ -248,7 +248,7 @@ impl Path {
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
         self.network.clock = now;
-        let packet = Packet { stamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
+        let packet = Packet { timestamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
         self.network.forward(now, packet);
     }
 
@@ -263,7 +263,7 @@ impl Path {
             if at > now {
                 return;
             }
-            if let Some(packet) = self.network.turn(at) {
+            if let Some(packet) = self.network.process_next_event(at) {
                 self.deliver(at, packet);
             }
         }
@@ -282,7 +282,7 @@ impl Path {
         let side = usize::from(packet.is_forward());
         if side == 1 {
             let payload = Headers::parse(bytes).map_or(0, |headers| u64::from(headers.payload));
-            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.stamp);
+            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.timestamp);
         }
         if !self.devices[side].write(bytes) {
             self.counters.refused += 1;
@@ -296,14 +296,14 @@ impl Path {
     }
 
     /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
-    fn settle_losses(&mut self, drops: &DropCounters) {
-        let counted = self.network.settle_losses(self.now());
+    fn record_losses(&mut self, drops: &DropCounters) {
+        let counted = self.network.count_losses_until(self.now());
         let Some(observed) = &mut self.network.observed else { return };
-        if !counted && observed.lost.is_empty() && observed.doubled.is_empty() {
+        if !counted && observed.lost.is_empty() && observed.duplicated.is_empty() {
             return;
         }
         let is_stored = |packet: &Packet| !self.sources.has(packet.flow());
-        for packet in observed.doubled.drain(..).filter(is_stored) {
+        for packet in observed.duplicated.drain(..).filter(is_stored) {
             self.store.add_copy(packet.aux);
         }
         for packet in observed.lost.drain(..).filter(is_stored) {

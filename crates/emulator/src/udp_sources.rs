@@ -88,7 +88,7 @@ impl UdpSources {
     /// Counts a packet that reached its sink.
     pub fn receive(&mut self, at: Time, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
-            one.datagrams.receive(at, packet.stamp, packet.seq, packet.aux);
+            one.datagrams.receive(at, packet.timestamp, packet.seq, packet.aux);
         }
     }
 

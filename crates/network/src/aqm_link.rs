@@ -5,14 +5,14 @@
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::aqm::{Discipline, Waiting};
+use crate::aqm::{Discipline, QueuedPacket};
 use crate::line::Line;
 
 /// The result of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Woken<P> {
     /// The packet whose last bit leaves the line now.
-    pub sent: Option<Waiting<P>>,
+    pub sent: Option<QueuedPacket<P>>,
     /// Time of the next event; `None` while the line is idle.
     pub next: Option<Time>,
 }
@@ -22,7 +22,7 @@ pub struct Woken<P> {
 enum Work<P> {
     Idle,
     /// The packet in service, and the departure time of its last bit.
-    Sending(Waiting<P>, Time),
+    Sending(QueuedPacket<P>, Time),
 }
 
 /// A queue and its line.
@@ -44,7 +44,7 @@ pub struct AqmLink<P> {
     /// Bytes sent.
     pub sent_bytes: u64,
     /// Maximum length of the queue, packets.
-    pub most: u64,
+    pub max_queue_length: u64,
     counted: Time,
     packet_ns: u128,
     byte_ns: u128,
@@ -64,7 +64,7 @@ impl<P: Copy> AqmLink<P> {
             marked: 0,
             sent: 0,
             sent_bytes: 0,
-            most: 0,
+            max_queue_length: 0,
             counted: Time::ZERO,
             packet_ns: 0,
             byte_ns: 0,
@@ -73,19 +73,19 @@ impl<P: Copy> AqmLink<P> {
 
     /// Enqueues a packet, and appends the packets that are dropped to `dropped`. Returns the time of the next
     /// [`wake`](Self::wake) if the line was idle.
-    pub fn offer(&mut self, now: Time, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) -> Option<Time> {
+    pub fn offer(&mut self, now: Time, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
         self.count(now);
         self.offered += 1;
         let (before, serving) = (dropped.len(), self.serving());
         self.queue.enqueue(now, serving, one, dropped);
         let next = if serving == 0 { self.begin(now, dropped) } else { None };
         self.dropped += (dropped.len() - before) as u64;
-        self.most = self.most.max(self.queue.backlog().0);
+        self.max_queue_length = self.max_queue_length.max(self.queue.backlog().0);
         next
     }
 
     /// Processes the scheduled event.
-    pub fn wake(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Woken<P> {
+    pub fn wake(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Woken<P> {
         self.count(now);
         let sent = match self.work {
             Work::Sending(one, at) if at <= now => {
@@ -104,7 +104,7 @@ impl<P: Copy> AqmLink<P> {
         Woken { sent, next }
     }
 
-    fn begin(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Time> {
+    fn begin(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
         let one = self.queue.dequeue(now, dropped)?;
         let at = self.line.serve(now, one.size);
         self.work = Work::Sending(one, at);
@@ -182,7 +182,7 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, watched: true, end: Time::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                mark_above: None, tracked: true, end: Time::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());
@@ -193,7 +193,7 @@ mod tests {
                     left.extend(woken.sent.map(|one| (one.packet, at)));
                     next = woken.next;
                 }
-                let one = Waiting { since: now, size, packet: number, ..Waiting::default() };
+                let one = QueuedPacket { since: now, size, packet: number, ..QueuedPacket::default() };
                 next = aqm_link.offer(now, one, &mut dropped).or(next);
                 if let Outcome::Arrives { departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     expected.push((number, departure));

@@ -26,7 +26,7 @@ pub struct LinkConfig {
     /// Mark ECN-capable packets that arrive at a queue of this length or more, packets.
     pub mark_above: Option<u32>,
     /// Whether the queue is tracked exactly, for samples or router agents.
-    pub watched: bool,
+    pub tracked: bool,
     /// End of the run, up to which an untracked queue is counted.
     pub end: Time,
     /// Loss processes of the wire, in order.
@@ -136,7 +136,7 @@ impl Link {
     pub fn new(config: LinkConfig) -> Self {
         // The backlog of a line of varying rate does not follow from the time for which it is busy.
         let constant = config.line.is_constant();
-        let tracked = config.watched || !constant || config.limit != Limit::Unlimited || config.mark_above.is_some();
+        let tracked = config.tracked || !constant || config.limit != Limit::Unlimited || config.mark_above.is_some();
         let impairments = Impairments {
             losses: config.losses,
             changes: config.changes,
@@ -178,20 +178,20 @@ impl Link {
     }
 
     /// The delay of a link that only delays: unlimited rate, untracked queue, plain wire. A caller that adds the delay
-    /// itself reports the packets afterwards with [`passed`](Self::passed).
+    /// itself reports the packets afterwards with [`count_forwarded`](Self::count_forwarded).
     #[must_use]
-    pub fn mere_delay(&self) -> Option<Duration> {
-        (self.is_line() && matches!(self.line, Line::Instant)).then_some(self.delay)
+    pub fn pure_delay(&self) -> Option<Duration> {
+        (self.is_untracked() && matches!(self.line, Line::Instant)).then_some(self.delay)
     }
 
     /// Whether the wire is plain and the queue untracked; [`pass_line`](Self::pass_line) requires this.
     #[must_use]
-    pub fn is_line(&self) -> bool {
+    pub fn is_untracked(&self) -> bool {
         self.is_plain() && self.queue.is_none()
     }
 
     /// Counts packets that crossed a link that only delays.
-    pub fn passed(&mut self, packets: u64, bytes: u64) {
+    pub fn count_forwarded(&mut self, packets: u64, bytes: u64) {
         self.accepted.add(packets, bytes);
     }
 
@@ -351,7 +351,7 @@ impl Link {
     /// The maximum queue length until `now`, packets. For an untracked queue, the maximum waiting time in packets of the
     /// newest size, at least the mean length.
     #[must_use]
-    pub fn most_waiting(&self, now: Time) -> u64 {
+    pub fn max_queue_length(&self, now: Time) -> u64 {
         if let Some(queue) = &self.queue {
             return queue.max_length;
         }
@@ -385,7 +385,7 @@ mod tests {
             limit,
             counts_in_service: false,
             mark_above: None,
-            watched: true,
+            tracked: true,
             end: Time::MAX,
             losses: Vec::new(),
             changes: None,
@@ -417,7 +417,7 @@ mod tests {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
         let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
         assert_eq!(accepted, [true, true, true, false, false]);
-        assert_eq!(link.most_waiting(Time(0)), 2);
+        assert_eq!(link.max_queue_length(Time(0)), 2);
         assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
     }
 

@@ -41,7 +41,7 @@ pub struct Harq {
     /// Time until the next attempt.
     pub round: Duration,
     /// Maximum number of retransmissions.
-    pub most: u32,
+    pub max_retransmissions: u32,
     /// Random stream.
     pub stream: Stream,
     /// The current block, by its ms, and its delay.
@@ -58,7 +58,7 @@ impl Harq {
             }
         }
         let mut delay = Duration::ZERO;
-        for _ in 0..self.most {
+        for _ in 0..self.max_retransmissions {
             if self.stream.unit() >= self.probability {
                 break;
             }
@@ -83,7 +83,7 @@ mod tests {
         let mut harq = Harq {
             probability: 0.1,
             round: Duration::from_millis(8),
-            most: 3,
+            max_retransmissions: 3,
             stream: Stream::new(3, 0, 0),
             block: None,
         };

@@ -1,8 +1,8 @@
-//! The event queue of timers and servers: a four-ary heap of (time, source). Packets on wires have another one
-//! (`crates/path/src/arrivals.rs`).
+//! The event queue of timers and servers: a four-ary heap of (time, source). Packets on wires have a separate event
+//! queue (`crates/path/src/arrivals.rs`).
 //!
-//! The heap holds only the next time of each source, so that its size depends on the network and not on windows. A server
-//! that goes on replaces the top in place.
+//! The heap holds only the next event of each source, so that its size depends on the network and not on windows. A
+//! server that continues replaces the top in place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,32 +11,33 @@ use cwndlab_units::Time;
 
 use crate::ties::{Ties, RANK_BITS};
 
-/// From the highest bits: time since the base in ns, the source's rank among those due at the same time ([`Ties`]), the
-/// source. One integer needs one comparison.
+/// From the highest bits: time since the base in ns, rank of the source among simultaneous events ([`Ties`]), source. A
+/// single integer needs one comparison.
 type Key = u64;
 
 const ARITY: usize = 4;
-/// Pads the last group of children, so that four can always be compared.
+/// Padding of the last group of children, so that four keys can always be compared.
 const EMPTY: Key = Key::MAX;
 
-/// The agenda.
+/// The event queue.
 ///
-/// Beside rank and source a key has room for 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000, 1 s for 10⁷.
-/// Entries beyond that window are kept in `later`; when the heap is empty, the window moves to the first of them. So every
-/// time is exact to the nanosecond, whatever the number of sources.
+/// In addition to rank and source, a key can represent 2⁵⁴ ns divided by the number of sources: 5 hours for 1,000
+/// sources, 1 s for 10⁷. `later` holds entries beyond that window. When the heap is empty, the window moves to the
+/// first of them. Every time is therefore exact to the nanosecond for any number of sources.
 #[derive(Debug)]
 pub struct Agenda {
-    /// Entries from index 3, so that the children of `i` are the aligned four from `4 (i − 2)`; padded with `EMPTY`.
+    /// Entries start at index 3, so that the four children of `i` start at the aligned index `4 (i − 2)`; padded with
+    /// `EMPTY`.
     heap: Vec<Key>,
     len: usize,
-    /// Time of the top; `Time::MAX` without one.
+    /// Time of the top; `Time::MAX` if the queue is empty.
     next: Time,
-    /// Bits of a source.
+    /// Bits for a source.
     bits: u32,
     mask: Key,
     /// Start of the window.
     base: Time,
-    /// Length of the window, ns: the first time since the base that has no key.
+    /// Length of the window, ns: the first time since the base that does not fit into a key.
     window: u64,
     /// Entries beyond the window.
     later: BinaryHeap<Reverse<(Time, u32)>>,
@@ -57,7 +58,7 @@ fn parent(at: usize) -> usize {
 }
 
 impl Agenda {
-    /// The agenda of a network with so many sources, which `ties` orders where they are due at the same time.
+    /// An empty agenda for `sources` sources; `ties` orders simultaneous events.
     #[must_use]
     pub(crate) fn new(sources: usize, ties: Ties) -> Self {
         let bits = usize::BITS - sources.leading_zeros();
@@ -69,14 +70,14 @@ impl Agenda {
             bits,
             mask: (1 << bits) - 1,
             base: Time::ZERO,
-            // One less than fits, so that no key is `EMPTY`.
+            // One less than would fit, so that no key equals `EMPTY`.
             window: u64::MAX >> (bits + RANK_BITS),
             later: BinaryHeap::new(),
             ties,
         }
     }
 
-    /// The key of a time within the window.
+    /// The key of an event, if its time is within the window.
     #[inline]
     fn key(&self, time: Time, source: u32) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
@@ -93,7 +94,7 @@ impl Agenda {
         (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
-    /// When the next event is due; `Time::MAX` if there is none.
+    /// Time of the next event; `Time::MAX` if there is none.
     #[inline]
     #[must_use]
     pub fn next_time(&self) -> Time {
@@ -107,7 +108,7 @@ impl Agenda {
         (self.heap[TOP] & self.mask) as u32
     }
 
-    /// Notes the time of the top, which may have changed.
+    /// Updates the time of the top.
     fn note_next(&mut self) {
         let top = self.heap[TOP];
         self.next = if top == EMPTY { Time::MAX } else { self.entry(top).0 };
@@ -140,7 +141,7 @@ impl Agenda {
         self.heap[at] = new;
     }
 
-    /// Adds an entry outside of the window.
+    /// Adds an entry outside the window.
     #[cold]
     fn push_beyond(&mut self, time: Time, source: u32) {
         self.later.push(Reverse((time, source)));
@@ -231,7 +232,7 @@ mod tests {
     use cwndlab_units::Duration;
     use proptest::prelude::*;
 
-    /// Of servers only: those due at the same time are in the order of their numbers.
+    /// An agenda of servers only, whose simultaneous events are ordered by number.
     fn agenda(sources: usize) -> Agenda {
         Agenda::new(sources, Ties::new(0, 0))
     }
@@ -241,10 +242,10 @@ mod tests {
     }
 
     proptest! {
-        /// Entries come out in the order of (time, source), however short the window: with 2³¹ sources it has
-        /// 2²² ns, and times reach 2⁶² ns.
+        /// Entries are removed in the order of (time, source) even with a short window: with 2³¹ sources it has 2²² ns,
+        /// and times reach 2⁶² ns.
         #[test]
-        fn entries_come_out_in_order(
+        fn entries_are_removed_in_order(
             sources in prop_oneof![Just(9usize), Just(1 << 31)],
             times in prop::collection::vec((0u64..50, 0u32..9, 0u32..58), 0..200),
             moves in prop::collection::vec((0u64..20, 0u32..58), 0..100),
@@ -275,7 +276,7 @@ mod tests {
 
     /// 2,000 flows of arrivals with 10,000 connections of 4 timers each: keys have room for 2²⁷ ns = 0.13 s.
     #[test]
-    fn times_beyond_the_window_are_kept_to_the_nanosecond() {
+    fn times_beyond_the_window_are_exact_to_the_nanosecond() {
         let mut agenda = agenda(2_000 * 10_000 * 4);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
     }
 
-    /// The window may have moved to a distant entry: an earlier one still comes first.
+    /// After the window has moved to a distant entry, an earlier one is still removed first.
     #[test]
     fn an_entry_before_the_window_comes_first() {
         let mut agenda = agenda(1 << 31);

@@ -1,4 +1,4 @@
-//! Links whose packets leave by event: a discipline and a line each.
+//! Servers: links with a queue discipline, and 802.11 media, whose departures are events.
 
 use cwndlab_network::aqm_link::AqmLink;
 use cwndlab_network::random::Stream;
@@ -8,28 +8,28 @@ use crate::build_links::{build_line, build_queue};
 use crate::packet::Packet;
 use crate::wifi::{self, WifiMedium};
 
-/// Purpose of random streams.
+/// Random stream of queue disciplines.
 const QUEUE_STREAM: u64 = 5;
 
-/// In place of a server's number: the link's departures are computed on arrival.
+/// The server number of a link whose departures are computed on arrival.
 pub(crate) const COMPUTED: u32 = u32::MAX;
 
-/// What has an entry of its own on the agenda.
+/// A server, which has entries on the agenda.
 #[derive(Debug)]
 pub(crate) enum Server {
-    /// The line of one link.
+    /// The queue and the line of one link.
     Line {
         /// The link.
         link: u32,
         /// Its queue and its line.
         aqm_link: Box<AqmLink<Packet>>,
     },
-    /// A medium that several links share.
+    /// An 802.11 medium shared by several links.
     Wifi(Box<WifiMedium>),
 }
 
 impl Server {
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { aqm_link, .. } => aqm_link.memory(),
@@ -54,7 +54,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
             if let Some(radio) = link.radio {
                 return radio.medium;
             }
-            // Without a rate nothing ever waits, and no discipline has anything to decide.
+            // Without a rate there is no queue, and a discipline has no effect.
             let Some(rate) = link.rate else { return COMPUTED };
             let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
             let Some(queue) = build_queue(link, rate, stream) else { return COMPUTED };

@@ -1,33 +1,33 @@
-//! The next arrivals: when the first packet of each wire reaches its end, and on which wire that is first.
+//! The event queue of arrivals: the next arrival of each wire, and the first of all.
 //!
-//! A tournament tree. Its leaves are the wires, each with one key; every group of keys has its least one in the group
-//! above. A new time of a wire is compared on the way from its leaf to the top: the way is known beforehand, so that the
-//! processor waits for no comparison to find the next line.
+//! The queue is a tournament tree. Each wire is a leaf with one key, and the minimum of every group of keys is in the
+//! group above. A new arrival time is compared along the path from its leaf to the root. This path is known in advance,
+//! so that the processor does not wait for a comparison to find the next cache line.
 
 use cwndlab_units::Time;
 
 use crate::ties::{Ties, HASH_BITS};
 
-/// From the highest bits: time since the base in ns, the wire's hash at that time ([`Ties`]), the wire. One integer needs
-/// one comparison.
+/// From the highest bits: time since the base in ns, hash of the wire at that time ([`Ties`]), wire. A single integer
+/// needs one comparison.
 type Key = u64;
 
-/// The keys of a group.
+/// Keys per group.
 const WAYS: usize = 4;
-/// No packet is on the wire.
+/// Key of a wire without packets.
 const EMPTY: Key = Key::MAX;
-/// The first packet arrives beyond the window.
+/// Key of a wire whose next arrival is beyond the window.
 const BEYOND: Key = Key::MAX - 1;
 
-/// Keys that are compared with each other: half a cache line.
+/// A group of keys, half a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Group([Key; WAYS]);
 
 impl Group {
-    /// The least key.
+    /// The minimum key.
     #[inline]
-    fn least(&self) -> Key {
+    fn min(&self) -> Key {
         let [a, b, c, d] = self.0;
         a.min(b).min(c.min(d))
     }
@@ -35,73 +35,73 @@ impl Group {
 
 /// The next arrival of every wire.
 ///
-/// Beside hash and wire a key has room for 2⁵⁶ ns divided by the number of wires: 19 hours for 1,000, 4 s for 10⁷. Times
-/// beyond that window have no key until the window moves to the first of all arrivals. So every time is exact to the
-/// nanosecond, whatever the number of wires.
+/// In addition to hash and wire, a key can represent 2⁵⁶ ns divided by the number of wires: 19 hours for 1,000 wires, 4
+/// s for 10⁷. Times beyond that window have no key until the window moves to the first of all arrivals. Every time is
+/// therefore exact to the nanosecond for any number of wires.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    /// The last one is the top. The slots of all groups are numbered in turn. The first ones are leaves; those behind them
-    /// have the least key of each group but the top.
+    /// All groups; the last one is the root. Slots are numbered consecutively over the groups. The first slots are
+    /// leaves; the others hold the minimum of each group except the root.
     groups: Vec<Group>,
     /// The number of leaves.
-    all_leaves: usize,
-    /// By wire: its leaf. The last leaves are nearest to the top: wires with rare arrivals have the others.
+    leaf_count: usize,
+    /// The leaf of each wire. The last leaves are nearest to the root and belong to wires with frequent arrivals.
     leaves: Vec<u32>,
-    /// The least key of all.
+    /// The minimum key.
     first: Key,
-    /// Its time; `Time::MAX` without one.
+    /// The time of `first`; `Time::MAX` if there is none.
     next: Time,
-    /// Bits of a wire.
+    /// Bits for a wire.
     bits: u32,
     mask: Key,
     /// Start of the window.
     base: Time,
-    /// Length of the window, ns: the first time since the base that has no key.
+    /// Length of the window, ns: the first time since the base that does not fit into a key.
     window: u64,
 }
 
 impl Arrivals {
-    /// Nothing is under way. `rare` tells by wire that packets seldom leave it by an event.
+    /// An empty queue. `rare` marks wires with few arrival events.
     pub(crate) fn new(rare: &[bool]) -> Self {
         let wires = rare.len();
         let bits = usize::BITS - wires.leading_zeros();
         assert!(bits <= u32::BITS, "a wire is a number of 32 bits");
-        // Each group adds its slots to the leaves; all but the top take one.
+        // Each group adds its slots to the leaves; all except the root occupy one.
         let groups = wires.saturating_sub(1).div_ceil(WAYS - 1).max(1);
-        let all_leaves = groups * (WAYS - 1) + 1;
+        let leaf_count = groups * (WAYS - 1) + 1;
         let mut leaves = vec![0; wires];
         let usual_first = (0..wires).filter(|&wire| !rare[wire]).chain((0..wires).filter(|&wire| rare[wire]));
-        for (leaf, wire) in (0..all_leaves as u32).rev().zip(usual_first) {
+        for (leaf, wire) in (0..leaf_count as u32).rev().zip(usual_first) {
             leaves[wire] = leaf;
         }
         Self {
             groups: vec![Group([EMPTY; WAYS]); groups],
-            all_leaves,
+            leaf_count,
             leaves,
             first: EMPTY,
             next: Time::MAX,
             bits,
             mask: (1 << bits) - 1,
             base: Time::ZERO,
-            // One less than fits, so that no key is `EMPTY` or `BEYOND`.
+            // One less than would fit, so that no key equals `EMPTY` or `BEYOND`.
             window: u64::MAX >> (bits + HASH_BITS),
         }
     }
 
-    /// When the next packet arrives; `Time::MAX` if none is under way.
+    /// Time of the next arrival; `Time::MAX` if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
         self.next
     }
 
-    /// The wire of the next packet.
+    /// The wire of the next arrival.
     #[inline]
     pub(crate) fn wire(&self) -> u32 {
         (self.first & self.mask) as u32
     }
 
-    /// The first packet of `wire` arrives at `time`; `Time::MAX`: there is none. Answers whether the window has to move
-    /// ([`move_window`](Self::move_window)) before the next arrival is known.
+    /// Sets the next arrival of `wire`; `Time::MAX` if there is none. Returns whether the window has to move
+    /// ([`move_window`](Self::move_window)) before the next arrival of all wires is known.
     #[inline]
     #[must_use]
     pub(crate) fn set(&mut self, wire: u32, time: Time) -> bool {
@@ -116,7 +116,7 @@ impl Arrivals {
         false
     }
 
-    /// The same of a time beyond the window.
+    /// Sets a next arrival beyond the window.
     #[cold]
     fn set_beyond(&mut self, wire: u32, time: Time) -> bool {
         self.first = self.write(wire, if time == Time::MAX { EMPTY } else { BEYOND });
@@ -125,27 +125,28 @@ impl Arrivals {
         self.first == BEYOND || time < self.base
     }
 
-    /// Writes the key of a wire, and on the way to the top the least key of each group. Returns the least of all.
+    /// Writes the key of a wire, and the minimum of each group on the path to the root. Returns the minimum of all
+    /// keys.
     #[inline]
     fn write(&mut self, wire: u32, key: Key) -> Key {
-        let (mut slot, mut least) = (self.leaves[wire as usize] as usize, key);
-        // The top would have the slot behind the last one.
+        let (mut slot, mut min) = (self.leaves[wire as usize] as usize, key);
+        // The slot of the root would be one past the last.
         while let Some(group) = self.groups.get_mut(slot / WAYS) {
-            group.0[slot % WAYS] = least;
-            least = group.least();
-            slot = self.all_leaves + slot / WAYS;
+            group.0[slot % WAYS] = min;
+            min = group.min();
+            slot = self.leaf_count + slot / WAYS;
         }
-        least
+        min
     }
 
-    /// Moves the window to the first arrival. `first` tells by wire when its first packet arrives; `Time::MAX`: there is none.
+    /// Moves the window to the first arrival. `first` returns the next arrival of a wire; `Time::MAX` if there is none.
     #[cold]
     pub(crate) fn move_window(&mut self, first: impl Fn(u32) -> Time) {
         let wires = 0..self.leaves.len() as u32;
         self.base = wires.clone().map(&first).min().unwrap_or(Time::ZERO);
         for wire in wires {
             let again = self.set(wire, first(wire));
-            debug_assert!(!again || self.first == BEYOND, "no arrival is before the first one");
+            debug_assert!(!again || self.first == BEYOND, "no arrival precedes the first one");
         }
     }
 }
@@ -155,13 +156,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Arrivals beside a plain list of the times, by wire.
-    struct Checked {
+    /// The queue together with a reference model: a list of the times by wire.
+    struct Model {
         arrivals: Arrivals,
         times: Vec<Time>,
     }
 
-    impl Checked {
+    impl Model {
         fn new(wires: usize, window: u64) -> Self {
             let rare: Vec<bool> = (0..wires).map(|wire| wire % 3 == 1).collect();
             let arrivals = Arrivals { window, ..Arrivals::new(&rare) };
@@ -184,43 +185,43 @@ mod tests {
                 .map(|(time, _, wire)| (time, wire))
         }
 
-        fn found(&self) -> Option<(Time, u32)> {
+        fn actual(&self) -> Option<(Time, u32)> {
             let next = self.arrivals.next_time();
             (next < Time::MAX).then(|| (next, self.arrivals.wire()))
         }
     }
 
     proptest! {
-        /// Against the list, for networks of one wire to several groups of groups, with windows so short that most times lie
-        /// beyond them, and times up to 2⁶² ns.
+        /// Compares the queue with the model, for one wire up to trees of several levels, with windows so short that
+        /// most times are beyond them, and times up to 2⁶² ns.
         #[test]
-        fn the_first_of_all_arrivals_is_found(
+        fn the_next_arrival_is_the_first_of_all_wires(
             wires in prop_oneof![1usize..10, Just(80), Just(600)],
             window in prop_oneof![Just(8u64), Just(1 << 30)],
             steps in prop::collection::vec((0usize..600, prop::option::weighted(0.8, (0u64..50, 0u32..57))), 1..200),
         ) {
-            let mut checked = Checked::new(wires, window);
+            let mut model = Model::new(wires, window);
             for (wire, step) in steps {
-                checked.set(wire % wires, step.map_or(Time::MAX, |(time, shift)| Time(time << shift)));
-                prop_assert_eq!(checked.found(), checked.expected());
+                model.set(wire % wires, step.map_or(Time::MAX, |(time, shift)| Time(time << shift)));
+                prop_assert_eq!(model.actual(), model.expected());
             }
-            while let Some((_, wire)) = checked.found() {
-                checked.set(wire as usize, Time::MAX);
-                prop_assert_eq!(checked.found(), checked.expected());
+            while let Some((_, wire)) = model.actual() {
+                model.set(wire as usize, Time::MAX);
+                prop_assert_eq!(model.actual(), model.expected());
             }
         }
     }
 
-    /// Every wire has a leaf of its own, and those with arrivals as a rule have the last ones.
+    /// Every wire has its own leaf, and wires with frequent arrivals have the last leaves.
     #[test]
-    fn leaves_are_distinct() {
+    fn leaves_are_distinct_and_frequent_wires_are_nearest_to_the_root() {
         for wires in [1, 7, 8, 9, 15, 16, 100] {
             let rare: Vec<bool> = (0..wires).map(|wire| wire % 2 == 0).collect();
-            let Arrivals { groups, leaves, all_leaves, .. } = Arrivals::new(&rare);
-            assert_eq!(all_leaves + groups.len() - 1, groups.len() * WAYS);
+            let Arrivals { groups, leaves, leaf_count, .. } = Arrivals::new(&rare);
+            assert_eq!(leaf_count + groups.len() - 1, groups.len() * WAYS);
             let mut sorted = leaves.clone();
             sorted.sort_unstable();
-            let expected: Vec<u32> = ((all_leaves - wires) as u32..all_leaves as u32).collect();
+            let expected: Vec<u32> = ((leaf_count - wires) as u32..leaf_count as u32).collect();
             assert_eq!(sorted, expected);
             let usual = (0..wires).filter(|&wire| !rare[wire]).map(|wire| leaves[wire]).min();
             let unusual = (0..wires).filter(|&wire| rare[wire]).map(|wire| leaves[wire]).max();

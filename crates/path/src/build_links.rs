@@ -1,4 +1,4 @@
-//! From the plan to links: lines, wires, agents.
+//! Construction of links from the plan: queues, lines, wires, router agents.
 
 use cwndlab_network::aqm::{Discipline, Packet, QueueContext};
 use cwndlab_network::line::{Line, Opportunities, RateSteps, TokenBucket};
@@ -10,7 +10,7 @@ use cwndlab_network::wire::{Changes, Harq};
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
 use cwndlab_units::{Duration, Rate, Time};
 
-/// Purposes of random streams.
+/// Random streams of a link, by purpose.
 const LOSS_STREAM: u64 = 1;
 const WIRE_STREAM: u64 = 2;
 const CHANGES_STREAM: u64 = 8;
@@ -32,7 +32,7 @@ pub(crate) fn build_line(plan: &LinkPlan) -> Line {
     }
 }
 
-/// Delay and loss by the schedule.
+/// The schedule of delay and loss.
 pub(crate) fn build_changes(plan: &LinkPlan, stream: Stream) -> Option<Changes> {
     if !plan.schedule.changes_wire() {
         return None;
@@ -43,18 +43,18 @@ pub(crate) fn build_changes(plan: &LinkPlan, stream: Stream) -> Option<Changes> 
     Some(Changes::new(&steps, plan.schedule.repeat, stream))
 }
 
-/// Retransmissions of a radio link.
+/// The retransmissions of a radio link (HARQ).
 pub(crate) fn build_harq(plan: &LinkPlan, stream: Stream) -> Option<Harq> {
     plan.harq.map(|harq| Harq {
         probability: harq.probability,
         round: harq.round,
-        most: harq.most,
+        max_retransmissions: harq.most,
         stream,
         block: None,
     })
 }
 
-/// How much a queue of this capacity holds.
+/// The limit of a queue of this capacity.
 pub(crate) fn limit(capacity: Capacity) -> Limit {
     match capacity {
         Capacity::Unlimited => Limit::Unlimited,
@@ -63,7 +63,7 @@ pub(crate) fn limit(capacity: Capacity) -> Limit {
     }
 }
 
-/// The queue of a link with this rate, where it runs by event.
+/// The queue discipline of a link with this rate; `None` if its departures are computed.
 pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream) -> Option<Box<dyn Discipline<P>>> {
     plan.discipline.build(QueueContext { limit: limit(plan.capacity), rate, stream })
 }
@@ -78,7 +78,7 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration
         limit: limit(plan.capacity),
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
-        watched: plan.sampled,
+        tracked: plan.sampled,
         end: Time::ZERO + end,
         losses: plan.losses.iter().enumerate().map(|(n, one)| one.build(loss(n))).collect(),
         changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
@@ -90,7 +90,7 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration
 }
 
 pub(crate) fn build_agents(link: &LinkPlan) -> Vec<Agent> {
-    // A line without a rate is never short of it: whatever is asked, it grants.
+    // A line without a rate is unlimited, and grants every request.
     let capacity = link.rate.map_or(f64::INFINITY, |rate| rate.0 as f64);
     if capacity.is_infinite() {
         return Vec::new();

@@ -1,31 +1,32 @@
-//! Rows of the table `events`, in the order of the events that caused them.
+//! The table `events`, in the order of the events that caused its rows.
 
 use cwndlab_records::rows::EventRow;
 
-/// The rows so far.
+/// Rows of the table `events`.
 #[derive(Debug, Default)]
 pub struct EventLog {
     rows: Vec<EventRow>,
-    /// Of each row: rank and source of the event that caused it, which order the rows of one time.
+    /// By row: rank and source of the event that caused it, which order simultaneous rows.
     causes: Vec<(u32, u32)>,
-    /// The source of the event that is handled, on the agenda or ahead of it.
+    /// The source of the event being handled, on the agenda or ahead of it.
     pub source: u32,
 }
 
 impl EventLog {
-    /// Adds a row, caused by the event that is handled; `rank` is that of its source.
+    /// Adds a row caused by the event being handled; `rank` is the rank of its source.
     pub(crate) fn push(&mut self, row: EventRow, rank: u32) {
         self.rows.push(row);
         self.causes.push((rank, self.source));
     }
 
-    /// Takes the rows as they were added.
+    /// Removes and returns the rows in the order of insertion.
     pub fn take(&mut self) -> Vec<EventRow> {
         self.causes.clear();
         std::mem::take(&mut self.rows)
     }
 
-    /// Takes the rows in the order of the agenda: endpoints that run ahead of the clock add theirs early.
+    /// Removes and returns the rows in the order of their events. Endpoints that run ahead of the clock insert rows
+    /// early.
     pub fn take_ordered(&mut self) -> Vec<EventRow> {
         let causes = std::mem::take(&mut self.causes);
         let mut rows: Vec<_> = self.take().into_iter().zip(causes).collect();
@@ -38,8 +39,8 @@ impl EventLog {
 mod tests {
     use super::*;
 
-    /// By hand: a row added early stands behind what happens before it, and at one time rank and source decide; rows of one
-    /// event stay in their order.
+    /// By hand: a row inserted early is sorted after rows of earlier times; rank and source order simultaneous rows;
+    /// rows of one event keep their order.
     #[test]
     fn rows_are_in_the_order_of_their_events() {
         let row = |time_ns, kind| EventRow {

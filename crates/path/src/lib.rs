@@ -1,20 +1,20 @@
-//! The path of packets: links, routes and the packets on them, built from a plan.
+//! The network path: links, routes and the packets on them, built from a plan.
 //!
-//! It has no clock: the simulator runs it in virtual time, the emulator on the wall clock.
+//! It has no clock. The simulator runs it in virtual time, the emulator in real time.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`network`] | carries packets along their routes |
-//! | [`agenda`], `ties` | the events of timers and servers, and the order of events at the same time |
-//! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and which of them need no event |
-//! | `wires`, `arrivals` | packets on wires, and which of them arrives next |
+//! | [`network`] | forwards packets along their routes |
+//! | [`agenda`], `ties` | the event queue of timers and servers, and the order of simultaneous events |
+//! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and the links that need no event |
+//! | `wires`, `arrivals` | packets on wires, and the event queue of their arrivals |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
-//! | `build_links` | links from the plan |
-//! | [`packet`], [`packet_options`] | packets, and what they carry |
+//! | `build_links` | construction of links from the plan |
+//! | [`packet`], [`packet_options`] | packets, their options and router headers |
 //! | [`taps`] | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
-//! | [`event_log`] | rows of the table `events` |
-//! | [`start_times`] | the starts of flows |
+//! | [`event_log`] | the table `events` |
+//! | [`start_times`] | start times of flows |
 //! | [`timers`] | the timers of a connection |
 
 pub mod agenda;

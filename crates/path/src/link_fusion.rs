@@ -1,13 +1,13 @@
-//! Links that need no event of their own.
+//! Link fusion: links without separate events.
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
 
 use crate::aqm_links::COMPUTED;
 
-/// By link, whether it is fused with the one before it. That is so where exactly one other link feeds it: packets arrive
-/// in the order in which they leave the feeder, so that both departures are computed at once. Sampled links are not
-/// fused, since a sample needs their queue at its own time; links with a server have events anyway.
+/// By link, whether it is fused with the preceding link. A link is fused if exactly one other link feeds it: packets
+/// arrive in the order in which they leave the feeder, so that both departures are computed together. Sampled links are
+/// not fused, because a sample needs their queue at the sampling time. Links with a server have events anyway.
 pub(crate) fn fused_links(plan: &Plan, links: &[Link], server_of: &[u32]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {

@@ -1,4 +1,4 @@
-//! Link and station counters as rows of tables.
+//! Table rows with the counters of links and stations.
 
 use cwndlab_records::rows::{LinkRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
@@ -9,9 +9,9 @@ use crate::link_snapshot::LinkSnapshot;
 use crate::network::Network;
 
 impl Network {
-    /// The counters and the backlog of the link `plan` at `now`.
+    /// The counters and the backlog of the link `index` at `now`.
     pub fn link_snapshot(&mut self, now: Time, index: usize, plan: &LinkPlan) -> LinkSnapshot {
-        self.settle(index);
+        self.flush_crossed(index);
         let link = &mut self.links[index];
         let lost = link.lost(now);
         match self.servers.get_mut(self.server_of[index] as usize) {
@@ -53,16 +53,16 @@ impl Network {
         }
     }
 
-    /// The most packets that were ever in the queue of a link until `now`.
-    fn most_waiting(&self, now: Time, index: usize) -> u64 {
+    /// The maximum queue length of a link until `now`, packets.
+    fn max_queue_length(&self, now: Time, index: usize) -> u64 {
         match self.servers.get(self.server_of[index] as usize) {
-            Some(Server::Wifi(wifi)) => wifi.most(index as u32),
-            Some(Server::Line { aqm_link, .. }) => aqm_link.most,
-            None => self.links[index].most_waiting(now),
+            Some(Server::Wifi(wifi)) => wifi.max_queue_length(index as u32),
+            Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
+            None => self.links[index].max_queue_length(now),
         }
     }
 
-    /// The totals of every link at `end`.
+    /// Rows of the table `links` at `end`.
     pub fn link_rows(&mut self, plan: &Plan, end: Time) -> Vec<LinkRow> {
         let span = end.0.max(1) as f64;
         let mut rows = Vec::with_capacity(plan.links.len());
@@ -88,7 +88,7 @@ impl Network {
                 sent_bytes: snapshot.sent_bytes,
                 mean_queue_packets: snapshot.packet_ns as f64 / span,
                 mean_queue_bytes: snapshot.byte_ns as f64 / span,
-                max_queue_packets: self.most_waiting(end, index),
+                max_queue_packets: self.max_queue_length(end, index),
                 utilisation: snapshot.utilisation(link, span),
                 carriable_bytes: snapshot.carriable_bytes,
             });
@@ -96,7 +96,7 @@ impl Network {
         rows
     }
 
-    /// Adds the counters of the stations of all media at `now` to `rows`.
+    /// Appends the counters of all stations at `now` to `rows`.
     pub fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
         for server in &mut self.servers {
             if let Server::Wifi(wifi) = server {

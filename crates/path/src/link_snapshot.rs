@@ -1,10 +1,10 @@
-//! The counters and the backlog of a link at a moment.
+//! The counters and the backlog of a link at one time.
 
 use cwndlab_records::rows::LinkSampleRow;
 use cwndlab_scenario::plan::LinkPlan;
 use cwndlab_units::Time;
 
-/// What a link has counted so far, and what it holds.
+/// Counters of a link so far, and its backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSnapshot {
     /// Packets offered.
@@ -13,9 +13,9 @@ pub struct LinkSnapshot {
     pub dropped: u64,
     /// Packets lost by the wire.
     pub lost: u64,
-    /// Packets marked.
+    /// Packets marked CE.
     pub marked: u64,
-    /// Packets whose last bit left the line.
+    /// Packets whose last bit has left the line.
     pub sent_packets: u64,
     /// Their bytes.
     pub sent_bytes: u64,
@@ -31,12 +31,14 @@ pub struct LinkSnapshot {
     pub carriable_bytes: Option<u64>,
 }
 
-/// The nearest number. Most integrals have 64 bits, for which the processor has an instruction.
+/// Converts an integral to the nearest float. Most integrals fit into 64 bits, for which the processor has an
+/// instruction.
 fn rounded(integral: u128) -> f64 {
     u64::try_from(integral).map_or_else(|_| rounded_long(integral), |short| short as f64)
 }
 
-/// The same of more bits. Apart: the compiler would convert those of 64 bits both ways.
+/// Converts an integral of more than 64 bits. A separate function, because otherwise the compiler computes both
+/// conversions.
 #[cold]
 #[inline(never)]
 fn rounded_long(integral: u128) -> f64 {
@@ -44,7 +46,7 @@ fn rounded_long(integral: u128) -> f64 {
 }
 
 impl LinkSnapshot {
-    /// A sample of the link at `now`.
+    /// The row of the table `link_samples` at `now`.
     #[must_use]
     pub fn row(&self, now: Time, link: u32) -> LinkSampleRow {
         LinkSampleRow {
@@ -63,14 +65,14 @@ impl LinkSnapshot {
         }
     }
 
-    /// Bytes sent, as a share of what the line could have carried in `span` ns.
+    /// Bytes sent as a share of the bytes that the line could carry in `span` ns.
     #[must_use]
     pub fn utilisation(&self, plan: &LinkPlan, span: f64) -> f64 {
         let Some(rate) = plan.rate else { return 0.0 };
         if !plan.varies() {
             return self.sent_bytes as f64 * 8e9 / (rate.0 as f64 * span);
         }
-        // A line that had no rate all the time could have carried nothing.
+        // The utilisation of a line that never had a rate is zero.
         let carriable = self.carriable_bytes.filter(|&bytes| bytes > 0);
         carriable.map_or(0.0, |bytes| self.sent_bytes as f64 / bytes as f64)
     }

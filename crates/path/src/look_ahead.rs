@@ -1,10 +1,11 @@
-//! Packets that reach their endpoint ahead of the clock.
+//! Look-ahead: the conditions under which an endpoint processes packets ahead of the clock.
 //!
-//! Behind the last queue that flows share, a packet's arrival at its endpoint is known when it joins that queue. If what the
-//! endpoint sends in turn goes over links of its own, nobody else can tell whether it processes the packet then or when the
-//! clock gets there: its packets reach the next shared queue at the same times, in the order of the agenda. So the packet
-//! needs no event (conservative parallel simulation has the same condition: R. Fujimoto, "Parallel discrete event
-//! simulation", 1990, section 2). Delays have to be positive, so that nothing happens twice at one time.
+//! When a packet joins the last shared queue of its route, its arrival time at the endpoint is known. If the packets
+//! that the endpoint sends use exclusive links first, the results do not depend on whether it processes the arrival
+//! immediately or at its time: its packets reach the next shared queue at the same times, in the order of the agenda.
+//! The arrival then needs no event (conservative parallel simulation has the same condition: R. Fujimoto, "Parallel
+//! discrete event simulation", 1990, section 2). Delays have to be positive, so that cause and effect are not
+//! simultaneous.
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
@@ -12,19 +13,19 @@ use cwndlab_units::Duration;
 
 use crate::aqm_links::COMPUTED;
 
-/// The links of a network, for the question whether an endpoint may run ahead.
+/// The links of a network, to decide whether an endpoint may run ahead.
 pub(crate) struct LookAhead<'a> {
     plan: &'a Plan,
     links: &'a [Link],
     server_of: &'a [u32],
-    /// By link: it is computed at once with the link before it.
+    /// By link, whether it is fused with the preceding link.
     fused: &'a [bool],
-    /// By link: how many routes cross it, of all flows and in both directions.
+    /// By link, the number of routes that cross it, of all flows and in both directions.
     routes: Vec<u32>,
 }
 
 impl<'a> LookAhead<'a> {
-    /// The links of `plan`.
+    /// The links of `plan`, with the number of routes that cross each.
     pub(crate) fn new(plan: &'a Plan, links: &'a [Link], server_of: &'a [u32], fused: &'a [bool]) -> Self {
         let mut routes = vec![0; links.len()];
         for flow in &plan.flows {
@@ -35,29 +36,31 @@ impl<'a> LookAhead<'a> {
         Self { plan, links, server_of, fused, routes }
     }
 
-    /// The endpoint of `arriving` may take its packets ahead of the clock; what it sends goes along `leaving`.
-    pub(crate) fn admits(&self, arriving: &[u32], leaving: &[u32]) -> bool {
-        !self.plan.packets && self.arrives_in_order(arriving) && self.leaves_alone(leaving)
+    /// Whether the endpoint of the route `arriving`, which sends along the route `leaving`, may process packets ahead
+    /// of the clock.
+    pub(crate) fn allows(&self, arriving: &[u32], leaving: &[u32]) -> bool {
+        !self.plan.packets && self.arrives_in_order(arriving) && self.leaves_on_exclusive_links(leaving)
     }
 
-    /// Packets come from a link with events in the order of their arrival, and later than they reached it.
+    /// Whether packets leave the last link with events in order of arrival, and reach the endpoint later than that
+    /// link.
     fn arrives_in_order(&self, route: &[u32]) -> bool {
-        // The last link that packets reach or leave by an event. What reaches the first link comes from an endpoint.
+        // The last link at which packets arrive or depart by an event. Packets at the first link come from an endpoint.
         let last = route.iter().rposition(|&link| self.has_events(link)).unwrap_or(0);
         let by_event = last > 0 || route.first().is_some_and(|&link| self.server_of[link as usize] != COMPUTED);
         let behind = &route[last..];
-        by_event && behind.iter().all(|&link| self.keeps_order(link)) && self.delay(behind) > Duration::ZERO
+        by_event && behind.iter().all(|&link| self.preserves_order(link)) && self.delay(behind) > Duration::ZERO
     }
 
-    /// Packets go over links that nothing else crosses, and reach the next event later than they were sent.
-    fn leaves_alone(&self, route: &[u32]) -> bool {
+    /// Whether packets first cross links that no other route uses, and reach the next event later than they were sent.
+    fn leaves_on_exclusive_links(&self, route: &[u32]) -> bool {
         let ends = route.iter().skip(1).position(|&link| self.has_events(link)).map_or(route.len(), |at| at + 1);
         let own = |&link: &u32| {
             let index = link as usize;
             self.routes[index] == 1
                 && self.server_of[index] == COMPUTED
                 && !self.plan.links[index].sampled
-                && self.keeps_order(link)
+                && self.preserves_order(link)
         };
         route[..ends].iter().all(own) && self.delay(&route[..ends]) > Duration::ZERO
     }
@@ -66,12 +69,12 @@ impl<'a> LookAhead<'a> {
         !self.fused[link as usize] || self.server_of[link as usize] != COMPUTED
     }
 
-    /// Packets leave its wire in the order of their arrival, and no router's agent looks at them.
-    fn keeps_order(&self, link: u32) -> bool {
+    /// Whether packets leave the link in order of arrival, and no router agent processes them.
+    fn preserves_order(&self, link: u32) -> bool {
         !self.links[link as usize].reorders() && self.plan.links[link as usize].agents.is_empty()
     }
 
-    /// The least propagation delay; a delay that changes counts for nothing.
+    /// The minimum propagation delay; a scheduled delay counts as zero.
     fn delay(&self, links: &[u32]) -> Duration {
         let plans = links.iter().map(|&link| &self.plan.links[link as usize]);
         plans.filter(|plan| !plan.schedule.changes_wire()).fold(Duration::ZERO, |sum, plan| sum + plan.delay)

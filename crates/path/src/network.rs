@@ -1,11 +1,11 @@
-//! The network of a run: carries packets along their routes, from link to link.
+//! The network of a run: forwards packets along their routes, from link to link.
 //!
-//! A link's departures are computed when a packet arrives at it. Links whose queue discipline or medium decides later have
-//! a server, with events of its own.
+//! The departure from a link is computed when a packet arrives at it. Links with a queue discipline or a medium, which
+//! decide later, have a server with its own events.
 
 use std::collections::VecDeque;
 
-use cwndlab_network::aqm::{Codepoint, Waiting};
+use cwndlab_network::aqm::{Codepoint, QueuedPacket};
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
@@ -19,80 +19,80 @@ use crate::build_links::{build_agents, build_link};
 use crate::event_log::EventLog;
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
-use crate::packet::{Packet, CE, DATA, ECT, EXTRA, KIND, MAX_FLOWS, SYN};
+use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_FLOWS, OPTIONS, SYN};
 use crate::packet_options::PacketOptions;
-use crate::routes::{Hop, Next, Routes, Work, ARRIVED};
+use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
 use crate::taps::PacketTap;
 use crate::ties::Ties;
 use crate::timers::TIMERS;
 use crate::wires::Wires;
 
-/// Packets and bytes that crossed a link that only delays.
+/// Packets and bytes that crossed a pure delay.
 #[derive(Clone, Copy, Debug, Default)]
-struct Crossed {
+struct Forwarded {
     packets: u64,
     bytes: u64,
 }
 
-/// What became of packets whose contents the caller keeps.
+/// Losses and duplicates of packets whose contents the caller stores.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// Dropped or lost.
+    /// Packets dropped or lost.
     pub lost: Vec<Packet>,
-    /// Duplicated: two copies are under way.
-    pub doubled: Vec<Packet>,
+    /// Packets duplicated: two copies are in transit.
+    pub duplicated: Vec<Packet>,
 }
 
-/// Links, routes and the packets on them; shared by all flows.
+/// Links, routes and the packets on them.
 #[derive(Debug)]
 pub struct Network {
     /// The events of timers and servers.
     pub agenda: Agenda,
-    /// Now; set by the loop that runs the network.
+    /// The current time, set by the event loop.
     pub clock: Time,
-    /// End of the run. A packet that reaches a link later is not computed ahead of the clock.
+    /// End of the run. Packets that reach a link after it are not computed ahead of the clock.
     end: Time,
     /// The links.
     pub links: Vec<Link>,
     wires: Wires,
-    /// By link that only delays: packets that [`Network::settle`] has not yet added to its totals.
-    crossed: Vec<Crossed>,
+    /// By pure delay, packets that [`Network::flush_crossed`] has not yet added to the link's totals.
+    crossed: Vec<Forwarded>,
     routes: Routes,
-    /// What packets under way carry beyond their 32 bytes.
+    /// Options and router headers of packets in transit.
     pub options: PacketOptions,
-    /// The routers' agents of each link.
+    /// The router agents of each link.
     agents: Vec<Vec<Agent>>,
-    /// Rows of the table `events`, and the source of the event that is handled.
+    /// The table `events`, and the source of the event being handled.
     pub events: EventLog,
-    /// Packets behind a server that reach their endpoint ahead of the clock, and the last link of each.
+    /// Packets that reach their endpoint ahead of the clock after a server, each with its last link.
     early: VecDeque<(u32, Packet)>,
-    /// Records every packet, if the scenario asks for it.
+    /// Packet records, if the scenario enables them.
     pub packet_tap: Option<Box<PacketTap>>,
-    /// Lines and media with events of their own, in the order of their sources on the agenda.
+    /// The servers, in the order of their sources on the agenda.
     pub(crate) servers: Vec<Server>,
-    /// The server of each link; [`COMPUTED`] if departures are computed on arrival.
+    /// The server of each link; [`COMPUTED`] for a link without one.
     pub(crate) server_of: Vec<u32>,
     /// The first server's source on the agenda.
     pub first_server: u32,
-    /// Packets that a queue discipline has just dropped.
-    dropped: Vec<Waiting<Packet>>,
-    /// Losses and duplicates, if the caller keeps the contents of packets.
+    /// Packets that a queue discipline has dropped and that are not yet recorded.
+    dropped: Vec<QueuedPacket<Packet>>,
+    /// Losses and duplicates, if the caller stores the contents of packets.
     pub observed: Option<Observed>,
-    /// By connection: the flow of the plan that it belongs to, and whether its packets bear ECT(1).
+    /// By connection, its flow of the plan, and whether its packets carry ECT(1).
     owners: Vec<(u32, bool)>,
-    /// Losses by flow, up to the last [`Network::settle_losses`].
+    /// Losses by flow, up to the last [`Network::count_losses_until`].
     pub losses: Vec<Losses>,
     upcoming_losses: UpcomingLosses,
 }
 
-/// The most connections that may exist at once: one for each flow of the plan, and secondary ones.
+/// The maximum number of simultaneous connections: one for each flow of the plan, and secondary ones.
 fn max_connections(plan: &Plan) -> usize {
     let secondary = plan.flows.iter().map(|flow| flow.workload.secondary_connections() as usize);
     secondary.fold(plan.flows.len(), usize::saturating_add).min(MAX_FLOWS)
 }
 
 impl Network {
-    /// The plan's network, empty.
+    /// The network of the plan, without packets.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
         let links: Vec<Link> =
@@ -107,7 +107,7 @@ impl Network {
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
             wires: Wires::new(&links, &routes.without_events(), ties),
-            crossed: vec![Crossed::default(); links.len()],
+            crossed: vec![Forwarded::default(); links.len()],
             routes,
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
@@ -126,62 +126,63 @@ impl Network {
         }
     }
 
-    /// Lets the endpoints of these flows take packets ahead of the clock, where nobody can tell the difference: from now on
-    /// [`advance`](Self::advance) and [`serve`](Self::serve) return such packets. Returns whether there are any.
+    /// Enables look-ahead for the endpoints of these flows where results do not depend on it:
+    /// [`advance`](Self::advance) and [`take_early`](Self::take_early) then return packets ahead of the clock. Returns
+    /// whether it is enabled for any endpoint.
     pub fn look_ahead(&mut self, plan: &Plan, flows: impl Iterator<Item = usize>) -> bool {
         let links = LookAhead::new(plan, &self.links, &self.server_of, &self.routes.fused);
         let ends: Vec<(usize, usize)> = flows
             .flat_map(|flow| [(flow, 0), (flow, 1)])
-            .filter(|&(flow, way)| {
+            .filter(|&(flow, direction)| {
                 let (forward, reverse) = (&plan.flows[flow].forward, &plan.flows[flow].reverse);
-                if way == 0 {
-                    links.admits(forward, reverse)
+                if direction == 0 {
+                    links.allows(forward, reverse)
                 } else {
-                    links.admits(reverse, forward)
+                    links.allows(reverse, forward)
                 }
             })
             .collect();
-        for &(flow, way) in &ends {
-            self.routes.look_ahead(flow, way);
+        for &(flow, direction) in &ends {
+            self.routes.look_ahead(flow, direction);
         }
         !ends.is_empty()
     }
 
-    /// The flow of the plan that a connection belongs to.
+    /// The flow of the plan to which a connection belongs.
     #[must_use]
     pub fn owner(&self, connection: usize) -> u32 {
         self.owners[connection].0
     }
 
-    /// Adds a row to the table `events`, caused by the event that is handled.
+    /// Adds a row to the table `events`, caused by the event being handled.
     pub fn log(&mut self, row: EventRow) {
         let rank = self.wires.rank(Time(row.time_ns), self.events.source);
         self.events.push(row, rank);
     }
 
-    /// Adds a secondary connection of the flow `owner`; if `reversed`, its data takes the route of `owner`'s ACKs.
+    /// Adds a secondary connection of the flow `owner`. If `reversed`, its data uses the route of `owner`'s ACKs.
     pub fn add_connection(&mut self, owner: u32, reversed: bool) {
         self.routes.add_flow(owner, reversed);
         self.owners.push((owner, self.owners[owner as usize].1));
         self.losses.push(Losses::default());
     }
 
-    /// When the next packet leaves a wire; `Time::MAX` if none is on one.
+    /// Time of the next arrival; `Time::MAX` if there is none.
     #[inline]
     #[must_use]
     pub fn next_arrival(&self) -> Time {
         self.wires.next_time()
     }
 
-    /// When the next event is due: an arrival, or the agenda's top. At the same time arrivals come first.
+    /// Time of the next event, an arrival or the top of the agenda. Arrivals precede simultaneous events.
     #[must_use]
     pub fn next_event(&self) -> Time {
         self.next_arrival().min(self.agenda.next_time())
     }
 
-    /// Handles the next event, which is an arrival or of a server and due at `now`; returns the packet if one reached its
-    /// endpoint.
-    pub fn turn(&mut self, now: Time) -> Option<Packet> {
+    /// Processes the next event, an arrival or an event of a server at `now`; returns the packet that reached its
+    /// endpoint, if any.
+    pub fn process_next_event(&mut self, now: Time) -> Option<Packet> {
         self.clock = now;
         if self.next_arrival() <= self.agenda.next_time() {
             let mut packet = Packet::default();
@@ -194,7 +195,7 @@ impl Network {
         self.take_early()
     }
 
-    /// Takes the packet that leaves its wire next, and notes its link as the source of the event.
+    /// Removes the next packet from its wire, and sets its link as the source of the event.
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
     pub fn take_arrival(&mut self, packet: &mut Packet) {
@@ -208,29 +209,29 @@ impl Network {
         packet.hop == ARRIVED
     }
 
-    /// Puts a packet that an endpoint sends on the first link of its route, and on those after it that need no event.
+    /// Sends a packet of an endpoint over the first link of its route, and over the following links that need no event.
     #[allow(clippy::inline_always)] // as a call it would store the packet and load it again
     #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: Packet) {
         let index = self.routes.index(&packet);
-        let &Hop { link, after, next, work, .. } = self.routes.hop(index);
-        // Mostly a line of its own, at whose end it meets the packets of others.
-        if work == Work::Line && next == Next::Event {
+        let &Hop { link, next_position, next, kind, .. } = self.routes.hop(index);
+        // Usually an access link, at whose end the packet reaches a shared queue.
+        if kind == HopKind::Line && next == NextStep::Event {
             let at = self.links[link as usize].pass_line(now, u32::from(packet.size));
-            *self.wires.add(link, at) = Packet { at, hop: after, ..packet };
+            *self.wires.add(link, at) = Packet { at, hop: next_position, ..packet };
         } else {
             self.forward_over(now, index, packet);
         }
     }
 
-    /// The same on any route, whose hop of this index is the first.
+    /// Sends a packet of an endpoint over any route, from the hop `index` on.
     #[inline(never)]
     fn forward_over(&mut self, now: Time, index: usize, mut packet: Packet) {
         let early = self.cross_links(now, index, &mut packet);
-        debug_assert!(!early, "what an endpoint sends reaches the other one by an event");
+        debug_assert!(!early, "a packet reaches the other endpoint by an event");
     }
 
-    /// Puts a packet whose arrival at a link is the event of now on that link, and on those after it that need no event.
+    /// Sends a packet that arrives at a link at `now` over that link, and over the following links that need no event.
     /// Returns whether it reaches its endpoint ahead of the clock, at `packet.at`.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
@@ -239,21 +240,22 @@ impl Network {
         self.cross_links(now, index, packet)
     }
 
-    /// A packet crosses the link of the hop `index`, and those after it that need no event.
+    /// Sends a packet over the link of the hop `index`, and over the following links that need no event. Returns
+    /// whether it reaches its endpoint ahead of the clock.
     ///
-    /// It is read and written field by field. Read as a whole after a field was written, it would keep the processor waiting
-    /// until all stores before are done.
+    /// The packet is read and written field by field. Reading the whole packet after a store to one of its fields would
+    /// stall the processor until that store completes.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
     fn cross_links(&mut self, mut now: Time, mut index: usize, packet: &mut Packet) -> bool {
         loop {
-            let &Hop { delay, link, step, after, next, work } = self.routes.hop(index);
-            let at = match work {
-                Work::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
-                Work::Queue => {
+            let &Hop { delay, link, position, next_position, next, kind } = self.routes.hop(index);
+            let at = match kind {
+                HopKind::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
+                HopKind::Queue => {
                     let Some((at, mark)) = self.links[link as usize].pass_queue(now, u32::from(packet.size)) else {
-                        packet.hop = step;
-                        self.lose(now, *packet, Outcome::Dropped);
+                        packet.hop = position;
+                        self.count_loss(now, *packet, Outcome::Dropped);
                         return false;
                     };
                     if mark && packet.flags & (ECT | KIND) == ECT | DATA {
@@ -262,60 +264,60 @@ impl Network {
                     }
                     at
                 }
-                Work::Delay => {
+                HopKind::Delay => {
                     let crossed = &mut self.crossed[link as usize];
                     crossed.packets += 1;
                     crossed.bytes += u64::from(packet.size);
                     Time(now.0 + delay.0)
                 }
-                Work::Full => {
-                    packet.hop = step;
-                    let Some(crossed) = self.offer(now, link, after == ARRIVED, *packet) else { return false };
+                HopKind::Full => {
+                    packet.hop = position;
+                    let Some(crossed) = self.offer(now, link, next_position == ARRIVED, *packet) else { return false };
                     *packet = crossed;
                     crossed.at
                 }
             };
             if at <= self.end {
-                if next == Next::Link {
+                if next == NextStep::Link {
                     now = at;
                     index += 1;
                     continue;
                 }
-                if next == Next::Endpoint {
+                if next == NextStep::Endpoint {
                     self.events.source = link;
-                    (packet.at, packet.hop) = (at, after);
+                    (packet.at, packet.hop) = (at, next_position);
                     return true;
                 }
             }
-            let Packet { stamp, seq, flow, aux, size, flags, .. } = *packet;
-            *self.wires.add(link, at) = Packet { at, stamp, seq, flow, aux, size, hop: after, flags };
+            let Packet { timestamp, seq, flow, aux, size, flags, .. } = *packet;
+            *self.wires.add(link, at) = Packet { at, timestamp, seq, flow, aux, size, hop: next_position, flags };
             return false;
         }
     }
 
-    /// Forwards a packet behind a link with a server; `packet.at` is when it reaches the link's end.
+    /// Forwards a packet after a link with a server; `packet.at` is its arrival at the end of the link.
     fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
-        packet.hop = hop.after;
+        packet.hop = hop.next_position;
         match hop.next {
-            Next::Link if packet.at <= self.end => {
+            NextStep::Link if packet.at <= self.end => {
                 if self.advance(packet.at, &mut packet) {
                     self.early.push_back((self.events.source, packet));
                 }
             }
-            Next::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
+            NextStep::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
             _ => *self.wires.add(hop.link, packet.at) = packet,
         }
     }
 
-    /// The next packet that reaches its endpoint ahead of the clock, by the servers that ran since there was none.
+    /// Removes and returns the next packet that reaches its endpoint ahead of the clock after a server.
     pub fn take_early(&mut self) -> Option<Packet> {
         let (link, packet) = self.early.pop_front()?;
         self.events.source = link;
         Some(packet)
     }
 
-    /// Offers a packet to a link that is not plain: its wire loses, jitters or duplicates, it has a router's agent or a
-    /// server, or packets are recorded. Returns the packet with its arrival time, if that is known and it arrives.
+    /// Offers a packet to a link with loss, jitter, duplication, router agents or a server, or with packet records.
+    /// Returns the packet with its arrival time, if it arrives and the time is known.
     #[cold]
     fn offer(&mut self, now: Time, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
         if packet.hop == 0 {
@@ -332,11 +334,11 @@ impl Network {
         }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
-        let passage = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
-        self.cross_wire(now, index, last, packet, passage)
+        let outcome = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
+        self.cross_wire(now, index, last, packet, outcome)
     }
 
-    /// Shows a packet to the routers' agents of a link.
+    /// Passes a packet to the router agents of a link.
     fn consult_agents(&mut self, now: Time, link: u32, last: bool, packet: Packet) {
         let arrival = Arrival {
             now,
@@ -347,7 +349,7 @@ impl Network {
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };
-        let has_header = packet.is_forward() && packet.flags & EXTRA != 0;
+        let has_header = packet.is_forward() && packet.flags & OPTIONS != 0;
         let aux = self.original(packet).aux;
         for agent in &mut self.agents[link as usize] {
             let header = has_header.then(|| self.options.header_mut(aux));
@@ -355,18 +357,18 @@ impl Network {
         }
     }
 
-    /// Applies the outcome of a link to a packet that arrived at its entrance at `since`.
+    /// Applies the outcome of a link to a packet that arrived at the link at `since`.
     fn cross_wire(
         &mut self,
         since: Time,
         index: u32,
         last: bool,
         mut packet: Packet,
-        passage: Outcome,
+        outcome: Outcome,
     ) -> Option<Packet> {
-        self.record(since, index, packet, passage);
-        let Outcome::Arrives { at, again, marked, .. } = passage else {
-            self.lose(since, packet, passage);
+        self.record(since, index, packet, outcome);
+        let Outcome::Arrives { at, again, marked, .. } = outcome else {
+            self.count_loss(since, packet, outcome);
             return None;
         };
         packet.at = at;
@@ -382,15 +384,15 @@ impl Network {
         Some(packet)
     }
 
-    /// Puts a second copy of the packet on the wire; it arrives at `at`.
+    /// Adds a copy of the packet to the wire, with the arrival time `at`.
     fn duplicate(&mut self, link: u32, last: bool, packet: Packet, at: Time) {
         let mut copy = packet;
         copy.at = at;
         copy.hop = if last { ARRIVED } else { copy.hop + 1 };
         let mut aux = self.original(copy).aux;
         if let Some(observed) = &mut self.observed {
-            observed.doubled.push(copy);
-        } else if copy.flags & EXTRA != 0 {
+            observed.duplicated.push(copy);
+        } else if copy.flags & OPTIONS != 0 {
             aux = self.options.copy(Packet { aux, ..copy });
         }
         copy.aux = match &mut self.packet_tap {
@@ -408,7 +410,7 @@ impl Network {
             true => Codepoint::Classic,
             false => Codepoint::NotCapable,
         };
-        let one = Waiting {
+        let one = QueuedPacket {
             since: now,
             size: u32::from(packet.size),
             flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
@@ -431,7 +433,7 @@ impl Network {
         self.record_drops();
     }
 
-    /// Runs a server, which is the agenda's top.
+    /// Runs a server, whose event is the top of the agenda.
     pub fn serve(&mut self, now: Time, server: u32) {
         let Server::Line { link, aqm_link } = &mut self.servers[server as usize] else {
             self.serve_medium(now, server);
@@ -449,7 +451,7 @@ impl Network {
         }
     }
 
-    /// Runs a medium, which is the agenda's top.
+    /// Runs a medium, whose event is the top of the agenda.
     fn serve_medium(&mut self, now: Time, server: u32) {
         let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
         let mut taken = std::mem::take(&mut wifi.taken);
@@ -458,7 +460,7 @@ impl Network {
             Some(at) => self.agenda.replace_top(at, self.first_server + server),
             None => self.agenda.pop(),
         }
-        // What its queues dropped for their next frames comes before the last of those that left.
+        // Packets that its queues dropped while selecting the next frames precede the last departure.
         let last = taken.pop();
         for outcome in taken.drain(..) {
             self.leave_medium(now, server, outcome);
@@ -472,7 +474,7 @@ impl Network {
         }
     }
 
-    /// A packet has left a medium.
+    /// Handles a packet that left a medium.
     fn leave_medium(&mut self, now: Time, server: u32, outcome: FrameOutcome<Packet>) {
         let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
         let link = self.routes.current(&one.packet).link;
@@ -483,11 +485,11 @@ impl Network {
             self.on_departure(now, link, one);
         } else {
             self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
-            self.lose(now, one.packet, Outcome::Lost { departure: now });
+            self.count_loss(now, one.packet, Outcome::Lost { departure: now });
         }
     }
 
-    /// Puts a medium on the agenda if it is due before its entry there.
+    /// Adds an entry of a medium to the agenda, if it precedes the existing one.
     fn arm_medium(&mut self, server: u32) {
         let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
         if let Some(next) = wifi.arm() {
@@ -495,15 +497,15 @@ impl Network {
         }
     }
 
-    /// The last bit of a packet left the line of a link with a server.
-    fn on_departure(&mut self, now: Time, link: u32, one: Waiting<Packet>) {
+    /// Handles the departure of a packet's last bit from the line of a link with a server.
+    fn on_departure(&mut self, now: Time, link: u32, one: QueuedPacket<Packet>) {
         let mut packet = one.packet;
         if one.marked {
             packet.flags |= CE;
         }
         let hop = self.routes.current(&packet);
-        let passage = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, passage) {
+        let outcome = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
+        if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, outcome) {
             self.forward_from(hop, packet);
         }
     }
@@ -513,61 +515,61 @@ impl Network {
         while let Some(one) = self.dropped.pop() {
             let link = self.routes.current(&one.packet).link;
             self.record(one.since, link, one.packet, Outcome::Dropped);
-            self.lose(self.clock, one.packet, Outcome::Dropped);
+            self.count_loss(self.clock, one.packet, Outcome::Dropped);
         }
     }
 
-    /// How long the link needs for what it holds.
+    /// Time that the link needs to transmit its backlog.
     fn backlog_time(&self, now: Time, link: u32) -> Duration {
         match self.servers.get(self.server_of[link as usize] as usize) {
             Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
-            // A medium has no agents, which alone need it.
+            // Only router agents use this time, and a medium has none.
             Some(Server::Wifi(_)) => Duration::ZERO,
             None => self.links[link as usize].backlog_time(now),
         }
     }
 
-    /// Adds the packets that crossed a link that only delays to the link's totals.
-    pub(crate) fn settle(&mut self, link: usize) {
-        let Crossed { packets, bytes } = std::mem::take(&mut self.crossed[link]);
-        self.links[link].passed(packets, bytes);
+    /// Adds the packets that crossed a pure delay to the link's totals.
+    pub(crate) fn flush_crossed(&mut self, link: usize) {
+        let Forwarded { packets, bytes } = std::mem::take(&mut self.crossed[link]);
+        self.links[link].count_forwarded(packets, bytes);
     }
 
-    /// A packet that arrived at the link's entrance at `since` is dropped there, or lost behind it.
+    /// Counts a packet that arrived at a link at `since` as dropped by its queue or lost on its wire.
     #[cold]
-    fn lose(&mut self, since: Time, packet: Packet, passage: Outcome) {
+    fn count_loss(&mut self, since: Time, packet: Packet, outcome: Outcome) {
         let packet = self.release_entry(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
-        } else if packet.flags & EXTRA != 0 {
+        } else if packet.flags & OPTIONS != 0 {
             self.options.free(packet);
         }
         if packet.is_forward() {
-            let (at, by_wire) = match passage {
+            let (at, by_wire) = match outcome {
                 Outcome::Lost { departure } => (departure, true),
                 _ => (since, false),
             };
             self.upcoming_losses.push(at, packet.flow() as u32, by_wire);
-            self.settle_losses(self.clock);
+            self.count_losses_until(self.clock);
         }
     }
 
-    /// Counts the losses up to `now`; returns whether there were any. Links compute ahead of the clock; their losses count
-    /// when they happen.
-    pub fn settle_losses(&mut self, now: Time) -> bool {
-        self.upcoming_losses.settle(now, &mut self.losses)
+    /// Counts the losses up to `now`; returns whether there were any. Links compute losses ahead of the clock, which
+    /// count from the time at which they happen.
+    pub fn count_losses_until(&mut self, now: Time) -> bool {
+        self.upcoming_losses.count_until(now, &mut self.losses)
     }
 
-    /// Records a packet that arrived at the entrance of `link` at `since`, with its outcome.
+    /// Records a packet that arrived at `link` at `since`, with its outcome.
     #[cold]
-    fn record(&mut self, since: Time, link: u32, packet: Packet, passage: Outcome) {
+    fn record(&mut self, since: Time, link: u32, packet: Packet, outcome: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
             let owner = self.owners[packet.flow()];
-            tap.record(since, link, packet, passage, owner, &self.options);
+            tap.record(since, link, packet, outcome, owner, &self.options);
         }
     }
 
-    /// The packet with the `aux` that its sender gave it.
+    /// The packet with its original `aux`.
     fn original(&self, packet: Packet) -> Packet {
         match &self.packet_tap {
             Some(tap) => Packet { aux: tap.aux(packet.aux), ..packet },
@@ -575,7 +577,7 @@ impl Network {
         }
     }
 
-    /// The packet with the `aux` that its sender gave it, and the end of its entry in the packet tap.
+    /// The packet with its original `aux`. Frees its entry in the packet tap.
     fn release_entry(&mut self, packet: Packet) -> Packet {
         let original = self.original(packet);
         if let Some(tap) = &mut self.packet_tap {
@@ -584,7 +586,7 @@ impl Network {
         original
     }
 
-    /// Memory held by packets, queues and options, bytes.
+    /// Memory in use by packets, queues and options, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.wires.memory()

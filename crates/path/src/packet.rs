@@ -1,53 +1,53 @@
-//! A packet under way: 32 bytes, a plain value.
+//! A packet in transit, a plain value of 32 bytes.
 
 use cwndlab_traffic::datagrams::Datagram;
 use cwndlab_units::Time;
 
-/// Data.
+/// A data segment.
 pub const DATA: u8 = 0;
 /// An acknowledgement.
 pub const ACK: u8 = 1;
-/// The first packet of a connection.
+/// A SYN.
 pub const SYN: u8 = 2;
-/// The reply to it.
+/// A SYN-ACK.
 pub const SYN_ACK: u8 = 3;
-/// The low bits of `flags` hold the kind.
+/// Mask of the kind in `flags`.
 pub const KIND: u8 = 3;
 /// A retransmission.
-pub const AGAIN: u8 = 4;
+pub const RETRANSMISSION: u8 = 4;
 /// ECN-capable.
 pub const ECT: u8 = 8;
-/// Congestion experienced: marked.
+/// Congestion experienced.
 pub const CE: u8 = 16;
 /// ECN echo of an ACK (ECE).
 pub const ECE: u8 = 32;
-/// The sender reduced its window.
+/// Congestion window reduced (CWR).
 pub const CWR: u8 = 64;
-/// `aux` is an index (module `packet_options`): of the options of an ACK, of the routers' header of any other packet.
-pub const EXTRA: u8 = 128;
+/// `aux` is an index (module `packet_options`): of the options of an ACK, or of the router header of any other packet.
+pub const OPTIONS: u8 = 128;
 
-/// The bits of [`Packet::flow`] that are the connection's index; its number is above them.
+/// Mask of the connection's index in [`Packet::flow`]; the bits above are its number.
 pub const FLOW: u32 = 0x00ff_ffff;
-/// The most connections of a run.
+/// Maximum number of connections of a run.
 pub const MAX_FLOWS: usize = FLOW as usize + 1;
 
 /// A packet.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))] // two to a cache line, none across two
 pub struct Packet {
-    /// When it reaches the end of the link that it is on.
+    /// Arrival time at the end of its current link.
     pub at: Time,
-    /// Timestamp value of data, echo of an ACK.
-    pub stamp: Time,
-    /// Segment number of data, next one expected of an ACK, modulo 2³².
+    /// Timestamp value of a data segment, timestamp echo of an ACK.
+    pub timestamp: Time,
+    /// Segment number of a data segment, cumulative acknowledgement of an ACK, modulo 2³².
     pub seq: u32,
     /// Index of the connection, and its number modulo 256 in the highest byte.
     pub flow: u32,
-    /// Payload of data in bytes; window of an ACK, shifted by the window scale; or an index, see [`EXTRA`].
+    /// Payload of a data segment in bytes; window of an ACK, shifted by the window scale; or an index, see [`OPTIONS`].
     pub aux: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Links of its route behind it, the one that it is on included; 255 behind the last one.
+    /// Position on its route: the number of links entered; 255 after the last one.
     pub hop: u8,
     /// Kind and flags.
     pub flags: u8,
@@ -57,24 +57,24 @@ impl Packet {
     /// The packet of a datagram that the connection of index `flow` sends at `now`.
     #[must_use]
     pub fn datagram(now: Time, flow: u32, one: &Datagram) -> Self {
-        Self { stamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
+        Self { timestamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
     }
 
-    /// Its kind.
+    /// The kind of the packet.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> u8 {
         self.flags & KIND
     }
 
-    /// Index of its connection.
+    /// The index of its connection.
     #[inline]
     #[must_use]
     pub fn flow(&self) -> usize {
         (self.flow & FLOW) as usize
     }
 
-    /// It travels from the sender to the receiver.
+    /// Whether it travels from the sender to the receiver.
     #[inline]
     #[must_use]
     pub fn is_forward(&self) -> bool {

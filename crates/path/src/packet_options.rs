@@ -1,29 +1,29 @@
-//! What packets carry beyond their 32 bytes: the options of ACKs and the headers for routers.
+//! Storage for the options of ACKs and for router headers, which do not fit into a packet of 32 bytes.
 
 use std::collections::BTreeMap;
 
 use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, MAX_HOPS};
-use cwndlab_transport::wire::Blocks;
+use cwndlab_transport::wire::SackBlocks;
 
 use crate::packet::{Packet, ACK};
 
-/// What an ACK carries beyond its number and window.
+/// The options of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckOptions {
     /// SACK blocks.
-    pub blocks: Blocks,
+    pub blocks: SackBlocks,
     /// Receive window, bytes.
     pub window: u64,
-    /// CE marks that the receiver counted.
+    /// CE marks counted by the receiver.
     pub ce_count: u32,
-    /// What routers wrote.
+    /// Feedback of the routers.
     pub feedback: Option<Feedback>,
-    /// The index of the header as it reached the receiver, if the scheme returns it.
+    /// Index of the router header that reached the receiver, if the scheme returns it.
     pub header: Option<u32>,
 }
 
-/// A packet's header for routers, and the payload length in whose place its index stands.
+/// A router header, and the payload length that its index replaces in the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct RouterHeader {
     /// The header.
@@ -32,23 +32,23 @@ pub struct RouterHeader {
     pub len: u32,
 }
 
-/// The state of a header that the receiver returns, at the two ends of a flow: each request continues the one before it.
+/// The state of a returned header at the two endpoints of a flow: each request continues the previous one.
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnedHeader {
-    /// At the sender: the shares that the next message starts with.
+    /// At the sender: the initial shares of the next request.
     pub shares: [f64; MAX_HOPS],
     /// At the receiver: the header to send back.
     pub echo: Option<Header>,
 }
 
-/// The options and headers of packets under way, by the index in [`Packet::aux`].
+/// The options and router headers of packets in transit, by the index in [`Packet::aux`].
 #[derive(Debug, Default)]
 pub struct PacketOptions {
     acks: Vec<AckOptions>,
     free_acks: Vec<u32>,
     headers: Vec<RouterHeader>,
     free_headers: Vec<u32>,
-    /// The headers that receivers return, by flow.
+    /// Returned headers by flow.
     pub returned: BTreeMap<u32, ReturnedHeader>,
 }
 
@@ -63,19 +63,19 @@ impl PacketOptions {
         self.acks.len() as u32 - 1
     }
 
-    /// Takes the options of an ACK out of the store.
+    /// Removes and returns the options of an ACK.
     pub fn take_ack(&mut self, index: u32) -> AckOptions {
         self.free_acks.push(index);
         self.acks[index as usize]
     }
 
-    /// The options of an ACK under way.
+    /// The options of an ACK in transit.
     #[must_use]
     pub fn ack(&self, index: u32) -> &AckOptions {
         &self.acks[index as usize]
     }
 
-    /// Stores a header for routers; returns its index.
+    /// Stores a router header; returns its index.
     pub fn store_header(&mut self, header: RouterHeader) -> u32 {
         if let Some(index) = self.free_headers.pop() {
             self.headers[index as usize] = header;
@@ -85,24 +85,24 @@ impl PacketOptions {
         self.headers.len() as u32 - 1
     }
 
-    /// Takes a header for routers out of the store.
+    /// Removes and returns a router header.
     pub fn take_header(&mut self, index: u32) -> RouterHeader {
         self.free_headers.push(index);
         self.headers[index as usize]
     }
 
-    /// A header under way.
+    /// A router header in transit.
     #[must_use]
     pub fn header(&self, index: u32) -> &RouterHeader {
         &self.headers[index as usize]
     }
 
-    /// A header under way, to be changed by a router.
+    /// A router header in transit, for changes by a router.
     pub fn header_mut(&mut self, index: u32) -> &mut Header {
         &mut self.headers[index as usize].header
     }
 
-    /// Frees what a packet with options carried.
+    /// Frees the entries of a packet with options.
     pub fn free(&mut self, packet: Packet) {
         if packet.kind() != ACK {
             self.free_headers.push(packet.aux);
@@ -113,7 +113,7 @@ impl PacketOptions {
         }
     }
 
-    /// Copies what a duplicated packet with options carries; returns the index of the copy.
+    /// Copies the entries of a duplicated packet with options; returns the index of the copy.
     pub fn copy(&mut self, packet: Packet) -> u32 {
         if packet.kind() != ACK {
             return self.store_header(self.headers[packet.aux as usize]);
@@ -123,7 +123,7 @@ impl PacketOptions {
         self.store_ack(options)
     }
 
-    /// Memory held by the options of ACKs, bytes.
+    /// Memory in use by the options of ACKs, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.acks.capacity() * size_of::<AckOptions>()

@@ -1,4 +1,4 @@
-//! The routes of flows: the links that a packet crosses, and how much work each of them is.
+//! The routes of flows: the links that a packet crosses, and the processing that each hop requires.
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
@@ -8,56 +8,56 @@ use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
 use crate::packet::Packet;
 
-/// The value of [`Packet::hop`] behind the last link.
+/// The value of [`Packet::hop`] after the last link.
 pub(crate) const ARRIVED: u8 = u8::MAX;
 
-/// How much work a hop is.
+/// The processing that a hop requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// No line and no queue: the link itself is not touched.
+pub(crate) enum HopKind {
+    /// A pure delay: no line and no queue. The link itself is not accessed.
     Delay,
-    /// The wire only delays, no packets are recorded, and nobody looks at the queue, which holds any number of packets.
+    /// A plain link with an untracked, unlimited queue, without packet records.
     Line,
-    /// The same with a queue that somebody looks at, or that is limited.
+    /// A plain link with a tracked or limited queue, without packet records.
     Queue,
-    /// Everything else.
+    /// Any other link.
     Full,
 }
 
-/// Where a packet goes behind a link.
+/// The destination of a packet after a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Onto the wire of the link: its arrival is an event.
+pub(crate) enum NextStep {
+    /// The wire of the link; its arrival is an event.
     Event,
-    /// To the next link, which is computed at once ([`crate::link_fusion`]).
+    /// The next link, which is fused with this one ([`crate::link_fusion`]).
     Link,
-    /// To its endpoint at once, ahead of the clock ([`crate::look_ahead`]).
+    /// Its endpoint, ahead of the clock ([`crate::look_ahead`]).
     Endpoint,
 }
 
 /// One link of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
-    /// Delay of a link that only delays; else 0.
+    /// Delay of a pure delay; else 0.
     pub(crate) delay: Duration,
     /// The link.
     pub(crate) link: u32,
-    /// The value of [`Packet::hop`] at it.
-    pub(crate) step: u8,
-    /// The same behind it.
-    pub(crate) after: u8,
-    /// How much work it is.
-    pub(crate) work: Work,
-    /// Where the packet goes behind it.
-    pub(crate) next: Next,
+    /// The value of [`Packet::hop`] at this link.
+    pub(crate) position: u8,
+    /// The value of [`Packet::hop`] after this link.
+    pub(crate) next_position: u8,
+    /// The processing that it requires.
+    pub(crate) kind: HopKind,
+    /// The destination after this link.
+    pub(crate) next: NextStep,
 }
 
 const _: () = assert!(size_of::<Hop>() == 16);
 
 impl Hop {
-    /// The link ends at the packet's endpoint.
+    /// Whether the link ends at the packet's endpoint.
     pub(crate) fn is_last(self) -> bool {
-        self.after == ARRIVED
+        self.next_position == ARRIVED
     }
 }
 
@@ -65,41 +65,41 @@ impl Hop {
 #[derive(Debug)]
 pub(crate) struct Routes {
     hops: Vec<Hop>,
-    /// By flow: the first hop of its forward and of its reverse route.
+    /// By flow, the first hop of its forward and of its reverse route.
     first: Vec<[u32; 2]>,
-    /// By link: it is computed at once with the link before it.
+    /// By link, whether it is fused with the preceding link.
     pub(crate) fused: Vec<bool>,
 }
 
 impl Routes {
-    /// The plan's routes. `server_of` is the server of each link.
+    /// The routes of the plan. `server_of` is the server of each link.
     pub(crate) fn new(plan: &Plan, links: &[Link], server_of: &[u32]) -> Self {
         let fused = fused_links(plan, links, server_of);
         let (mut hops, mut first) = (Vec::new(), Vec::new());
         for flow in &plan.flows {
             let mut begin = [0; 2];
-            for (way, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
-                begin[way] = hops.len() as u32;
+            for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
+                begin[direction] = hops.len() as u32;
                 hops.extend(path.iter().enumerate().map(|(at, &link)| {
                     let plain = links[link as usize].is_plain()
                         && !plan.packets
                         && server_of[link as usize] == COMPUTED
                         && plan.links[link as usize].agents.is_empty();
-                    let delay = links[link as usize].mere_delay().filter(|_| plain);
+                    let delay = links[link as usize].pure_delay().filter(|_| plain);
                     Hop {
                         delay: delay.unwrap_or(Duration::ZERO),
                         link,
-                        step: at as u8,
-                        after: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
-                        work: match delay {
-                            Some(_) => Work::Delay,
-                            None if plain && links[link as usize].is_line() => Work::Line,
-                            None if plain => Work::Queue,
-                            None => Work::Full,
+                        position: at as u8,
+                        next_position: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
+                        kind: match delay {
+                            Some(_) => HopKind::Delay,
+                            None if plain && links[link as usize].is_untracked() => HopKind::Line,
+                            None if plain => HopKind::Queue,
+                            None => HopKind::Full,
                         },
                         next: match path.get(at + 1) {
-                            Some(&next) if fused[next as usize] => Next::Link,
-                            _ => Next::Event,
+                            Some(&next) if fused[next as usize] => NextStep::Link,
+                            _ => NextStep::Event,
                         },
                     }
                 }));
@@ -109,43 +109,43 @@ impl Routes {
         Self { hops, first, fused }
     }
 
-    /// By link: packets go on behind it without an event, or are at their endpoint.
+    /// By link, whether every packet continues after it without an event, or reaches its endpoint.
     pub(crate) fn without_events(&self) -> Vec<bool> {
         let mut without = vec![true; self.fused.len()];
-        for hop in self.hops.iter().filter(|hop| hop.next == Next::Event && !hop.is_last()) {
+        for hop in self.hops.iter().filter(|hop| hop.next == NextStep::Event && !hop.is_last()) {
             without[hop.link as usize] = false;
         }
         without
     }
 
-    /// Adds a flow on the routes of `owner`; `reversed` exchanges them.
+    /// Adds a flow on the routes of `owner`, exchanged if `reversed`.
     pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
         let [forward, reverse] = self.first[owner as usize];
         self.first.push(if reversed { [reverse, forward] } else { [forward, reverse] });
     }
 
-    /// Packets of `flow` in one direction (0: data, 1: ACKs) go to their endpoint ahead of the clock.
-    pub(crate) fn look_ahead(&mut self, flow: usize, way: usize) {
-        let mut at = self.first[flow][way] as usize;
+    /// Delivers packets of `flow` in one direction (0: data, 1: ACKs) ahead of the clock.
+    pub(crate) fn look_ahead(&mut self, flow: usize, direction: usize) {
+        let mut at = self.first[flow][direction] as usize;
         while !self.hops[at].is_last() {
             at += 1;
         }
-        self.hops[at].next = Next::Endpoint;
+        self.hops[at].next = NextStep::Endpoint;
     }
 
-    /// The index of the hop that the packet is at; the hops behind it follow.
+    /// The index of the packet's current hop; the remaining hops of its route follow.
     #[inline]
     pub(crate) fn index(&self, packet: &Packet) -> usize {
         self.first[packet.flow()][usize::from(!packet.is_forward())] as usize + packet.hop as usize
     }
 
-    /// The hop of this index.
+    /// The hop with this index.
     #[inline]
     pub(crate) fn hop(&self, index: usize) -> &Hop {
         &self.hops[index]
     }
 
-    /// The hop that the packet is at.
+    /// The packet's current hop.
     pub(crate) fn current(&self, packet: &Packet) -> Hop {
         *self.hop(self.index(packet))
     }

@@ -5,17 +5,17 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::sampling::{sample_pause, GAP_STREAM};
 use cwndlab_units::{Duration, Time};
 
-/// Purpose of the streams of start jitter.
+/// Random stream of start jitter.
 const START_STREAM: u64 = 4;
 
-/// The start of each flow: the plan's, the gaps drawn between the flows of one `count`, and the jitter.
+/// The start time of each flow: the planned start, random gaps between the flows of one `count`, and jitter.
 #[must_use]
 pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
     let (mut stream, mut sum) = (None, Duration::ZERO);
     (0u64..)
         .zip(&plan.flows)
         .map(|(index, flow)| {
-            let later = flow.start_gap.as_ref().map_or(Duration::ZERO, |gap| {
+            let gaps = flow.start_gap.as_ref().map_or(Duration::ZERO, |gap| {
                 if flow.number == 0 {
                     (stream, sum) = (Some(Stream::new(seed, GAP_STREAM, index)), Duration::ZERO);
                 } else if let Some(stream) = &mut stream {
@@ -24,7 +24,7 @@ pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
                 sum
             });
             let jitter = Duration(Stream::new(seed, START_STREAM, index).below(flow.start_jitter.0));
-            Time::ZERO + flow.start + later + jitter
+            Time::ZERO + flow.start + gaps + jitter
         })
         .collect()
 }

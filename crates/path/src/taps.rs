@@ -1,8 +1,7 @@
-//! Packet records: one row for each packet at the entrance of each link, if the scenario asks for it.
+//! Packet records: one row for each packet at the entrance of each link, if the scenario enables them.
 //!
-//! A packet under way has no number of its own. While packets are recorded, its `aux` is the index of an entry that holds
-//! the number, the sending time and the `aux` that the sender gave it. Behind its last link the packet gets that back, so
-//! that endpoints see no difference.
+//! A packet in transit has no number. While packets are recorded, its `aux` is the index of an entry with its number,
+//! its sending time and its original `aux`. After the last link the original `aux` is restored for the endpoint.
 
 use std::fmt::Write as _;
 
@@ -10,13 +9,13 @@ use cwndlab_network::link::Outcome;
 use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
-use cwndlab_transport::wire::Blocks;
+use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::Time;
 
-use crate::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
 
-/// A packet under way.
+/// The entry of a packet in transit.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     number: u64,
@@ -24,7 +23,7 @@ struct Entry {
     aux: u32,
 }
 
-/// What a flow negotiates.
+/// The negotiated options of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     mss: u32,
@@ -34,7 +33,7 @@ struct Negotiated {
     window_shift: u32,
 }
 
-/// Rows, and entries of the packets under way.
+/// Records packets: the rows so far, and entries of the packets in transit.
 #[derive(Debug)]
 pub struct PacketTap {
     /// Rows of the table `packets`.
@@ -66,7 +65,7 @@ impl PacketTap {
         self.insert(Entry { number, sent: now, aux })
     }
 
-    /// Adds an entry for a duplicate that the wire made of the packet of entry `of`; returns its index.
+    /// Adds an entry for a duplicate of the packet with the entry `of`; returns its index.
     pub(crate) fn register_copy(&mut self, of: u32, aux: u32) -> u32 {
         self.insert(Entry { aux, ..self.entries[of as usize] })
     }
@@ -80,7 +79,7 @@ impl PacketTap {
         self.entries.len() as u32 - 1
     }
 
-    /// The `aux` that the sender gave the packet of this entry.
+    /// The original `aux` of the packet with this entry.
     pub(crate) fn aux(&self, entry: u32) -> u32 {
         self.entries[entry as usize].aux
     }
@@ -96,14 +95,14 @@ impl PacketTap {
         since: Time,
         link: u32,
         packet: Packet,
-        passage: Outcome,
+        outcome: Outcome,
         (owner, scalable): (u32, bool),
         options: &PacketOptions,
     ) {
         let entry = self.entries[packet.aux as usize];
         let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner as usize];
         let kind = packet.kind();
-        let (fate, departure_ns, arrival_ns) = fate(passage);
+        let (fate, departure_ns, arrival_ns) = fate(outcome);
         let contents = Contents::of(&packet, entry.aux, window_shift, options);
         let negotiates = ecn != Ecn::Off;
         self.rows.push(PacketRow {
@@ -115,13 +114,13 @@ impl PacketTap {
             size_bytes: u32::from(packet.size),
             fate,
             departure_ns,
-            retransmission: kind == DATA && packet.flags & AGAIN != 0,
+            retransmission: kind == DATA && packet.flags & RETRANSMISSION != 0,
             packet: entry.number,
             sent_ns: entry.sent.0,
             arrival_ns,
             connection: packet.flow >> 24,
             payload_bytes: contents.payload_bytes,
-            echo_ns: (timestamps && kind == ACK).then_some(packet.stamp.0),
+            echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.0),
             window_bytes: contents.window_bytes,
             sack: if sack && matches!(kind, SYN | SYN_ACK) {
                 "permitted".to_owned()
@@ -135,12 +134,12 @@ impl PacketTap {
     }
 }
 
-/// The packet arrived with a mark that this link set.
+/// The value of `fate` for a packet that this link marked and delivered.
 const MARKED: u8 = 3;
 
 /// The columns `fate`, `departure_ns` and `arrival_ns`.
-fn fate(passage: Outcome) -> (u8, Option<u64>, Option<u64>) {
-    match passage {
+fn fate(outcome: Outcome) -> (u8, Option<u64>, Option<u64>) {
+    match outcome {
         Outcome::Dropped => (1, None, None),
         Outcome::Lost { departure } => (2, Some(departure.0), None),
         Outcome::Arrives { departure, at, marked, .. } => {
@@ -160,17 +159,17 @@ fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
     }
 }
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Default)]
 struct Contents {
     payload_bytes: u32,
     window_bytes: Option<u64>,
-    blocks: Blocks,
+    blocks: SackBlocks,
 }
 
 impl Contents {
     fn of(packet: &Packet, aux: u32, window_shift: u32, options: &PacketOptions) -> Self {
-        let has_options = packet.flags & EXTRA != 0;
+        let has_options = packet.flags & OPTIONS != 0;
         match packet.kind() {
             DATA => Self { payload_bytes: if has_options { options.header(aux).len } else { aux }, ..Self::default() },
             ACK if has_options => {
@@ -183,8 +182,8 @@ impl Contents {
     }
 }
 
-/// SACK blocks, `from-to` in bytes.
-fn sack_text(blocks: &Blocks, mss: u32) -> String {
+/// SACK blocks as text, `from-to` in bytes.
+fn sack_text(blocks: &SackBlocks, mss: u32) -> String {
     let mut text = String::new();
     for &(from, to) in blocks.as_slice() {
         let blank = if text.is_empty() { "" } else { " " };

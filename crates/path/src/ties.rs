@@ -1,26 +1,26 @@
-//! The order of events at the same time.
+//! Tie breaking: the order of simultaneous events.
 //!
-//! Times are integers in nanoseconds, and scenarios have round numbers. If the RTTs are multiples of a packet's
-//! transmission time, packets of two flows reach a full queue at the same time again and again, and the first one takes the
-//! place that has just become free. A fixed order, such as that of the flows in the scenario, gives all of these places to
-//! one flow (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). So the rank of a source
-//! is a hash of the time and its number.
+//! Times are integers in nanoseconds, and scenarios use round numbers. If the RTTs are multiples of a packet's
+//! transmission time, packets of two flows repeatedly reach a full queue simultaneously, and the first one gets the
+//! only free place. With a fixed order, such as that of the flows in the scenario, one flow gets all of these places
+//! (S. Floyd, V. Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992). The rank of a source is
+//! therefore a hash of the time and its number.
 //!
-//! ns-2 adds the same delays in floating point, so that rounding decides.
+//! In ns-2, which adds delays in floating point, rounding breaks ties.
 
 use cwndlab_units::Time;
 
 use crate::timers::TIMERS;
 
-const _: () = assert!(TIMERS == 4, "a timer's number is the two lowest bits of its source");
+const _: () = assert!(TIMERS == 4, "the two lowest bits of a timer's source are its number");
 
-/// Bits of a hash: two sources have equal ones at one of 256 times, and are then in the order of their numbers.
+/// Bits of a hash. Two sources have equal hashes at one of 256 times; their numbers then decide.
 pub(crate) const HASH_BITS: u32 = 8;
-/// Bits of a rank: those of the hash, and the class above them.
+/// Bits of a rank: the class of the source, then the hash.
 pub(crate) const RANK_BITS: u32 = HASH_BITS + 2;
 
-/// Ranks of sources at a time: links come before timers, timers before servers. Links among themselves, and the timers of
-/// different connections, are in the order of their hashes.
+/// Ranks of simultaneous events: links precede timers, and timers precede servers. Links, and the timers of different
+/// connections, are ordered by their hashes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ties {
     links: u32,
@@ -28,14 +28,14 @@ pub(crate) struct Ties {
 }
 
 impl Ties {
-    /// The ranks in a network of so many links and connections.
+    /// The ranks in a network of `links` links and `flows` connections.
     pub(crate) fn new(links: usize, flows: usize) -> Self {
         Self { links: links as u32, first_server: (links + flows * TIMERS) as u32 }
     }
 
     /// A hash of `source` and `time`: the upper bits of a product, which depend on all bits of both (Fibonacci hashing:
-    /// D. Knuth, The Art of Computer Programming 3, section 6.4). Sources are first spread far apart, so that their hashes
-    /// at one time are independent.
+    /// D. Knuth, The Art of Computer Programming 3, section 6.4). Sources are first spread over the whole range, so
+    /// that their hashes at one time are independent.
     #[inline]
     pub(crate) fn hash(time: Time, source: u32) -> u32 {
         let mixed =
@@ -43,7 +43,7 @@ impl Ties {
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS)) as u32
     }
 
-    /// The rank of a source at `time`; equal ranks are in the order of the sources.
+    /// The rank of a source at `time`; sources with equal ranks are ordered by number.
     #[inline]
     pub(crate) fn rank(self, time: Time, source: u32) -> u32 {
         if source < self.links {
@@ -63,9 +63,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Links, timers and servers keep their order, and so do the timers of a connection.
+        /// Links precede timers, timers precede servers, and the timers of a connection have equal ranks.
         #[test]
-        fn links_come_before_timers_and_timers_before_servers(links in 1usize..70, flows in 1usize..70, time: u64) {
+        fn links_precede_timers_and_timers_precede_servers(links in 1usize..70, flows in 1usize..70, time: u64) {
             let ties = Ties::new(links, flows);
             let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time(time), source)).collect();
             let (links, rest) = ranks.split_at(links);
@@ -79,8 +79,8 @@ mod tests {
         }
     }
 
-    /// At 10,000 times, 240 µs (a packet's transmission time) apart, each of `count` links or connections is the first one in
-    /// its share of them, to within four standard deviations of a fair draw and the 1 in 256 of equal hashes for each other
+    /// At 10,000 times, 240 µs (a packet's transmission time) apart, each of `count` links or connections is the first
+    /// one equally often, to within four standard deviations of a fair draw and 1/256 for equal hashes per other
     /// source.
     #[test]
     fn no_source_is_preferred() {

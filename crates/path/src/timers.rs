@@ -1,12 +1,12 @@
-//! The timers of a connection, by their place among the sources of events.
+//! The timers of a connection, by their offset among its event sources.
 
-/// Timers of each connection.
+/// Number of timers per connection.
 pub const TIMERS: usize = 4;
-/// Retransmission, tail loss probe, reordering, persist.
+/// The sender's timer: retransmission, tail loss probe, reordering, persist.
 pub const SENDER: usize = 0;
-/// The next paced burst.
+/// The pacing timer.
 pub const PACE: usize = 1;
-/// Delayed ACK, window update.
+/// The receiver's timer: delayed ACK, window update.
 pub const RECEIVER: usize = 2;
-/// Starts, stops and pauses of the application.
+/// The application's timer: starts, stops, pauses.
 pub const APPLICATION: usize = 3;

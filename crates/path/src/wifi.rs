@@ -1,9 +1,9 @@
-//! The 802.11 media of a plan: several links share one, with a queue for each sending node.
+//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cwndlab_network::aqm::{Discipline, Waiting};
+use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::random::Stream;
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
@@ -15,7 +15,7 @@ use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
 
-/// Purpose of the random stream of a medium.
+/// Random stream of a medium.
 const MEDIUM_STREAM: u64 = 6;
 
 /// A medium and the links on it.
@@ -25,15 +25,15 @@ pub(crate) struct WifiMedium {
     pub(crate) medium: Medium<Packet>,
     /// Its name.
     name: String,
-    /// By link of the plan: its path on its medium.
+    /// By link of the plan, its path on its medium.
     paths: Arc<[u32]>,
-    /// Packets delivered with a mark, by path.
+    /// Packets delivered with a CE mark, by path.
     marked: Vec<u64>,
     /// The node of each station.
     nodes: Vec<String>,
-    /// Its earliest entry on the agenda.
+    /// The earliest entry on the agenda.
     armed: Time,
-    /// Room for packets that have just left it.
+    /// Buffer for packets that have left the medium.
     pub(crate) taken: Vec<FrameOutcome<Packet>>,
 }
 
@@ -67,7 +67,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
     }
 }
 
-/// The queue discipline of the node that sends on a link, if it has one.
+/// Builds the queue discipline of the sending node of a link, if it has one.
 type BuildQueue<'a> = &'a dyn Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
 
 /// The media of the plan.
@@ -85,7 +85,7 @@ pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMe
     (0..).zip(&links).map(|(index, links)| build_medium(plan, index, links, seed, queue, &path_of)).collect()
 }
 
-/// The medium number `index` of the plan, with these links on it. `paths` has the path of every link.
+/// The medium `index` of the plan, with these links. `paths` holds the path of every link.
 fn build_medium(
     plan: &Plan,
     index: usize,
@@ -113,9 +113,9 @@ fn build_medium(
         Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
     };
     let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();
-    let chance = Stream::new(seed, MEDIUM_STREAM, index as u64);
+    let stream = Stream::new(seed, MEDIUM_STREAM, index as u64);
     WifiMedium {
-        medium: Medium::new(rules(&plan.media[index], &station_of), stations, &path_configs, chance),
+        medium: Medium::new(rules(&plan.media[index], &station_of), stations, &path_configs, stream),
         name: plan.media[index].name.clone(),
         nodes,
         marked: vec![0; links.len()],
@@ -126,14 +126,20 @@ fn build_medium(
 }
 
 impl WifiMedium {
-    /// Adds a packet to the queue of a link's node.
-    pub(crate) fn offer(&mut self, now: Time, link: u32, one: Waiting<Packet>, dropped: &mut Vec<Waiting<Packet>>) {
+    /// Adds a packet to the queue of a link's sending node.
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        link: u32,
+        one: QueuedPacket<Packet>,
+        dropped: &mut Vec<QueuedPacket<Packet>>,
+    ) {
         self.medium.offer(now, self.paths[link as usize], one, dropped);
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
     pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
-        self.medium.settle(now);
+        self.medium.process_until(now);
         let path = self.paths[link as usize];
         let totals = self.medium.path_totals(now, path);
         let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
@@ -153,12 +159,12 @@ impl WifiMedium {
         }
     }
 
-    /// The most packets that a link ever had in the queue of its node.
-    pub(crate) fn most(&self, link: u32) -> u64 {
-        self.medium.path_most(self.paths[link as usize])
+    /// The maximum number of packets of a link in the queue of its sending node.
+    pub(crate) fn max_queue_length(&self, link: u32) -> u64 {
+        self.medium.path_max_queue_length(self.paths[link as usize])
     }
 
-    /// The time at which the medium needs an entry on the agenda, if that is before its earliest one there.
+    /// The time of a new entry on the agenda, if it precedes the earliest one.
     pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.medium.next();
         (next < self.armed).then(|| {
@@ -167,31 +173,31 @@ impl WifiMedium {
         })
     }
 
-    /// Advances the medium to `now`, if its entry on the agenda is not out of date; packets that left it go to `taken`.
-    /// Returns when it needs its next entry.
+    /// Advances the medium to `now`, unless its entry on the agenda is outdated. Appends packets that left it to
+    /// `taken`. Returns the time of its next entry.
     pub(crate) fn serve(
         &mut self,
         now: Time,
         taken: &mut Vec<FrameOutcome<Packet>>,
-        dropped: &mut Vec<Waiting<Packet>>,
+        dropped: &mut Vec<QueuedPacket<Packet>>,
     ) -> Option<Time> {
         if self.armed != now {
             return None;
         }
         self.armed = NEVER;
-        self.medium.settle(now);
+        self.medium.process_until(now);
         self.medium.take(now, taken, dropped);
         self.arm()
     }
 
-    /// A packet with a mark was delivered on `link`.
+    /// Counts a packet that was delivered on `link` with a CE mark.
     pub(crate) fn count_mark(&mut self, link: u32) {
         self.marked[self.paths[link as usize] as usize] += 1;
     }
 
-    /// Adds the counters of the stations at `now` to `rows`.
+    /// Appends the counters of the stations at `now` to `rows`.
     pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
-        self.medium.settle(now);
+        self.medium.process_until(now);
         for (station, node) in (0..).zip(&self.nodes) {
             let counters = self.medium.counters(now, station);
             let (queue_packets, _) = self.medium.backlog(now, station);
@@ -211,7 +217,7 @@ impl WifiMedium {
                 airtime_ns: counters.airtime_ns,
                 queue_packets,
                 queue_packet_ns: queue_packet_ns as f64,
-                max_queue_packets: self.medium.most(station),
+                max_queue_packets: self.medium.max_queue_length(station),
             });
         }
     }

@@ -1,7 +1,7 @@
-//! Packets between the end of a link's line and the end of its wire: each arrival is an event.
+//! Packets on wires, in propagation between two links; each arrival is an event.
 //!
-//! A wire is a FIFO, of which only the first packet is among the arrivals to come. Their number depends on the network and
-//! not on windows, and the packets of a wire lie side by side.
+//! A wire is a FIFO, and only its first packet is in the event queue of arrivals. The size of that queue depends on the
+//! network and not on windows, and the packets of a wire are contiguous in memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,7 +14,7 @@ use crate::arrivals::Arrivals;
 use crate::packet::Packet;
 use crate::ties::Ties;
 
-/// A wire on which packets overtake each other. (Arrival, serial number) orders them.
+/// A wire that reorders packets; they are ordered by (arrival, serial number).
 #[derive(Debug, Default)]
 struct ReorderingWire {
     order: BinaryHeap<Reverse<(Time, u64)>>,
@@ -25,23 +25,23 @@ struct ReorderingWire {
 /// The wires of all links.
 #[derive(Debug)]
 pub(crate) struct Wires {
-    /// The first packet of each wire.
+    /// The next arrival of each wire.
     arrivals: Arrivals,
     fifos: ChunkedFifos<Packet>,
-    /// By link; empty if no wire reorders.
+    /// Reordering wires by link; empty if no wire reorders.
     reordering: Vec<Option<Box<ReorderingWire>>>,
     ties: Ties,
 }
 
 impl ReorderingWire {
-    /// When the first packet arrives; `Time::MAX` without one.
+    /// Arrival of the first packet; `Time::MAX` if there is none.
     fn next_time(&self) -> Time {
         self.order.peek().map_or(Time::MAX, |&Reverse((at, _))| at)
     }
 }
 
 impl Wires {
-    /// Empty wires. `rare` tells by link that packets seldom leave its wire by an event.
+    /// Empty wires. `rare` marks links with few arrival events.
     pub(crate) fn new(links: &[Link], rare: &[bool], ties: Ties) -> Self {
         let reordering = if links.iter().any(Link::reorders) {
             links.iter().map(|link| link.reorders().then(Box::default)).collect()
@@ -51,31 +51,32 @@ impl Wires {
         Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties }
     }
 
-    /// The rank of a source of events among those due at `time`.
+    /// The rank of an event source among the events at `time`.
     pub(crate) fn rank(&self, time: Time, source: u32) -> u32 {
         self.ties.rank(time, source)
     }
 
-    /// When the next packet arrives; `Time::MAX` if none is under way.
+    /// Time of the next arrival; `Time::MAX` if there is none.
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
         self.arrivals.next_time()
     }
 
-    /// Adds a packet, which the caller writes, to the wire of `link`; it arrives at `at`, behind all others on a FIFO.
-    #[allow(clippy::inline_always)] // as a call it would keep the packet in memory meanwhile
+    /// Adds a packet with the arrival time `at` to the wire of `link`, on a FIFO after all others. The caller writes
+    /// the packet.
+    #[allow(clippy::inline_always)] // as a call it would keep the packet in memory
     #[inline(always)]
     pub(crate) fn add(&mut self, link: u32, at: Time) -> &mut Packet {
-        // The FIFO of a wire that reorders stays empty.
+        // The FIFO of a reordering wire stays empty.
         match self.fifos.extend(link as usize) {
             Some(slot) => self.fifos.slot(slot),
-            None => self.add_elsewhere(link, at),
+            None => self.add_slow_path(link, at),
         }
     }
 
-    /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a wire that reorders.
+    /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a reordering wire.
     #[inline(never)]
-    fn add_elsewhere(&mut self, link: u32, at: Time) -> &mut Packet {
+    fn add_slow_path(&mut self, link: u32, at: Time) -> &mut Packet {
         if !self.reordering.is_empty() && self.reordering[link as usize].is_some() {
             return self.add_unordered(link, at);
         }
@@ -85,20 +86,20 @@ impl Wires {
         self.fifos.push(link as usize)
     }
 
-    /// Adds a packet to a wire that reorders.
+    /// Adds a packet to a reordering wire.
     #[cold]
     fn add_unordered(&mut self, link: u32, at: Time) -> &mut Packet {
-        let wire = self.reordering[link as usize].as_mut().expect("a link that reorders has its wire");
+        let wire = self.reordering[link as usize].as_mut().expect("a reordering link has a reordering wire");
         if at < wire.next_time() {
             self.set_first(link, at);
         }
-        let wire = self.reordering[link as usize].as_mut().expect("a link that reorders has its wire");
+        let wire = self.reordering[link as usize].as_mut().expect("a reordering link has a reordering wire");
         wire.serial += 1;
         wire.order.push(Reverse((at, wire.serial)));
         wire.packets.entry(wire.serial).or_default()
     }
 
-    /// Takes the next packet, whose arrival is the event of now; returns its link.
+    /// Removes the next packet and writes it to `packet`; returns its link.
     #[inline]
     pub(crate) fn take(&mut self, packet: &mut Packet) -> u32 {
         let link = self.arrivals.wire();
@@ -112,7 +113,7 @@ impl Wires {
         link
     }
 
-    /// Takes the next packet of a wire that reorders; returns when the one behind it arrives.
+    /// Removes the next packet of a reordering wire; returns the next arrival of the wire.
     #[cold]
     fn take_unordered(&mut self, link: u32, packet: &mut Packet) -> Time {
         let wire = self.reordering[link as usize].as_mut().expect("a link with an arrival has a packet");
@@ -121,7 +122,7 @@ impl Wires {
         wire.next_time()
     }
 
-    /// The first packet of the wire of `link` arrives at `at`; `Time::MAX`: there is none.
+    /// Sets the next arrival on the wire of `link`; `Time::MAX` if there is none.
     #[inline]
     fn set_first(&mut self, link: u32, at: Time) {
         if self.arrivals.set(link, at) {
@@ -129,7 +130,7 @@ impl Wires {
         }
     }
 
-    /// The same, where the times of all wires need new keys.
+    /// Recomputes the keys of all wires for a new window.
     #[cold]
     fn move_window(&mut self, link: u32, at: Time) {
         let Self { arrivals, fifos, reordering, .. } = self;
@@ -141,7 +142,7 @@ impl Wires {
         arrivals.move_window(first);
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         let reordering: usize =
             self.reordering.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();

@@ -233,7 +233,7 @@ pub struct StackField {
 #[must_use]
 pub fn stack_fields() -> Vec<StackField> {
     let stacks: Vec<Stack> = names().filter_map(find).map(|(stack, _)| stack).collect();
-    let columns: Vec<_> = stacks.iter().map(Stack::described).collect();
+    let columns: Vec<_> = stacks.iter().map(Stack::fields).collect();
     let row = |field: &cwndlab_config::Field| {
         let name = field.name;
         let at = columns[0].iter().position(|(field, ..)| *field == name).expect("every field is one of the stack");
@@ -307,7 +307,7 @@ mod tests {
     fn the_canonical_form_has_all_values() {
         let (stack, _) = find("linux").unwrap();
         let form = canonical(&stack);
-        assert_eq!(form.as_object().unwrap().len(), stack.described().len() - 1);
+        assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 1);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));
         assert!(form.as_object().unwrap().values().all(|value| value != ""), "{form}");
     }

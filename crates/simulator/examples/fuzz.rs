@@ -1,5 +1,5 @@
-//! Runs random extreme scenarios and checks what they record: `fuzz COUNT SEED`. A case follows from its seed alone; the
-//! first one that violates an invariant is printed with its seed and its scenario.
+//! Runs random extreme scenarios and checks their records: `fuzz COUNT SEED`. A case depends only on its seed. The
+//! first violation of an invariant is printed with its seed and its scenario.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the purpose")]
 
 use std::process::ExitCode;
@@ -13,15 +13,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments.get(at).map(|text| text.parse::<u64>());
     let (Some(Ok(count)), Some(Ok(first)), 2) = (number(0), number(1), arguments.len()) else {
-        eprintln!("usage: fuzz COUNT SEED\n  hint: two whole numbers from 0 on, as in `fuzz 300 1`");
+        eprintln!("usage: fuzz COUNT SEED\n  hint: two integers of at least 0, as in `fuzz 300 1`");
         return ExitCode::from(2);
     };
-    std::panic::set_hook(Box::new(|_| {})); // a panic is a verdict
-    let mut refused = Vec::new();
+    std::panic::set_hook(Box::new(|_| {})); // a panic is reported as a violation
+    let mut rejected = Vec::new();
     for seed in (0..count).map(|n| first.wrapping_add(n)) {
         match check(seed) {
-            Verdict::Held => {}
-            Verdict::Refused(why) => refused.push(format!("seed {seed}: {why}")),
+            Verdict::Passed => {}
+            Verdict::Rejected(why) => rejected.push(format!("seed {seed}: {why}")),
             Verdict::Violated(scenario, what) => {
                 println!("seed {seed}: {what}\n\n{scenario}");
                 println!("again: make fuzz COUNT=1 SEED={seed}");
@@ -29,9 +29,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{count} scenarios from seed {first} on: {} refused, every invariant held", refused.len());
-    for why in &refused {
-        println!("refused: {why}");
+    println!("{count} scenarios from seed {first} on: {} rejected, all invariants satisfied", rejected.len());
+    for why in &rejected {
+        println!("rejected: {why}");
     }
     ExitCode::SUCCESS
 }

@@ -1,4 +1,4 @@
-//! Applications that span several connections: sets them up, and runs the one that is due.
+//! Set-up of applications, and the timers of applications that span several connections.
 
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::arrival_process::ArrivalProcess;
@@ -12,8 +12,8 @@ use crate::dialogue::Direction;
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// Before the run: gives flows their application that need more for it than a connection. Those that only write get
-    /// theirs when they begin; returns the flows of bulk data among them, whose two ends nothing else acts on.
+    /// Sets up the applications that need more than their connection, before the run. Applications that only write are
+    /// set up when their flow starts. Returns the flows of bulk data, on whose endpoints only the transport acts.
     pub(crate) fn prepare_applications(&mut self) -> Vec<usize> {
         let duplicates = self.plan.links.iter().any(|link| link.duplicate > 0.0);
         let mut bulk = Vec::new();
@@ -34,7 +34,7 @@ impl Simulation<'_> {
         bulk
     }
 
-    /// Gives a flow that begins its application.
+    /// Sets the application of a flow that starts.
     pub(crate) fn set_application(&mut self, index: usize, application: Application) {
         match application {
             Application::ByteSource(source) => self.connections[index].set_source(source),
@@ -49,7 +49,7 @@ impl Simulation<'_> {
         self.connections[index].shared_application = true;
     }
 
-    /// Adds the other direction of a dialogue.
+    /// Sets a dialogue as the application, and adds the connection of its other direction.
     fn set_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
         let plan = &self.plan.flows[index];
         let (peer, nagle) = (self.connections.len() as u32, dialogue.nagle());
@@ -61,7 +61,7 @@ impl Simulation<'_> {
         self.connections[index].set_dialogue(Direction::new(peer, start, Some(dialogue)), nagle);
     }
 
-    /// Runs the application of a connection, whose timer is due.
+    /// Runs the application of a connection whose timer is due.
     pub(crate) fn run_application(&mut self, index: usize, now: Time) {
         let connection = &mut self.connections[index];
         if connection.dialogue.is_some() {

@@ -1,13 +1,13 @@
-//! The connections that carry the transfers of one flow with arrivals.
+//! The connections of a flow with the workload "arrivals".
 
 use cwndlab_traffic::arrival_process::ArrivalProcess;
 
-/// Transfers that arrive, and the connections that carry them.
+/// An arrival process, and the connections for its transfers.
 #[derive(Debug)]
 pub(crate) struct ArrivalConnections {
-    /// The arrivals.
+    /// The arrival process.
     pub(crate) process: ArrivalProcess,
-    /// The most connections at the same time.
+    /// Maximum number of simultaneous connections.
     pub(crate) limit: usize,
     /// Connections without a transfer.
     pub(crate) free: Vec<u32>,
@@ -16,12 +16,12 @@ pub(crate) struct ArrivalConnections {
 }
 
 impl ArrivalConnections {
-    /// No connections yet.
+    /// The state without connections.
     pub(crate) fn new(process: ArrivalProcess) -> Self {
         Self { limit: process.connections() as usize, process, free: Vec::new(), all: Vec::new() }
     }
 
-    /// Whether no transfer is under way and no more will arrive.
+    /// Whether all transfers have arrived and are complete.
     pub(crate) fn is_over(&self) -> bool {
         self.process.is_over() && self.free.len() == self.all.len()
     }

@@ -1,4 +1,4 @@
-//! A connection: a sender, a receiver and the application above them.
+//! A connection: sender, receiver and application.
 
 use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
 use cwndlab_network::random::Stream;
@@ -16,71 +16,71 @@ use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::dialogue::Direction;
-use crate::end_samples::{Counts, Samples};
+use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, AGAIN, CE, CWR, DATA, ECE, ECT, EXTRA, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
-/// Purpose of the random streams of algorithms.
+/// Random stream of algorithms.
 const ALGORITHM_STREAM: u64 = 3;
 
-/// The number of a connection that carries datagrams: no packet bears it.
+/// The number of a connection for datagrams, which no packet carries.
 const NO_NUMBER: u32 = 256;
 
-/// A connection. Fields are in the order of their use: with hundreds of connections each packet finds its own out of the
-/// cache, and the cost is the number of lines that it needs.
+/// A connection. Fields are in the order of use: with hundreds of connections the connection is not in the cache when a
+/// packet arrives, and the cost is the number of cache lines used.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Connection {
     /// The time of each timer's entry on the agenda; `NEVER` without one.
     pub(crate) armed: [Time; TIMERS],
-    /// When the application acts next.
+    /// Time of the next action of the application.
     pub(crate) application: Time,
     /// Its index among all connections.
     pub(crate) index: u32,
-    /// The flow of the plan that it belongs to.
+    /// The flow of the plan to which it belongs.
     pub(crate) owner: u32,
-    /// Its number, which tells packets of its predecessors from its own.
+    /// Its number, which distinguishes its packets from those of its predecessors.
     number: u32,
-    /// The segment number behind the current transfer, or 0 if any delivery may complete a message.
+    /// The segment number after the current transfer, or 0 if any delivery may complete a message.
     transfer_end: u64,
     format: WireFormat,
-    /// What its packets request from routers: the scheme, and the rate in bit/s.
+    /// The request of its packets to routers: the scheme, and the rate in bit/s.
     request: Option<(Scheme, f64)>,
-    /// Its application spans several connections: the simulation acts for it.
+    /// Its application spans several connections and is run by the simulation.
     pub(crate) shared_application: bool,
-    /// Receiving end.
+    /// The receiver.
     pub(crate) receiver: Receiver,
-    /// Samples that its ends took ahead of the clock.
+    /// Samples taken ahead of the clock.
     pub(crate) samples: Samples,
-    /// Sending end.
+    /// The sender.
     pub(crate) sender: Sender,
-    /// When it started.
+    /// Its start time.
     pub(crate) start: Time,
-    /// When it was done.
+    /// Its completion time.
     pub(crate) end: Option<Time>,
     /// Completed transfers.
     pub(crate) transfers: Vec<TransferRow>,
     source: ByteSource,
-    /// Counters of its predecessors, if it had any.
-    past: Option<Box<Totals>>,
-    /// The application of a flow over UDP.
+    /// Totals of its predecessors, if any.
+    predecessors: Option<Box<Totals>>,
+    /// The application of a UDP flow.
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
-    /// When it answered the last SYN of this connection, and how many it answered.
+    /// Time of the last SYN-ACK of this connection, and their number.
     syn_acks: (Time, u32),
 }
 
-/// What the algorithm requests from routers: the scheme, and the rate in bit/s.
+/// The algorithm's request to routers: the scheme, and the rate in bit/s.
 fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     let (name, part) = algorithm.router_assistance()?;
     let scheme = Scheme::from_name(name)?;
-    // The recorder of a replay needs the scheme and has no parameters.
+    // The recorder of a replay requires a scheme but has no parameters.
     let parameter = |name: &str| {
         part.arguments.pairs().find_map(|(parameter, value)| match value {
             Value::Number(number) if parameter == name => Some(number),
@@ -119,7 +119,7 @@ fn new_receiver(plan: &FlowPlan) -> Receiver {
     Receiver::new(&plan.stack, plan.stack.sack && uses_sack(plan.recovery))
 }
 
-/// Where the ends of a connection put what they send. A macro, since either end is borrowed beside it.
+/// The packet sink of a connection. A macro, because sender or receiver are borrowed at the same time.
 macro_rules! sink {
     ($connection:expr, $network:expr, $now:expr) => {
         PacketSink {
@@ -155,14 +155,14 @@ impl Connection {
             end: None,
             transfers: Vec::new(),
             source: ByteSource::idle(stop),
-            past: None,
+            predecessors: None,
             datagrams: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
         }
     }
 
-    /// A secondary connection of the flow `owner`, with its plan; it does nothing by itself.
+    /// A secondary connection of the flow `owner`, without an application.
     #[must_use]
     pub(crate) fn secondary(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
         let mut connection = Self::new(plan, index, Time::ZERO, seed);
@@ -171,33 +171,33 @@ impl Connection {
         connection
     }
 
-    /// A packet reaches one of the two ends. `plans` are those of all flows.
-    #[allow(clippy::inline_always)] // it only tells the ends apart
+    /// Delivers a packet to the sender or the receiver. `plans` are the plans of all flows.
+    #[allow(clippy::inline_always)] // it only selects the endpoint
     #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
             DATA if current => self.deliver_data(now, packet, network, plans),
             ACK => self.deliver_ack(now, packet, network, current),
-            _ => self.deliver_other(now, packet, network, plans),
+            _ => self.deliver_slow_path(now, packet, network, plans),
         }
     }
 
-    /// A packet of the handshake, a datagram, or one of an earlier connection.
+    /// Delivers a packet of the handshake, a datagram, or a packet of an earlier connection.
     #[cold]
-    fn deliver_other(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+    fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
             SYN if current => {
-                let header = (packet.flags & EXTRA != 0).then_some(packet.aux);
+                let header = (packet.flags & OPTIONS != 0).then_some(packet.aux);
                 self.syn_acks = (now, self.syn_acks.1 + 1);
                 sink!(self, network, now).syn_ack(header);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner as usize]),
-            _ if packet.flags & EXTRA != 0 => network.options.free(*packet),
+            _ if packet.flags & OPTIONS != 0 => network.options.free(*packet),
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
-                    datagrams.receive(now, packet.stamp, packet.seq, packet.aux);
+                    datagrams.receive(now, packet.timestamp, packet.seq, packet.aux);
                 }
             }
             _ => {}
@@ -209,13 +209,13 @@ impl Connection {
         let mut data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
             len: packet.aux,
-            retransmission: packet.flags & AGAIN != 0,
+            retransmission: packet.flags & RETRANSMISSION != 0,
             ect: packet.flags & ECT != 0,
             cwr: packet.flags & CWR != 0,
-            stamp: packet.stamp,
+            timestamp: packet.timestamp,
             feedback: None,
         };
-        if packet.flags & EXTRA != 0 {
+        if packet.flags & OPTIONS != 0 {
             let request = self.take_request(network, packet);
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
         }
@@ -231,10 +231,10 @@ impl Connection {
         let plain = PlainAck {
             ack: expand(packet.seq, self.sender.una()),
             window: Bytes(u64::from(packet.aux) << self.format.window_shift),
-            echo: packet.stamp,
+            echo: packet.timestamp,
             ece: packet.flags & ECE != 0,
         };
-        if packet.flags & EXTRA == 0 {
+        if packet.flags & OPTIONS == 0 {
             if !current {
                 return;
             }
@@ -252,7 +252,7 @@ impl Connection {
     }
 
     fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        let request = (packet.flags & EXTRA != 0).then(|| network.options.take_header(packet.aux));
+        let request = (packet.flags & OPTIONS != 0).then(|| network.options.take_header(packet.aux));
         let feedback = request.and_then(|request| feedback(&request, plan));
         let mut sink = sink!(self, network, now);
         if request.is_some() && feedback.is_none() {
@@ -262,7 +262,7 @@ impl Connection {
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
     }
 
-    /// The ACK with what it carries beyond its number and window.
+    /// The ACK with its options.
     fn take_options(&mut self, network: &mut Network, packet: &Packet, plain: PlainAck) -> AckPacket {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
@@ -273,7 +273,7 @@ impl Connection {
         AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..plain.into() }
     }
 
-    /// Takes the routers' header of a packet that reached the receiver.
+    /// Removes and returns the router header of a packet that reached the receiver.
     #[cold]
     fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
         let request = network.options.take_header(packet.aux);
@@ -285,7 +285,7 @@ impl Connection {
         request
     }
 
-    /// A timer is due.
+    /// Handles a timer that is due.
     pub(crate) fn on_timer(&mut self, which: usize, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
         let mut sink = sink!(self, network, now);
         match which {
@@ -300,27 +300,27 @@ impl Connection {
         }
     }
 
-    /// When each timer is due.
+    /// The expiry of each timer.
     #[inline]
     #[must_use]
     pub(crate) fn due(&self) -> [Time; TIMERS] {
         [self.sender.timer(), self.sender.pace_timer(), self.receiver.timer(), self.application]
     }
 
-    /// Until when nothing but a packet changes the receiver, and no sample of it is due.
+    /// Time until which only packets change the receiver, and no sample of it is due.
     #[inline]
     pub(crate) fn receiver_free_until(&self) -> Time {
         self.receiver.timer().min(self.samples.receiver.next)
     }
 
-    /// The same of the sender.
+    /// Time until which only packets change the sender, and no sample of it is due.
     #[inline]
     pub(crate) fn sender_free_until(&self) -> Time {
         let timer = self.sender.timer().min(self.sender.pace_timer()).min(self.application);
         timer.min(self.samples.sender.next)
     }
 
-    /// Runs the application, whose timer is due.
+    /// Runs an application that only writes, whose timer is due.
     pub(crate) fn run_source(&mut self, now: Time, network: &mut Network, plan: &FlowPlan, seed: u64) {
         let (action, next) = self.source.on_timer(now);
         self.application = next;
@@ -348,7 +348,7 @@ impl Connection {
         }
     }
 
-    /// The application writes the bytes of a transfer, or endlessly.
+    /// Writes the bytes of a transfer, or an endless supply.
     fn write(&mut self, bytes: Option<Bytes>, now: Time, network: &mut Network, plan: &FlowPlan) {
         if let Some(bytes) = bytes {
             self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
@@ -356,7 +356,7 @@ impl Connection {
         self.supply(bytes.unwrap_or(ENDLESS), now, network);
     }
 
-    /// The source of datagrams is due.
+    /// Sends the datagrams that are due.
     #[cold]
     fn send_datagrams(&mut self, now: Time, network: &mut Network) {
         let Some(datagrams) = &mut self.datagrams else { return };
@@ -369,7 +369,7 @@ impl Connection {
         self.application = next.min(self.source.stop);
     }
 
-    /// The receiver has everything up to `transfer_end`.
+    /// Handles the delivery of all data up to `transfer_end`.
     #[cold]
     fn on_delivered(&mut self, now: Time) {
         if let Some(dialogue) = &mut self.dialogue {
@@ -389,7 +389,7 @@ impl Connection {
         self.transfer_end = u64::MAX;
     }
 
-    /// Everything that the application wrote is acknowledged.
+    /// Handles the acknowledgement of all data of the application.
     fn on_drained(&mut self, now: Time) {
         match self.source.on_drained(now) {
             Drained::Done => self.finish(now),
@@ -398,7 +398,8 @@ impl Connection {
         }
     }
 
-    /// It is done. A connection of arrivals is released at once: its application timer is due now.
+    /// Completes the connection. A connection of the workload "arrivals" is released immediately by its application
+    /// timer.
     pub(crate) fn finish(&mut self, now: Time) {
         self.source.finish();
         self.end.get_or_insert(now);
@@ -406,23 +407,23 @@ impl Connection {
         self.application = if released { now } else { NEVER };
     }
 
-    /// When its application stops.
+    /// Stop time of its application.
     pub(crate) fn stop_at(&self) -> Time {
         self.source.stop
     }
 
-    /// Gives it an application that only writes.
+    /// Sets an application that only writes.
     pub(crate) fn set_source(&mut self, source: ByteSource) {
         self.source = source;
     }
 
-    /// Makes it carry datagrams.
+    /// Sets an application that sends datagrams.
     pub(crate) fn set_datagrams(&mut self, datagrams: Datagrams) {
         self.datagrams = Some(Box::new(datagrams));
         self.number = NO_NUMBER;
     }
 
-    /// Makes it a direction of a dialogue: each delivery may complete a message.
+    /// Makes it a direction of a dialogue, in which each delivery may complete a message.
     pub(crate) fn set_dialogue(&mut self, dialogue: Direction, nagle: bool) {
         self.dialogue = Some(Box::new(dialogue));
         self.shared_application = true;
@@ -436,49 +437,49 @@ impl Connection {
         (self.start, self.application, self.end) = (now, now, None);
     }
 
-    /// Releases it: it ignores packets that are still under way, and sends nothing.
+    /// Releases it: it ignores packets that are still in transit, and sends nothing.
     pub(crate) fn release(&mut self, plan: &FlowPlan, seed: u64) {
         self.renew(plan, seed);
         self.application = NEVER;
     }
 
-    /// Moves its counters and transfers to another connection.
+    /// Moves its totals and transfers to another connection.
     pub(crate) fn move_totals(&mut self, to: &mut Self) {
-        to.past.get_or_insert_default().add(&self.totals());
+        to.predecessors.get_or_insert_default().add(&self.totals());
         to.transfers.append(&mut self.transfers);
-        self.past = None;
+        self.predecessors = None;
         self.sender.reset_totals();
         self.receiver.reset_totals();
     }
 
-    /// Opens the connection.
+    /// Opens the connection with a SYN.
     pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
         let mut sink = sink!(self, network, now);
         self.sender.open(now, &mut sink);
         self.source.start();
     }
 
-    /// When it answered the SYN of this connection; `None` if it did so more than once.
+    /// Time of the SYN-ACK of this connection; `None` if there was more than one.
     pub(crate) fn handshake_start(&self) -> Option<Time> {
         (self.syn_acks.1 == 1).then_some(self.syn_acks.0)
     }
 
-    /// Takes part in the connection that the other direction opened, whose SYN was answered at `answered`.
-    pub(crate) fn accept(&mut self, answered: Option<Time>, now: Time, network: &mut Network) {
+    /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
+    pub(crate) fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = sink!(self, network, now);
-        self.sender.accept(answered, now, window, &mut sink);
+        self.sender.accept(syn_ack_at, now, window, &mut sink);
     }
 
-    /// The application writes more.
+    /// Writes data of the application.
     pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
         let mut sink = sink!(self, network, now);
         self.sender.supply(bytes, now, &mut sink);
     }
 
-    /// Replaces the connection, which is over, by a new one.
+    /// Replaces a completed connection by a new one.
     pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
-        self.past = Some(Box::new(self.totals()));
+        self.predecessors = Some(Box::new(self.totals()));
         self.syn_acks.1 = 0;
         self.number = (self.number + 1) & 0xff;
         let nagle = self.sender.nagle();
@@ -487,7 +488,7 @@ impl Connection {
         self.receiver = new_receiver(plan);
     }
 
-    /// Counters, those of its predecessors included.
+    /// Its totals, including those of its predecessors.
     #[must_use]
     pub(crate) fn totals(&self) -> Totals {
         let rtt = self.sender.rtt();
@@ -500,8 +501,8 @@ impl Connection {
             rtt_count,
             min_rtt: rtt.min_ever().0,
         };
-        if let Some(past) = &self.past {
-            totals.add(past);
+        if let Some(predecessors) = &self.predecessors {
+            totals.add(predecessors);
         }
         if let Some(datagrams) = &self.datagrams {
             (totals.counters.sent_packets, totals.counters.sent_bytes) =
@@ -511,31 +512,31 @@ impl Connection {
         totals
     }
 
-    /// What a sample counts and the payload delivered, of a sender and a receiver as they were.
-    pub(crate) fn counts(&self, mut counts: Counts, delivered: Bytes) -> (Counts, u64) {
+    /// The counters of a sample and the payload delivered, from those of the current sender and receiver.
+    pub(crate) fn counts(&self, mut counts: SampleCounters, delivered: Bytes) -> (SampleCounters, u64) {
         if let Some(datagrams) = &self.datagrams {
             counts.sent_bytes = datagrams.sent_bytes.0;
             return (counts, datagrams.received_bytes.0);
         }
-        let Some(past) = &self.past else { return (counts, delivered.0) };
-        counts.add(&Counts::of(&past.counters, (past.rtt_sum, past.rtt_count)));
-        (counts, delivered.0 + past.delivered)
+        let Some(predecessors) = &self.predecessors else { return (counts, delivered.0) };
+        counts.add(&SampleCounters::of(&predecessors.counters, (predecessors.rtt_sum, predecessors.rtt_count)));
+        (counts, delivered.0 + predecessors.delivered)
     }
 
-    /// Headers of a data packet.
+    /// Header bytes of a data packet.
     #[must_use]
     pub(crate) fn header(&self) -> Bytes {
         Bytes(u64::from(self.format.header))
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>()
             + self.sender.memory()
             + self.receiver.memory()
             + self.transfers.capacity() * 40
-            + self.past.as_ref().map_or(0, |past| size_of_val(&**past))
+            + self.predecessors.as_ref().map_or(0, |predecessors| size_of_val(&**predecessors))
             + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())
     }
 }

@@ -1,4 +1,5 @@
-//! The connections of a run. One that has not begun takes no memory beyond its place: with 100,000 flows most are idle.
+//! The connections of a run. A connection that has not started uses no memory beyond its slot, because with 100,000
+//! flows most are idle.
 
 use std::ops::{Index, IndexMut};
 
@@ -6,68 +7,68 @@ use cwndlab_units::Time;
 
 use crate::connection::Connection;
 
-/// A connection's place.
+/// The slot of a connection.
 #[derive(Debug)]
-enum Place {
-    /// It begins at this time.
-    Waiting(Time),
-    /// It has begun.
-    Begun(Box<Connection>),
+enum Slot {
+    /// The connection starts at this time.
+    Pending(Time),
+    /// The connection has started.
+    Started(Box<Connection>),
 }
 
-/// One connection for each flow of the plan, then the secondary ones. An index stands for a connection that has begun.
+/// One connection for each flow of the plan, then the secondary ones. Indexing requires a connection that has started.
 #[derive(Debug)]
-pub(crate) struct Connections(Vec<Place>);
+pub(crate) struct Connections(Vec<Slot>);
 
 impl Connections {
-    /// Those of flows that begin at these times.
-    pub(crate) fn waiting(starts: impl Iterator<Item = Time>) -> Self {
-        Self(starts.map(Place::Waiting).collect())
+    /// Connections of flows that start at these times.
+    pub(crate) fn pending(starts: impl Iterator<Item = Time>) -> Self {
+        Self(starts.map(Slot::Pending).collect())
     }
 
-    /// How many there are.
+    /// Number of connections.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// When the connection begins; `None` if it has.
+    /// Start time of a connection; `None` if it has started.
     pub(crate) fn start(&self, index: usize) -> Option<Time> {
         match &self.0[index] {
-            Place::Waiting(start) => Some(*start),
-            Place::Begun(_) => None,
+            Slot::Pending(start) => Some(*start),
+            Slot::Started(_) => None,
         }
     }
 
-    /// The connection begins.
+    /// Starts a connection.
     pub(crate) fn begin(&mut self, index: usize, connection: Connection) {
-        self.0[index] = Place::Begun(Box::new(connection));
+        self.0[index] = Slot::Started(Box::new(connection));
     }
 
-    /// Adds one that begins now.
+    /// Adds a connection that starts now.
     pub(crate) fn push(&mut self, connection: Connection) {
-        self.0.push(Place::Begun(Box::new(connection)));
+        self.0.push(Slot::Started(Box::new(connection)));
     }
 
-    /// Two that have begun, the first one before the second.
+    /// Two started connections, the first with the lower index.
     pub(crate) fn pair(&mut self, first: usize, second: usize) -> (&mut Connection, &mut Connection) {
         let (before, rest) = self.0.split_at_mut(second);
         match (&mut before[first], &mut rest[0]) {
-            (Place::Begun(one), Place::Begun(other)) => (one, other),
-            _ => panic!("{NOT_BEGUN}"),
+            (Slot::Started(one), Slot::Started(other)) => (one, other),
+            _ => panic!("{NOT_STARTED}"),
         }
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
-        let of = |place: &Place| match place {
-            Place::Waiting(_) => 0,
-            Place::Begun(connection) => connection.memory(),
+        let of = |slot: &Slot| match slot {
+            Slot::Pending(_) => 0,
+            Slot::Started(connection) => connection.memory(),
         };
-        self.0.len() * size_of::<Place>() + self.0.iter().map(of).sum::<usize>()
+        self.0.len() * size_of::<Slot>() + self.0.iter().map(of).sum::<usize>()
     }
 }
 
-const NOT_BEGUN: &str = "a connection acts after it has begun";
+const NOT_STARTED: &str = "the connection has not started";
 
 impl Index<usize> for Connections {
     type Output = Connection;
@@ -75,8 +76,8 @@ impl Index<usize> for Connections {
     #[inline]
     fn index(&self, index: usize) -> &Connection {
         match &self.0[index] {
-            Place::Begun(connection) => connection,
-            Place::Waiting(_) => panic!("{NOT_BEGUN}"),
+            Slot::Started(connection) => connection,
+            Slot::Pending(_) => panic!("{NOT_STARTED}"),
         }
     }
 }
@@ -85,8 +86,8 @@ impl IndexMut<usize> for Connections {
     #[inline]
     fn index_mut(&mut self, index: usize) -> &mut Connection {
         match &mut self.0[index] {
-            Place::Begun(connection) => connection,
-            Place::Waiting(_) => panic!("{NOT_BEGUN}"),
+            Slot::Started(connection) => connection,
+            Slot::Pending(_) => panic!("{NOT_STARTED}"),
         }
     }
 }

@@ -1,55 +1,55 @@
-//! One direction of a dialogue. In a dialogue both ends of a connection send messages: each direction is a connection of
-//! the simulator with its own sender and receiver, and the two share the handshake.
+//! One direction of a dialogue, in which both endpoints of a connection send messages. Each direction is a connection
+//! of the simulator with its own sender and receiver; both share the handshake.
 
 use cwndlab_traffic::dialogue::{Dialogue, End, MessageQueue};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::Time;
 
-/// One direction.
+/// One direction of a dialogue.
 #[derive(Debug)]
 pub(crate) struct Direction {
     /// The connection of the other direction.
     pub(crate) peer: u32,
     /// The messages of this direction.
     pub(crate) messages: MessageQueue,
-    /// When the application acts next.
+    /// Time of the next action of the application.
     pub(crate) next: Time,
-    /// Whether the first connection was opened.
+    /// The first connection has been opened.
     pub(crate) opened: bool,
-    /// Whether the end that did not open the connection takes part in it.
+    /// The endpoint that did not open the connection has accepted it.
     pub(crate) accepted: bool,
-    /// Only in the direction of the plan's flow.
+    /// The application, in the direction of the plan's flow only.
     pub(crate) application: Option<Box<dyn Dialogue>>,
 }
 
 impl Direction {
-    /// A direction; its application, if it has one, acts first at `start`.
+    /// A direction, with the first action of its application, if any, at `start`.
     pub(crate) fn new(peer: u32, start: Time, application: Option<Box<dyn Dialogue>>) -> Self {
         Self { peer, messages: MessageQueue::default(), next: start, opened: false, accepted: false, application }
     }
 
-    /// The direction that only responds.
+    /// A direction without application.
     pub(crate) fn responding(peer: u32) -> Self {
         Self::new(peer, NEVER, None)
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.messages.memory() + self.application.as_ref().map_or(0, |one| size_of_val(&**one))
     }
 }
 
-/// The connections of a dialogue: the flow's own, whose sender is the flow's, and the one of the other direction.
+/// The two connections of a dialogue: that of the flow, and that of the other direction.
 #[derive(Clone, Copy)]
-pub(crate) struct Ends {
-    /// From the flow's sender to its receiver.
+pub(crate) struct Endpoints {
+    /// The connection from the flow's sender to its receiver.
     pub(crate) forward: usize,
-    /// From its receiver to its sender.
+    /// The connection from the flow's receiver to its sender.
     pub(crate) backward: usize,
 }
 
-impl Ends {
-    /// The connection on which an end sends.
+impl Endpoints {
+    /// The connection on which an endpoint sends.
     pub(crate) fn from(self, end: End) -> usize {
         match end {
             End::Sender => self.forward,
@@ -57,7 +57,7 @@ impl Ends {
         }
     }
 
-    /// The connection on which an end receives.
+    /// The connection on which an endpoint receives.
     pub(crate) fn to(self, end: End) -> usize {
         match end {
             End::Sender => self.backward,

@@ -1,7 +1,7 @@
-//! What samples need of the two ends of a connection.
+//! Samples of the sender and the receiver of a connection.
 //!
-//! An end that runs ahead of the clock passes the time of a sample before the clock does. It takes its sample then, and the
-//! sampler finds it here.
+//! An endpoint that runs ahead of the clock passes the time of a sample before the clock does. It takes the sample at
+//! that point and stores it here for the sampler.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, Sender, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// What a sample counts, of one or more senders.
+/// Counters in a sample, of one or more senders.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct SampleCounters {
     /// Payload sent, retransmissions included, bytes.
     pub(crate) sent_bytes: u64,
     /// Payload retransmitted, bytes.
@@ -20,16 +20,16 @@ pub(crate) struct Counts {
     pub(crate) retransmitted_packets: u64,
     /// Entries into recovery, timeouts and ECN reductions.
     pub(crate) congestion_events: u64,
-    /// Expirations of the retransmission timer.
+    /// Expiries of the retransmission timer.
     pub(crate) timeouts: u64,
     /// Sum of the RTT samples, ns.
     pub(crate) rtt_sum: u128,
-    /// Their number.
+    /// Number of RTT samples.
     pub(crate) rtt_count: u64,
 }
 
-impl Counts {
-    /// Those of a sender, and of its RTT samples.
+impl SampleCounters {
+    /// The counters of a sender and of its RTT samples.
     pub(crate) fn of(counters: &Counters, (rtt_sum, rtt_count): (u128, u64)) -> Self {
         Self {
             sent_bytes: counters.sent_bytes,
@@ -42,7 +42,7 @@ impl Counts {
         }
     }
 
-    /// Adds those of others.
+    /// Adds the counters of other senders.
     pub(crate) fn add(&mut self, other: &Self) {
         self.sent_bytes += other.sent_bytes;
         self.retransmitted_bytes += other.retransmitted_bytes;
@@ -54,12 +54,12 @@ impl Counts {
     }
 }
 
-/// What a sample needs of a sender.
+/// The values of a sender in a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderSample {
-    /// The window in force, segments.
+    /// The congestion window, segments.
     pub(crate) cwnd: u32,
-    /// The slow-start threshold; `None` without one.
+    /// The slow-start threshold; `None` if there is none.
     pub(crate) ssthresh: Option<Bytes>,
     /// Data in flight.
     pub(crate) in_flight: Bytes,
@@ -67,18 +67,18 @@ pub(crate) struct SenderSample {
     pub(crate) srtt: Duration,
     /// Last RTT sample; zero before the first.
     pub(crate) rtt: Duration,
-    /// The pacing rate; `None` where it does not pace.
+    /// The pacing rate; `None` if the sender does not pace.
     pub(crate) pacing_rate: Option<Rate>,
     /// Last delivery-rate sample; zero before the first.
     pub(crate) delivery_rate: Rate,
     /// The congestion state.
     pub(crate) state: State,
-    /// What it counted.
-    pub(crate) counts: Counts,
+    /// The counters.
+    pub(crate) counts: SampleCounters,
 }
 
 impl SenderSample {
-    /// The sender as it is.
+    /// The current values of a sender.
     pub(crate) fn of(sender: &Sender) -> Self {
         let rtt = sender.rtt();
         Self {
@@ -90,77 +90,77 @@ impl SenderSample {
             pacing_rate: sender.pacing_rate(),
             delivery_rate: sender.delivery_rate(),
             state: sender.state(),
-            counts: Counts::of(sender.counters(), rtt.totals()),
+            counts: SampleCounters::of(sender.counters(), rtt.totals()),
         }
     }
 }
 
-/// When samples are taken.
+/// The times of samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleTimes {
-    /// The next one by the clock.
+    /// The next sample by the clock.
     pub(crate) next: Time,
-    /// From one to the next.
+    /// The interval between samples.
     pub(crate) interval: Duration,
 }
 
-/// The samples that one end has taken ahead of the clock.
+/// The samples that an endpoint has taken ahead of the clock.
 #[derive(Debug)]
 pub(crate) struct EndSamples<T> {
-    /// The end has not passed this time; `NEVER` if it keeps to the clock.
+    /// The endpoint has not passed this time; `NEVER` if it does not run ahead of the clock.
     pub(crate) next: Time,
     taken: VecDeque<T>,
 }
 
 impl<T> EndSamples<T> {
-    /// Of an end that keeps to the clock.
+    /// The state of an endpoint that does not run ahead of the clock.
     pub(crate) fn new() -> Self {
         Self { next: NEVER, taken: VecDeque::new() }
     }
 
-    /// The end may run ahead of the clock from now on.
+    /// Lets the endpoint run ahead of the clock.
     pub(crate) fn run_ahead(&mut self) {
         self.next = Time::ZERO;
     }
 
-    /// When the first sample is due that was not taken yet, by the end or by the clock.
+    /// Time of the next sample that neither the endpoint nor the clock has taken.
     pub(crate) fn due(&self, times: SampleTimes) -> Time {
         self.next.max(times.next)
     }
 
-    /// The end has not passed the sample that is due.
-    pub(crate) fn wait(&mut self, times: SampleTimes) {
+    /// Sets the time of the next sample, which the endpoint has not passed.
+    pub(crate) fn advance_to_due(&mut self, times: SampleTimes) {
         self.next = self.due(times);
     }
 
-    /// Keeps the sample that is due.
-    pub(crate) fn keep(&mut self, sample: T, times: SampleTimes) {
+    /// Stores the sample that is due.
+    pub(crate) fn store(&mut self, sample: T, times: SampleTimes) {
         self.taken.push_back(sample);
         self.next = self.due(times) + times.interval;
     }
 
-    /// The sample that the clock has reached; `None` where the end has not passed it.
+    /// The sample that the clock has reached; `None` if the endpoint has not passed it.
     pub(crate) fn take(&mut self) -> Option<T> {
         self.taken.pop_front()
     }
 }
 
-/// The samples that the two ends of a connection have taken ahead of the clock.
+/// The samples that sender and receiver of a connection have taken ahead of the clock.
 #[derive(Debug)]
 pub(crate) struct Samples {
-    /// Of the sender.
+    /// Samples of the sender.
     pub(crate) sender: EndSamples<SenderSample>,
-    /// Of the receiver: payload delivered in order.
+    /// Samples of the receiver: payload delivered in order.
     pub(crate) receiver: EndSamples<Bytes>,
 }
 
 impl Samples {
-    /// Of two ends that keep to the clock.
+    /// The state of endpoints that do not run ahead of the clock.
     pub(crate) fn new() -> Self {
         Self { sender: EndSamples::new(), receiver: EndSamples::new() }
     }
 
-    /// Both ends may run ahead of the clock from now on.
+    /// Lets both endpoints run ahead of the clock.
     pub(crate) fn run_ahead(&mut self) {
         self.sender.run_ahead();
         self.receiver.run_ahead();

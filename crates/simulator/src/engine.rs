@@ -1,5 +1,4 @@
-//! The event loop: handles the next event, which is the arrival of a packet at the end of a link, or a timer or a server that
-//! is due.
+//! The event loop. An event is the arrival of a packet at the end of a link, a timer or a server event.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,10 +17,10 @@ use cwndlab_path::timers::{APPLICATION, TIMERS};
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;
 
-/// Why a run did not reach its end.
+/// The reason for which a run did not reach its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// It was cancelled, or took more events than it may.
+    /// It was cancelled, or exceeded the maximum number of events.
     Cancelled,
 }
 
@@ -42,7 +41,7 @@ pub struct Statistics {
     pub events: u64,
     /// Segments delivered in order and acknowledged, and datagrams delivered.
     pub delivered_packets: u64,
-    /// Memory held by connections and network at the end, bytes.
+    /// Memory in use by connections and network at the end, bytes.
     pub memory_bytes: u64,
 }
 
@@ -51,41 +50,41 @@ pub fn run(plan: &Plan, seed: u64, cancel: &AtomicBool, progress: Option<&Atomic
     run_counted(plan, seed, cancel, progress).map(|(records, _)| records)
 }
 
-/// Runs the plan with this seed; returns also the cost.
+/// Runs the plan with this seed; returns the records and the cost.
 pub fn run_counted(
     plan: &Plan,
     seed: u64,
     cancel: &AtomicBool,
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, u64::MAX, Order::Ahead);
+    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Enabled);
     engine.run(cancel, progress)?;
     Ok(engine.finish())
 }
 
-/// Runs the plan with this seed, and stops if that takes more than `max_events` events.
+/// Runs the plan with this seed; fails after `max_events` events.
 pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, max_events, Order::Ahead);
+    let mut engine = Engine::new(plan, seed, max_events, LookAhead::Enabled);
     engine.run(&AtomicBool::new(false), None)?;
     Ok(engine.finish())
 }
 
-/// Runs the plan with this seed and an event for every packet: no end of a connection runs ahead of the clock. The records
-/// are the same; tests compare the two.
+/// Runs the plan with this seed and without look-ahead: every arrival is an event. Tests compare the records, which are
+/// the same.
 #[must_use]
 pub fn run_by_events(plan: &Plan, seed: u64) -> (Records, Statistics) {
-    let mut engine = Engine::new(plan, seed, u64::MAX, Order::Events);
-    engine.run(&AtomicBool::new(false), None).unwrap_or_else(|_| unreachable!("nobody cancels it"));
+    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Disabled);
+    engine.run(&AtomicBool::new(false), None).unwrap_or_else(|_| unreachable!("the run is not cancelled"));
     engine.finish()
 }
 
-/// In which order packets reach their endpoints.
+/// Whether endpoints process packets ahead of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    /// Ahead of the clock where nobody can tell the difference.
-    Ahead,
-    /// By the clock.
-    Events,
+enum LookAhead {
+    /// Ahead of the clock where results do not depend on it.
+    Enabled,
+    /// At the time of arrival.
+    Disabled,
 }
 
 struct Engine<'a> {
@@ -96,10 +95,10 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &'a Plan, seed: u64, max_events: u64, order: Order) -> Self {
+    fn new(plan: &'a Plan, seed: u64, max_events: u64, look_ahead: LookAhead) -> Self {
         let mut simulation = Simulation::new(plan, seed);
         let bulk = simulation.prepare_applications();
-        if order == Order::Ahead {
+        if look_ahead == LookAhead::Enabled {
             simulation.run_ends_ahead(&bulk);
         }
         for index in 0..simulation.connections.len() {
@@ -110,7 +109,7 @@ impl<'a> Engine<'a> {
 
     fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
         let end = Time::ZERO + self.simulation.plan.duration;
-        // Until here events need no look at samples or at the end.
+        // Events up to this time precede the next sample and the end.
         let mut free_until = self.sampler.times.next.min(end);
         let mut countdown = CHECK_INTERVAL;
         loop {
@@ -128,11 +127,11 @@ impl<'a> Engine<'a> {
                 countdown = CHECK_INTERVAL;
                 self.check(now, cancel, progress)?;
             }
-            // At the same time links come before timers and servers.
+            // Arrivals precede simultaneous timers and servers.
             if arrival <= other {
                 self.on_arrival(now);
             } else {
-                self.on_other(now);
+                self.on_agenda_event(now);
             }
         }
         self.events += CHECK_INTERVAL - countdown;
@@ -153,7 +152,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// A packet leaves its wire.
+    /// Processes an arrival.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
     fn on_arrival(&mut self, now: Time) {
@@ -169,9 +168,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A timer or a server is due, the agenda's top.
+    /// Processes the top of the agenda, a timer or a server event.
     #[inline(never)]
-    fn on_other(&mut self, now: Time) {
+    fn on_agenda_event(&mut self, now: Time) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         let source = network.agenda.source();
@@ -197,7 +196,7 @@ impl<'a> Engine<'a> {
         }
         let connection = &mut simulation.connections[index];
         if connection.armed[which] != now {
-            return; // an earlier entry has replaced this one
+            return; // an earlier entry replaced this one
         }
         connection.armed[which] = NEVER;
         if connection.due()[which] <= now {

@@ -1,17 +1,17 @@
-//! The simulator: turns a plan and a seed into records. A run is a pure function of the two.
+//! The simulator: runs a plan with a seed and returns its records. A run is a pure function of plan and seed.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `engine` | the event loop |
 //! | `simulation` | the state of a run: network and connections |
-//! | `run_ahead` | ends of connections that take packets ahead of the clock |
-//! | `sampler`, `end_samples` | writes the tables; samples of ends ahead of the clock |
+//! | `run_ahead` | endpoints that process packets ahead of the clock |
+//! | `sampler`, `end_samples` | the tables of a run; samples taken ahead of the clock |
 //! | `applications`, `run_arrivals`, `run_dialogues` | applications that span several connections |
-//! | `connection`, `connections` | one connection: transport and application; all of them |
-//! | `packet_sink` | what the two ends send, as packets |
+//! | `connection`, `connections` | a connection with its transport and application; all connections |
+//! | `packet_sink` | conversion of segments and ACKs to packets |
 //!
-//! The network is in crate `path`, applications are in crate `traffic`, the two ends of a connection in crate `transport`.
-//! docs/architecture.md follows a packet and its ACK through them.
+//! The network is in crate `path`, applications are in crate `traffic`, sender and receiver in crate `transport`.
+//! docs/architecture.md follows a packet and its ACK through these crates.
 
 mod applications;
 mod arrival_connections;

@@ -1,9 +1,9 @@
-//! The congestion control of flows without one.
+//! A placeholder for the congestion control of flows without one.
 
 use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
 use cwndlab_units::Bytes;
 
-/// A constant window, which nothing uses.
+/// A congestion control with a constant, unused window.
 #[derive(Clone, Debug)]
 pub(crate) struct NoControl(pub(crate) Bytes);
 

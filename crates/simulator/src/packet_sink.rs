@@ -1,4 +1,4 @@
-//! Turns what the two ends of a connection send into packets, and puts them on the network.
+//! Converts the segments and ACKs of a connection to packets, and sends them over the network.
 
 use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, Scheme};
@@ -8,13 +8,13 @@ use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, AGAIN, CWR, DATA, ECE, ECT, EXTRA, FLOW, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// Sizes and flags of a connection's packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFormat {
-    /// Headers of a data packet, bytes.
+    /// Header bytes of a data packet.
     pub(crate) header: u32,
     /// Size of an ACK without SACK blocks, bytes.
     ack_size: u32,
@@ -22,13 +22,13 @@ pub(crate) struct WireFormat {
     block_size: u32,
     /// Payload of a full segment, bytes.
     mss: u32,
-    /// Bits by which the window of an ACK is shifted.
+    /// Window scale: right shift of the window of an ACK, bits.
     pub(crate) window_shift: u32,
     ecn: bool,
 }
 
 impl WireFormat {
-    /// The format of this stack.
+    /// The packet format of a stack.
     pub(crate) fn new(stack: &Stack) -> Self {
         Self {
             header: stack.header.0 as u32,
@@ -41,23 +41,23 @@ impl WireFormat {
     }
 }
 
-/// Where the two ends of a connection put what they send.
+/// The output of the sender and the receiver of a connection.
 pub(crate) struct PacketSink<'a> {
     /// The network.
     pub(crate) network: &'a mut Network,
-    /// The connection's index, with its number above it ([`Packet::flow`]).
+    /// The connection's index and number, as in [`Packet::flow`].
     pub(crate) flow: u32,
-    /// Now.
+    /// The current time.
     pub(crate) now: Time,
     pub(crate) format: &'a WireFormat,
-    /// What packets request from routers: the scheme, and the rate in bit/s.
+    /// The request of packets to routers: the scheme, and the rate in bit/s.
     pub(crate) request: &'a Option<(Scheme, f64)>,
-    /// The sender's smoothed RTT, where something is requested.
+    /// The sender's smoothed RTT, if there is a request.
     pub(crate) srtt: Duration,
 }
 
 impl PacketSink<'_> {
-    /// Stores the header of a packet that sends a request to routers.
+    /// Stores the router header of a packet; returns its index.
     #[cold]
     fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
         let mut header = Header::new(scheme, rate, self.srtt);
@@ -69,14 +69,14 @@ impl PacketSink<'_> {
         self.network.options.store_header(RouterHeader { header, len })
     }
 
-    /// The receiver returns the header as it came.
+    /// Stores a copy of the last received router header for its return; returns its index.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
         let header = self.network.options.returned.get(&(self.flow & FLOW))?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
     }
 
-    /// Stores what an ACK carries beyond its number and window.
+    /// Stores the options of an ACK; returns their index.
     #[cold]
     fn ack_options(&mut self, ack: &AckPacket) -> u32 {
         let is_returned = self.request.is_some_and(|(scheme, _)| scheme.is_returned());
@@ -90,17 +90,17 @@ impl PacketSink<'_> {
         })
     }
 
-    /// Sends a SYN-ACK, with the routers' header of the SYN.
+    /// Sends a SYN-ACK with the router header of the SYN.
     pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
-        let flags = SYN_ACK | header.map_or(0, |_| EXTRA);
+        let flags = SYN_ACK | header.map_or(0, |_| OPTIONS);
         let (size, aux) = (self.format.ack_size as u16, header.unwrap_or(0));
         self.network
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
     }
 }
 
-/// The feedback of all routers of the path; `None` if one of them has no agent. Some schemes' rates include
-/// headers, while the sender paces payload.
+/// The feedback of all routers on the path; `None` if one of them has no agent. The rates of some schemes include
+/// headers; they are converted to payload rates.
 pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedback> {
     let header = &request.header;
     let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
@@ -111,16 +111,16 @@ pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedba
     })
 }
 
-/// "Any rate" as a number, bit/s.
+/// Maximum rate in a feedback, bit/s; stands for an unlimited rate.
 const MAX_BPS: f64 = 1e15;
 
 impl Output for PacketSink<'_> {
-    #[allow(clippy::inline_always)] // for each segment of a burst: what they share stays in registers
+    #[allow(clippy::inline_always)] // called for each segment of a burst: common values stay in registers
     #[inline(always)]
     fn data(&mut self, segment: &Data) {
         let mut flags = DATA;
         if segment.retransmission {
-            flags |= AGAIN;
+            flags |= RETRANSMISSION;
         }
         if segment.ect {
             flags |= ECT;
@@ -130,14 +130,14 @@ impl Output for PacketSink<'_> {
         }
         let mut aux = segment.len;
         if let Some((scheme, rate)) = *self.request {
-            flags |= EXTRA;
+            flags |= OPTIONS;
             aux = self.router_header(scheme, rate, segment.len);
         }
         self.network.forward(
             self.now,
             Packet {
                 at: Time::ZERO,
-                stamp: segment.stamp,
+                timestamp: segment.timestamp,
                 seq: segment.seq as u32,
                 flow: self.flow,
                 aux,
@@ -157,14 +157,14 @@ impl Output for PacketSink<'_> {
         }
         let mut aux = (ack.window.0 >> self.format.window_shift) as u32;
         if ack.blocks.len > 0 || self.format.ecn || self.request.is_some() {
-            flags |= EXTRA;
+            flags |= OPTIONS;
             aux = self.ack_options(ack);
         }
         self.network.forward(
             self.now,
             Packet {
                 at: Time::ZERO,
-                stamp: ack.echo,
+                timestamp: ack.echo,
                 seq: ack.ack as u32,
                 flow: self.flow,
                 aux,
@@ -178,17 +178,17 @@ impl Output for PacketSink<'_> {
     fn syn(&mut self) {
         let (size, mut flags, mut aux) = (self.format.ack_size as u16, SYN, 0);
         if let Some((scheme, rate)) = *self.request {
-            flags |= EXTRA;
+            flags |= OPTIONS;
             aux = self.router_header(scheme, rate, 0);
         }
         self.network
-            .forward(self.now, Packet { stamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
         let flow = self.flow & FLOW;
         let owner = self.network.owner(flow as usize);
-        // The table of transfers shows when secondary connections open.
+        // The table of transfers records secondary connections.
         if owner != flow && matches!(kind, "open" | "established") {
             return;
         }

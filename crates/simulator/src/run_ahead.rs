@@ -1,8 +1,8 @@
-//! Ends of connections that take packets ahead of the clock (`cwndlab_path::look_ahead` has the conditions).
+//! Endpoints that process packets ahead of the clock; `cwndlab_path::look_ahead` defines the conditions.
 //!
-//! An end keeps its own order: before it takes a packet it handles its timers that are due earlier, and takes the samples
-//! that it passes. Its entries on the agenda stay; when their time comes they find nothing due and move on, as those of a
-//! timer that was pushed back do.
+//! An endpoint processes its own events in order: before a packet it handles the timers that are due earlier, and takes
+//! the samples that it passes. Its entries stay on the agenda. When they are reached and no timer is due, they are
+//! rescheduled, like those of a timer that was postponed.
 
 use cwndlab_control::Build;
 use cwndlab_path::network::Network;
@@ -16,8 +16,9 @@ use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
 use crate::simulation::{arm_end, first_timer, Simulation};
 
-/// Somebody else's code decides: it may share state between flows, which shows the order of its calls.
-fn is_foreign(plan: &FlowPlan) -> bool {
+/// Whether the algorithm is user-defined code, which may share state between flows and then depends on the order of
+/// calls.
+fn is_user_defined(plan: &FlowPlan) -> bool {
     plan.algorithm.iter().any(|one| {
         let parts = [Some(&one.growth), one.slow_start.as_ref(), one.recovery.as_ref()];
         parts.into_iter().flatten().any(|part| matches!(part.spec.build, Build::Dynamic(_)))
@@ -25,14 +26,14 @@ fn is_foreign(plan: &FlowPlan) -> bool {
 }
 
 impl Simulation<'_> {
-    /// Lets the ends of connections run ahead of the clock that may; called with the flows of bulk data before they begin.
+    /// Enables look-ahead for endpoints of bulk-data flows, where possible; called before the flows start.
     pub(crate) fn run_ends_ahead(&mut self, bulk: &[usize]) {
         let plan = self.plan;
-        let flows = bulk.iter().copied().filter(|&index| !is_foreign(&plan.flows[index]));
+        let flows = bulk.iter().copied().filter(|&index| !is_user_defined(&plan.flows[index]));
         self.ahead = self.network.look_ahead(plan, flows);
     }
 
-    /// A packet reaches an endpoint at `packet.at`, which the clock has not reached.
+    /// Delivers a packet to an endpoint at `packet.at`, ahead of the clock.
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
@@ -56,7 +57,7 @@ impl Simulation<'_> {
         arm_end(connection, first_timer, &mut network.agenda, packet.is_forward());
     }
 
-    /// The rows of the table `events`.
+    /// Removes and returns the rows of the table `events`.
     pub(crate) fn take_events(&mut self) -> Vec<EventRow> {
         if self.ahead {
             self.network.events.take_ordered()
@@ -66,34 +67,34 @@ impl Simulation<'_> {
     }
 }
 
-/// What happens to an end between the packet before and the next one.
+/// Processes the timers and samples of an endpoint between two packets.
 struct CatchUp<'a> {
     network: &'a mut Network,
     plan: &'a FlowPlan,
     seed: u64,
-    /// The connection's first timer among the sources of events.
+    /// The connection's first timer among the event sources.
     first_timer: u32,
     times: SampleTimes,
 }
 
 impl CatchUp<'_> {
-    /// The receiver's timers and samples before `at`. A sample shows what happened at its own time.
+    /// Processes the receiver's timers and samples before `at`. A sample includes timers of the same time.
     #[cold]
     fn receiver(&mut self, connection: &mut Connection, at: Time) {
         loop {
             let (timer, sample) = (connection.receiver.timer(), connection.samples.receiver.due(self.times));
             if timer < at && timer <= sample {
-                self.run(connection, RECEIVER, timer);
+                self.run_timer(connection, RECEIVER, timer);
             } else if sample < at {
-                connection.samples.receiver.keep(connection.receiver.delivered(), self.times);
+                connection.samples.receiver.store(connection.receiver.delivered(), self.times);
             } else {
-                connection.samples.receiver.wait(self.times);
+                connection.samples.receiver.advance_to_due(self.times);
                 return;
             }
         }
     }
 
-    /// The same of the sender and of the application that writes.
+    /// Processes the timers and samples of the sender and its application before `at`.
     #[cold]
     fn sender(&mut self, connection: &mut Connection, at: Time) {
         loop {
@@ -101,17 +102,17 @@ impl CatchUp<'_> {
             let first = [SENDER, PACE, APPLICATION].into_iter().min_by_key(|&which| due[which]).unwrap_or(SENDER);
             let sample = connection.samples.sender.due(self.times);
             if due[first] < at && due[first] <= sample {
-                self.run(connection, first, due[first]);
+                self.run_timer(connection, first, due[first]);
             } else if sample < at {
-                connection.samples.sender.keep(SenderSample::of(&connection.sender), self.times);
+                connection.samples.sender.store(SenderSample::of(&connection.sender), self.times);
             } else {
-                connection.samples.sender.wait(self.times);
+                connection.samples.sender.advance_to_due(self.times);
                 return;
             }
         }
     }
 
-    fn run(&mut self, connection: &mut Connection, which: usize, at: Time) {
+    fn run_timer(&mut self, connection: &mut Connection, which: usize, at: Time) {
         self.network.events.source = self.first_timer + which as u32;
         connection.on_timer(which, at, self.network, self.plan, self.seed);
     }

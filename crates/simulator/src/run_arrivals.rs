@@ -1,4 +1,4 @@
-//! Runs the workload "arrivals": puts each transfer that arrives on a connection of its own.
+//! The workload "arrivals": assigns each arriving transfer to a separate connection.
 
 use cwndlab_records::rows::EventRow;
 use cwndlab_traffic::arrival_process::Arrival;
@@ -11,7 +11,7 @@ use crate::simulation::Simulation;
 use cwndlab_path::packet::MAX_FLOWS;
 
 impl Simulation<'_> {
-    /// The arrival timer of the flow `owner` is due.
+    /// Handles the arrival timer of the flow `owner`.
     pub(crate) fn on_arrival(&mut self, owner: usize, now: Time) {
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
         let (arrival, next) = arrivals.process.on_timer(now);
@@ -22,7 +22,7 @@ impl Simulation<'_> {
         self.finish_if_over(owner, now);
     }
 
-    /// Puts a transfer on a connection: one that is free, or a new one.
+    /// Assigns a transfer to a free or a new connection.
     fn start_transfer(&mut self, owner: usize, arrival: Arrival, now: Time) {
         let plan = &self.plan.flows[owner];
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
@@ -36,7 +36,7 @@ impl Simulation<'_> {
                 index
             }
             None => {
-                self.refuse(owner, now);
+                self.reject_transfer(owner, now);
                 return;
             }
         };
@@ -46,8 +46,8 @@ impl Simulation<'_> {
         self.arm(index);
     }
 
-    /// Records that a transfer found no connection.
-    fn refuse(&mut self, owner: usize, now: Time) {
+    /// Records a transfer that was rejected because no connection was free.
+    fn reject_transfer(&mut self, owner: usize, now: Time) {
         self.network.log(EventRow {
             time_ns: now.0,
             flow: owner as u32,
@@ -59,7 +59,7 @@ impl Simulation<'_> {
         });
     }
 
-    /// The transfer of a connection is complete: the connection becomes free.
+    /// Releases a connection whose transfer is complete.
     pub(crate) fn release_connection(&mut self, index: usize, now: Time) {
         let owner = self.connections[index].owner as usize;
         self.connections[index].application = NEVER;
@@ -72,14 +72,14 @@ impl Simulation<'_> {
         self.finish_if_over(owner, now);
     }
 
-    /// The flow is done when no transfer will arrive and none is under way.
+    /// Completes the flow when all transfers have arrived and are complete.
     fn finish_if_over(&mut self, owner: usize, now: Time) {
         if self.arrivals.get(&owner).is_some_and(ArrivalConnections::is_over) {
             self.connections[owner].finish(now);
         }
     }
 
-    /// At the end of the run: moves the counters and transfers of all connections to their flow, in the order of arrival.
+    /// Moves the totals and transfers of all connections to their flow at the end of the run, in order of arrival.
     pub(crate) fn collect_arrivals(&mut self) {
         for (&owner, arrivals) in &self.arrivals {
             for &index in &arrivals.all {

@@ -1,34 +1,34 @@
-//! Runs dialogues: applications whose two ends send each other messages.
+//! Dialogues: applications whose two endpoints exchange messages.
 
 use cwndlab_records::rows::TransferRow;
 use cwndlab_traffic::dialogue::{Action, Dialogue, End};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Time};
 
-use crate::dialogue::{Direction, Ends};
+use crate::dialogue::{Direction, Endpoints};
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// The application of a direction acts: it reads the messages that arrived, then does what is due.
+    /// Runs the application of a direction: reads the messages that arrived, then handles its timer.
     pub(crate) fn run_dialogue(&mut self, index: usize, now: Time) {
         self.connections[index].application = NEVER;
         let (owner, peer) = (self.connections[index].owner as usize, self.direction(index).peer as usize);
         let ends = if owner == index {
-            Ends { forward: index, backward: peer }
+            Endpoints { forward: index, backward: peer }
         } else {
-            Ends { forward: peer, backward: index }
+            Endpoints { forward: peer, backward: index }
         };
         let end = if owner == index { End::Receiver } else { End::Sender };
         let mut actions = Vec::new();
         while let Some(message) = self.direction(index).messages.read() {
             self.application(owner).on_message(message, now, &mut actions);
             self.accept(ends, end, now);
-            self.perform(ends, end, &mut actions, now);
+            self.apply_actions(ends, end, &mut actions, now);
         }
         if self.direction(index).next <= now {
             let opener = self.application(owner).opener();
             self.application(owner).on_timer(now, &mut actions);
-            self.perform(ends, opener, &mut actions, now);
+            self.apply_actions(ends, opener, &mut actions, now);
         }
         for one in [index, peer] {
             let connection = &mut self.connections[one];
@@ -47,20 +47,20 @@ impl Simulation<'_> {
         self.direction(owner).application.as_deref_mut().expect("the plan's flow has the application")
     }
 
-    /// The end that did not open the connection takes part from the first message on.
-    fn accept(&mut self, ends: Ends, end: End, now: Time) {
+    /// Lets the endpoint that did not open the connection accept it with the first message.
+    fn accept(&mut self, ends: Endpoints, end: End, now: Time) {
         if end == self.application(ends.forward).opener() {
             return;
         }
         let (index, opener) = (ends.from(end), ends.to(end));
         if !std::mem::replace(&mut self.direction(index).accepted, true) {
-            let answered = self.connections[opener].handshake_start();
-            self.connections[index].accept(answered, now, &mut self.network);
+            let syn_ack_at = self.connections[opener].handshake_start();
+            self.connections[index].accept(syn_ack_at, now, &mut self.network);
         }
     }
 
-    /// Does what an end was asked to do, and sets the timer.
-    fn perform(&mut self, ends: Ends, end: End, actions: &mut Vec<Action>, now: Time) {
+    /// Applies the actions of an endpoint's application, and sets its timer.
+    fn apply_actions(&mut self, ends: Endpoints, end: End, actions: &mut Vec<Action>, now: Time) {
         let owner = ends.forward;
         let due = self.application(owner).due();
         self.direction(owner).next = due;
@@ -78,8 +78,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// An end opens a connection, the first one or another one.
-    fn connect(&mut self, ends: Ends, end: End, now: Time) {
+    /// Opens the first or another connection from an endpoint.
+    fn connect(&mut self, ends: Endpoints, end: End, now: Time) {
         let again = std::mem::replace(&mut self.direction(ends.forward).opened, true);
         let plan = &self.plan.flows[ends.forward];
         for one in [ends.from(end), ends.to(end)] {
@@ -93,7 +93,7 @@ impl Simulation<'_> {
         self.connections[ends.from(end)].open(now, &mut self.network);
     }
 
-    /// Records a transfer or a message that is complete.
+    /// Records a completed transfer or message.
     fn record_transfer(&mut self, owner: usize, start: Time, end: Time, size: Bytes) {
         let rows = &mut self.connections[owner].transfers;
         rows.push(TransferRow {

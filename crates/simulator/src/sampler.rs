@@ -1,4 +1,4 @@
-//! Writes the tables of a run: samples at their interval, totals at the end.
+//! The tables of a run: samples at an interval, totals at the end.
 
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, Records, SampleRow};
@@ -8,37 +8,37 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::end_samples::{Counts, SampleTimes, SenderSample};
+use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
 use crate::simulation::Simulation;
 use cwndlab_path::losses::Losses;
 
-/// A table has room for all its samples from the beginning, or for so many of them; beyond that it grows.
-const MOST_RESERVED: u64 = 1 << 16;
+/// Maximum number of rows for which memory is reserved at the start.
+const MAX_RESERVED_ROWS: u64 = 1 << 16;
 
-/// The tables, and when samples are due.
+/// The tables, and the times of samples.
 pub(crate) struct Sampler {
     records: Records,
-    /// When samples are due.
+    /// The times of samples.
     pub(crate) times: SampleTimes,
-    /// The links that are sampled.
+    /// The sampled links.
     links: Vec<u32>,
 }
 
-/// What a flow did so far, by all its connections.
-struct FlowSum {
-    counts: Counts,
+/// Totals of a flow over all its connections.
+struct FlowTotals {
+    counts: SampleCounters,
     delivered: u64,
     in_flight: Bytes,
     losses: Losses,
 }
 
-impl FlowSum {
-    /// Adds the connections that carry the transfers of a flow.
+impl FlowTotals {
+    /// Adds the connections of the workload "arrivals".
     fn add(&mut self, arrivals: &ArrivalConnections, simulation: &Simulation) {
         for &one in &arrivals.all {
             let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
             let sender = &connection.sender;
-            let counts = Counts::of(sender.counters(), sender.rtt().totals());
+            let counts = SampleCounters::of(sender.counters(), sender.rtt().totals());
             let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());
             self.counts.add(&counts);
             self.delivered += delivered;
@@ -50,12 +50,12 @@ impl FlowSum {
 }
 
 impl Sampler {
-    /// Empty tables; the first samples are due after one interval. Without an interval there are none.
+    /// Empty tables. The first sample is due after one interval; without an interval there are no samples.
     pub(crate) fn new(plan: &Plan) -> Self {
         let interval = plan.sample_interval;
         let links: Vec<u32> = (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect();
         let instants = plan.duration.0.checked_div(interval.0).unwrap_or(0);
-        let rows = |each: usize| instants.saturating_mul(each as u64).min(MOST_RESERVED) as usize;
+        let rows = |each: usize| instants.saturating_mul(each as u64).min(MAX_RESERVED_ROWS) as usize;
         Self {
             records: Records {
                 samples: Vec::with_capacity(rows(plan.flows.len())),
@@ -70,7 +70,7 @@ impl Sampler {
         }
     }
 
-    /// Takes the samples that are due before `before`, and not after `end`.
+    /// Takes the samples that are due before `before`, but not after `end`.
     #[cold]
     pub(crate) fn sample_before(&mut self, before: Time, end: Time, simulation: &mut Simulation) {
         while self.times.next < before && self.times.next <= end {
@@ -80,7 +80,7 @@ impl Sampler {
     }
 
     fn sample(&mut self, now: Time, simulation: &mut Simulation) {
-        simulation.network.settle_losses(now);
+        simulation.network.count_losses_until(now);
         for (index, plan) in simulation.plan.flows.iter().enumerate() {
             if simulation.connections.start(index).is_none() && now >= simulation.connections[index].start {
                 self.records.samples.push(sample_row(now, index, plan, simulation));
@@ -93,14 +93,14 @@ impl Sampler {
         }
     }
 
-    /// Writes the totals at the end of the run; returns the tables, and the number of packets delivered.
+    /// Writes the totals at the end of the run; returns the tables and the number of delivered packets.
     pub(crate) fn finish(mut self, simulation: &mut Simulation) -> (Records, u64) {
         let end = Time::ZERO + simulation.plan.duration;
-        simulation.network.settle_losses(end);
+        simulation.network.count_losses_until(end);
         simulation.collect_arrivals();
         let mut delivered_packets = 0;
         for (index, plan) in simulation.plan.flows.iter().enumerate() {
-            let mut late = None; // those that would begin after the end have a row, too
+            let mut late = None; // a flow that would start after the end has a row as well
             let connection = match simulation.connections.start(index) {
                 Some(start) => late.insert(simulation.new_connection(index, start)),
                 None => &mut simulation.connections[index],
@@ -111,7 +111,7 @@ impl Sampler {
             delivered_packets += row.acked_bytes.div_ceil(plan.stack.mss.0) + datagrams;
             self.records.flows.push(row);
         }
-        // The last sample may have been at the end.
+        // The last sample may be at the end of the run.
         if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
@@ -128,13 +128,14 @@ fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulat
     let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let (counts, delivered) = connection.counts(sender.counts, delivered);
-    let mut sum = FlowSum { counts, delivered, in_flight: sender.in_flight, losses: simulation.network.losses[index] };
+    let mut sum =
+        FlowTotals { counts, delivered, in_flight: sender.in_flight, losses: simulation.network.losses[index] };
     let arrivals = simulation.arrivals.get(&index);
     if let Some(arrivals) = arrivals {
         sum.add(arrivals, simulation);
     }
-    let FlowSum { counts, delivered, in_flight, losses } = sum;
-    // Several connections, or none, have no window, and no other value of one connection.
+    let FlowTotals { counts, delivered, in_flight, losses } = sum;
+    // Values of a single connection, such as the window, exist only for flows with exactly one.
     let windowed = plan.algorithm.is_some() && arrivals.is_none();
     let connection = &simulation.connections[index];
     let datagrams = connection.datagrams.as_ref();

@@ -21,26 +21,26 @@ pub(crate) struct Simulation<'a> {
     pub(crate) network: Network,
     /// One connection for each flow of the plan, then the secondary ones.
     pub(crate) connections: Connections,
-    /// By flow of the plan, if its workload is arrivals.
+    /// Connections of the workload "arrivals", by flow of the plan.
     pub(crate) arrivals: BTreeMap<usize, ArrivalConnections>,
-    /// Ends of connections take packets ahead of the clock.
+    /// Some endpoints process packets ahead of the clock.
     pub(crate) ahead: bool,
 }
 
 impl<'a> Simulation<'a> {
-    /// The plan's network, empty, with the connections of its flows before their start.
+    /// The initial state: the plan's network without packets, and no started connections.
     pub(crate) fn new(plan: &'a Plan, seed: u64) -> Self {
         Self {
             plan,
             seed,
             network: Network::new(plan, seed),
-            connections: Connections::waiting(start_times(plan, seed).into_iter()),
+            connections: Connections::pending(start_times(plan, seed).into_iter()),
             arrivals: BTreeMap::new(),
             ahead: false,
         }
     }
 
-    /// The connection of a flow that begins at `start`, without its application.
+    /// The connection of a flow that starts at `start`, without its application.
     pub(crate) fn new_connection(&self, index: usize, start: Time) -> Connection {
         let mut connection = Connection::new(&self.plan.flows[index], index as u32, start, self.seed);
         if self.ahead {
@@ -49,7 +49,7 @@ impl<'a> Simulation<'a> {
         connection
     }
 
-    /// The connection and the application of a flow begin, if they have not.
+    /// Starts the connection and the application of a flow, unless it has started.
     pub(crate) fn begin(&mut self, index: usize) {
         if let Some(start) = self.connections.start(index) {
             let connection = self.new_connection(index, start);
@@ -60,7 +60,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A packet reaches its endpoint now.
+    /// Delivers a packet to its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
         let index = packet.flow();
@@ -69,7 +69,7 @@ impl<'a> Simulation<'a> {
         arm_end(connection, first_timer(&self.network, index), &mut self.network.agenda, packet.is_forward());
     }
 
-    /// Puts the start of a connection on the agenda; one that has begun has its timers.
+    /// Adds the start of a connection to the agenda, or its timers if it has started.
     pub(crate) fn arm_start(&mut self, index: usize) {
         match self.connections.start(index) {
             Some(start) => {
@@ -80,8 +80,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Puts the timers of a connection on the agenda that are due before their entry there. Entries that come too early
-    /// are moved when they are due, so that a timer that is pushed back with every ACK costs nothing.
+    /// Adds those timers of a connection to the agenda that are due before their existing entry. Entries that are too
+    /// early are rescheduled when they are reached, so that postponing a timer with every ACK costs nothing.
     pub(crate) fn arm(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let first = first_timer(&self.network, index);
@@ -91,14 +91,14 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// The first timer of a connection among the sources of events.
+/// The first timer of a connection among the event sources.
 #[inline]
 pub(crate) fn first_timer(network: &Network, index: usize) -> u32 {
     (network.links.len() + index * TIMERS) as u32
 }
 
-/// Puts the timers on the agenda of the end that a packet reached. It cannot have changed the timers of the other end,
-/// which stay out of the cache.
+/// Adds the timers of the endpoint that received a packet to the agenda. The packet cannot have changed the timers of
+/// the other endpoint, which need not be loaded into the cache.
 #[inline]
 pub(crate) fn arm_end(connection: &mut Connection, first: u32, agenda: &mut Agenda, receiving: bool) {
     let application = connection.application;

@@ -1,11 +1,11 @@
-//! Counters of a flow over all its connections.
+//! Totals of a flow over all its connections.
 
 use cwndlab_transport::sender::Counters;
 
-/// Counters of one or more connections.
+/// Totals of one or more connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Totals {
-    /// What the senders counted.
+    /// Counters of the senders.
     pub counters: Counters,
     /// Payload delivered in order to the application, bytes.
     pub delivered: u64,
@@ -13,9 +13,9 @@ pub(crate) struct Totals {
     pub acks_sent: u64,
     /// Sum of the RTT samples, ns.
     pub rtt_sum: u128,
-    /// RTT samples.
+    /// Number of RTT samples.
     pub rtt_count: u64,
-    /// The smallest RTT, ns; `u64::MAX` without a sample.
+    /// The minimum RTT, ns; `u64::MAX` without a sample.
     pub min_rtt: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Adds those of other connections.
+    /// Adds the totals of other connections.
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters = sum(&self.counters, &other.counters);
         self.delivered += other.delivered;

@@ -1,4 +1,4 @@
-//! Queue disciplines under TCP: delays and shares that their papers and RFCs predict.
+//! Queue disciplines under TCP: delays and rate shares predicted by their papers and RFCs.
 
 use std::sync::atomic::AtomicBool;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 
 fn simulate(document: &Value, seed: u64) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
@@ -36,29 +36,30 @@ fn reno(count: u32, rtt: &str) -> Value {
     json!([{ "algorithm": "reno", "rtt": rtt, "count": count, "start_step": "137 ms" }])
 }
 
-/// RFC 8289, §1 and §4.2: with a target of 5 ms the delay stays near it whatever the buffer, and the line stays busy.
+/// RFC 8289, §1 and §4.2: with a target of 5 ms the delay stays near the target for any buffer, and the line stays
+/// busy.
 #[test]
 fn codel_keeps_the_delay_of_a_large_buffer_near_its_target() {
-    let loose = simulate(&path("20 Mbps", json!({ "capacity": "1000 packets" }), reno(4, "50 ms")), 1);
-    let held = simulate(&path("20 Mbps", json!({ "kind": "codel" }), reno(4, "50 ms")), 1);
-    assert!(delay_ms(&loose) > 100.0, "{}", delay_ms(&loose));
-    assert!((2.0..15.0).contains(&delay_ms(&held)), "{}", delay_ms(&held));
-    assert!(bottleneck(&held).utilisation > 0.93, "{}", bottleneck(&held).utilisation);
+    let uncontrolled = simulate(&path("20 Mbps", json!({ "capacity": "1000 packets" }), reno(4, "50 ms")), 1);
+    let controlled = simulate(&path("20 Mbps", json!({ "kind": "codel" }), reno(4, "50 ms")), 1);
+    assert!(delay_ms(&uncontrolled) > 100.0, "{}", delay_ms(&uncontrolled));
+    assert!((2.0..15.0).contains(&delay_ms(&controlled)), "{}", delay_ms(&controlled));
+    assert!(bottleneck(&controlled).utilisation > 0.93, "{}", bottleneck(&controlled).utilisation);
 }
 
 /// RFC 8033, §1: PIE controls the average queueing delay to its reference.
 #[test]
 fn pie_keeps_the_delay_at_its_reference() {
-    let held = simulate(&path("20 Mbps", json!({ "kind": "pie" }), reno(10, "50 ms")), 1);
-    assert!((10.0..20.0).contains(&delay_ms(&held)), "{}", delay_ms(&held));
+    let controlled = simulate(&path("20 Mbps", json!({ "kind": "pie" }), reno(10, "50 ms")), 1);
+    assert!((10.0..20.0).contains(&delay_ms(&controlled)), "{}", delay_ms(&controlled));
     let slower = json!({ "kind": "pie", "target": "40 ms" });
     let slower = simulate(&path("20 Mbps", slower, reno(10, "50 ms")), 1);
     assert!((28.0..52.0).contains(&delay_ms(&slower)), "{}", delay_ms(&slower));
 }
 
-/// "Adaptive RED", §4: the average queue stays about the middle of [min, max] whatever the number of flows; plain RED's
-/// moves with it. After 20 s, when the start is over and max_p has moved for 40 steps; with flows enough that the loss rate they
-/// need (1.5/W², here 2 % and more) is within what max_p may be.
+/// "Adaptive RED", §4: the average queue stays near the middle of [min, max] for any number of flows; that of plain RED
+/// depends on it. Measured after 20 s, when the start is over and max_p has been adapted 40 times; there are enough
+/// flows that their loss rate (1.5/W², here at least 2 %) is within the range of max_p.
 #[test]
 fn adaptive_red_keeps_the_queue_in_the_middle_of_its_thresholds() {
     let mean = |kind: &str, flows: u32| {
@@ -76,7 +77,7 @@ fn adaptive_red_keeps_the_queue_in_the_middle_of_its_thresholds() {
     assert!(mean("red", 60) > mean("red", 20) + 10.0);
 }
 
-/// Shreedhar and Varghese 1996: with a queue each, flows share equally whatever their RTTs and algorithms.
+/// Shreedhar and Varghese 1996: with a queue per flow, flows get equal shares for any RTTs and algorithms.
 #[test]
 fn fair_queueing_shares_equally() {
     let flows = json!([{ "algorithm": "reno", "rtt": "200 ms" }, { "algorithm": "cubic", "rtt": "20 ms" }]);
@@ -90,7 +91,7 @@ fn fair_queueing_shares_equally() {
     assert!(unfair < 0.5, "{unfair}");
 }
 
-/// RFC 8290, §4.2: a flow that sends little does not wait behind those that fill the line.
+/// RFC 8290, §4.2: packets of a sparse flow do not queue behind those of flows that fill the line.
 #[test]
 fn a_sparse_flow_does_not_wait_in_fq_codel() {
     let flows = json!([
@@ -100,10 +101,10 @@ fn a_sparse_flow_does_not_wait_in_fq_codel() {
     ]);
     let extra = |queue: Value| {
         let records = simulate(&path("20 Mbps", queue, flows.clone()), 1);
-        let sparse = records.flows.last().expect("it is there").clone();
+        let sparse = records.flows.last().expect("it exists").clone();
         (sparse.mean_rtt_ns.expect("it has samples") - sparse.base_rtt_ns) as f64 * 1e-6
     };
-    // Beside a packet under way there is the quantum of each flow that is being served.
+    // The delay consists of the packet in service and the quantum of each other flow.
     assert!(extra(json!({ "kind": "fq-codel" })) < 3.0);
     assert!(extra(json!({ "capacity": "200 packets" })) > 40.0);
 }
@@ -150,8 +151,8 @@ fn ecn_capable_packets_are_marked_instead_of_dropped() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// With every discipline a packet is dropped, sent or still queued; no more is delivered than was sent; and the same
-    /// seed gives the same records.
+    /// With every discipline each packet is dropped, sent or still queued; delivered data does not exceed sent data;
+    /// the same seed gives the same records.
     #[test]
     fn packets_are_conserved(kind in 0usize..8, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
         let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie"][kind];

@@ -1,4 +1,4 @@
-//! Long runs, standing queues, links computed ahead of the clock: answers computed by hand.
+//! Long runs, standing queues and links computed ahead of the clock, with results computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,17 +8,17 @@ use cwndlab_simulator::{catalogue, run};
 use serde_json::{json, Value};
 
 fn simulate(document: &Value) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
 fn link<'a>(records: &'a Records, name: &str) -> &'a LinkRow {
-    records.links.iter().find(|row| row.name == name).expect("the link is there")
+    records.links.iter().find(|row| row.name == name).expect("the link exists")
 }
 
-/// 2,000 flows with the default of 10,000 connections: 0.01 transfers a second each over 200 s are 4,000 ± 63, the last one
-/// close to the end. An agenda key of 64 bits without a window would overflow after 137 s.
+/// 2,000 flows with the default of 10,000 connections: 0.01 transfers per second each over 200 s are 4,000 ± 63
+/// transfers, the last one close to the end. An agenda key of 64 bits without a window would overflow after 137 s.
 #[test]
 fn arrivals_of_many_flows_continue_until_the_end() {
     let records = simulate(&json!({
@@ -29,11 +29,11 @@ fn arrivals_of_many_flows_continue_until_the_end() {
     }));
     let last = records.transfers.iter().map(|row| row.end_ns).max();
     assert!(last > Some(199_000_000_000), "{last:?}");
-    let found = records.transfers.len() as f64;
-    assert!((found - 4000.0).abs() < 5.0 * 63.3, "{found}");
+    let count = records.transfers.len() as f64;
+    assert!((count - 4000.0).abs() < 5.0 * 63.3, "{count}");
 }
 
-/// There may be more connections than sources have numbers: only those that exist need one.
+/// The limit of connections may exceed the range of source numbers, because only existing connections need one.
 #[test]
 fn the_number_of_possible_connections_does_not_overflow() {
     let records = simulate(&json!({
@@ -45,9 +45,9 @@ fn the_number_of_possible_connections_does_not_overflow() {
     assert!(records.transfers.len() > 900);
 }
 
-/// By hand: 100 Mbit/s arrive for 10 s and 1 Mbit/s leaves. The backlog rises to 123.75 MB, then falls by 0.125 MB a second;
-/// its mean over 200 s is (0.5 · 123.75 · 10 + 123.75 · 190 − 0.125 · 190² / 2) / 200 = 109.375 MB. Its integral, 2.2·10¹⁹
-/// byte-nanoseconds, is more than 64 bits hold.
+/// By hand: 100 Mbit/s arrive for 10 s and 1 Mbit/s leaves. The backlog rises to 123.75 MB, then falls by 0.125 MB a
+/// second; its mean over 200 s is (0.5 · 123.75 · 10 + 123.75 · 190 − 0.125 · 190² / 2) / 200 = 109.375 MB. Its
+/// integral, 2.2·10¹⁹ byte-nanoseconds, exceeds 64 bits.
 #[test]
 fn the_mean_of_a_standing_queue_is_exact() {
     for queue in [
@@ -70,7 +70,8 @@ fn the_mean_of_a_standing_queue_is_exact() {
     }
 }
 
-/// Every packet has 1500 bytes, so the mean of bytes is 1500 times that of packets, on a medium of 802.11 as well.
+/// Every packet has 1500 bytes, so that the mean in bytes is 1500 times the mean in packets, on an 802.11 medium as
+/// well.
 #[test]
 fn the_mean_of_a_standing_queue_at_a_station_is_exact() {
     let records = simulate(&json!({
@@ -84,9 +85,10 @@ fn the_mean_of_a_standing_queue_at_a_station_is_exact() {
     assert!((row.mean_queue_bytes / row.mean_queue_packets / 1500.0 - 1.0).abs() < 1e-9, "{row:?}");
 }
 
-/// The second link is computed when a packet enters the first one, 500 ms ahead. By hand: packets of 1500 bytes at 90 Mbit/s
-/// are 133,333 ns apart and take 12 µs on each of two lines before it, so that of 2 s those of the first 1.499976 s reach
-/// it: 11,250. As a link of a graph, where every link has events of its own, it counts the same.
+/// The second link is computed when a packet enters the first one, 500 ms ahead. By hand: packets of 1500 bytes at 90
+/// Mbit/s are 133,333 ns apart and take 12 µs on each of the two preceding lines, so that those sent in the first
+/// 1.499976 s of 2 s reach it: 11,250. As a link of a graph, where every link has its own events, it has the same
+/// counters.
 #[test]
 fn a_link_computed_ahead_of_the_clock_counts_only_up_to_the_end() {
     let flow = json!({ "transport": "udp", "workload": { "kind": "cbr", "rate": "90 Mbps", "packet": "1500 B" } });
@@ -110,7 +112,7 @@ fn a_link_computed_ahead_of_the_clock_counts_only_up_to_the_end() {
         }
         let counts = |row: &LinkRow| (row.arrived_packets, row.dropped_packets, row.sent_packets);
         assert_eq!(counts(fused), counts(own), "{rate} {capacity}");
-        // Where nobody looks at the queue, the sent part of the packet under transmission counts as well.
+        // For an untracked queue, the transmitted part of the packet in service counts as sent as well.
         assert!(fused.sent_bytes - own.sent_bytes < 1500, "{fused:?} {own:?}");
         assert!((fused.mean_queue_packets - own.mean_queue_packets).abs() < 1e-9, "{fused:?} {own:?}");
         assert!((fused.mean_queue_bytes - own.mean_queue_bytes).abs() < 1e-6, "{fused:?} {own:?}");
@@ -118,7 +120,7 @@ fn a_link_computed_ahead_of_the_clock_counts_only_up_to_the_end() {
     }
 }
 
-/// A packet that the wire will lose waits in the queue first: it does not count as lost before it is sent.
+/// A packet that will be lost on the wire first waits in the queue: it does not count as lost before it is sent.
 #[test]
 fn no_packet_is_lost_before_it_is_sent() {
     let records = simulate(&json!({
@@ -129,7 +131,7 @@ fn no_packet_is_lost_before_it_is_sent() {
             "workload": { "kind": "cbr", "rate": "10 Mbps", "packet": "1500 B" } }],
     }));
     let row = link(&records, "bottleneck");
-    // By hand: 3 s at 12 ms a packet.
+    // By hand: 3 s at 12 ms per packet.
     assert_eq!((row.sent_packets, row.lost_packets), (250, 250));
     assert_eq!(records.flows[0].wire_losses, 250);
     for sample in &records.link_samples {
@@ -137,7 +139,7 @@ fn no_packet_is_lost_before_it_is_sent() {
     }
 }
 
-/// Transfers of one byte offer the requested load: the sampling error of more than 10⁵ transfers is well below 2 %.
+/// Transfers of one byte produce the requested load: the sampling error of more than 10⁵ transfers is well below 2 %.
 #[test]
 fn a_load_of_small_transfers_is_its_share_of_the_line() {
     let records = simulate(&json!({
@@ -149,10 +151,11 @@ fn a_load_of_small_transfers_is_its_share_of_the_line() {
     assert!((row.utilisation - 0.5).abs() < 0.01, "{row:?}");
 }
 
-/// The sums of RTTs and of one-way delays as 400 Gbit/s reach them within a day: RTTs of 30 days in place of 10¹² packets.
-/// By hand: 30 days are 2.592 · 10¹⁵ ns. A window of 3000 segments makes 3001 RTT samples with the SYN's, 7.8 · 10¹⁸ ns, which
-/// 63 bits hold; the next one makes it more than 64 bits hold. 4000 datagrams, one a second, are 15 days under way each:
-/// 1.3 · 10¹⁵ ns, and 5.2 · 10¹⁸ in all; with 15,000 of them it is 1.9 · 10¹⁹. The means stay.
+/// Sums of RTTs and of one-way delays that a 400 Gbit/s path reaches within a day, here with RTTs of 30 days instead of
+/// 10¹² packets. By hand: 30 days are 2.592 · 10¹⁵ ns. A window of 3000 segments makes 3001 RTT samples with the SYN's,
+/// 7.8 · 10¹⁸ ns, which fits into 63 bits; the next window exceeds 64 bits. 4000 datagrams, one per second, are in
+/// transit for 15 days each: 1.3 · 10¹⁵ ns, and 5.2 · 10¹⁸ ns in total; for 15,000 datagrams the sum is 1.9 · 10¹⁹ ns.
+/// The means stay exact.
 #[test]
 fn sums_of_rtts_and_delays_are_exact_or_null() {
     const DAY: u64 = 86_400_000_000_000;

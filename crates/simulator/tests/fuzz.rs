@@ -1,5 +1,5 @@
-//! Every bundled scenario, and a fixed number of random extreme ones, with arithmetic that is checked for overflow: Cargo's
-//! profile `test` inherits that from `dev`. `make fuzz` runs more of them.
+//! Bundled scenarios and a fixed set of random extreme ones, with overflow checks: Cargo's profile `test` inherits
+//! these from `dev`. `make fuzz` runs more random scenarios.
 
 mod fuzzing;
 
@@ -9,26 +9,27 @@ use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 use fuzzing::{check, Verdict, EVENTS};
 
-/// Cases of the fixed set. Seeds 41, 50 and 65 found Wi-Fi stations that counted packets as sent during their transmission.
+/// Seeds of the fixed set. Seeds 41, 50 and 65 found Wi-Fi stations that counted packets as sent during their
+/// transmission.
 const SEEDS: std::ops::Range<u64> = 30..90;
 
 #[test]
 fn arithmetic_is_checked() {
-    let most = std::hint::black_box(u64::MAX);
-    assert!(std::panic::catch_unwind(|| most + 1).is_err(), "this profile does not check for overflow");
+    let max = std::hint::black_box(u64::MAX);
+    assert!(std::panic::catch_unwind(|| max + 1).is_err(), "this profile does not check for overflow");
 }
 
 #[test]
-fn random_extreme_scenarios_keep_the_invariants() {
-    let mut refused = Vec::new();
+fn random_extreme_scenarios_satisfy_the_invariants() {
+    let mut rejected = Vec::new();
     for seed in SEEDS {
         match check(seed) {
-            Verdict::Held => {}
-            Verdict::Refused(why) => refused.push(format!("{seed}: {why}")),
+            Verdict::Passed => {}
+            Verdict::Rejected(why) => rejected.push(format!("{seed}: {why}")),
             Verdict::Violated(scenario, what) => panic!("seed {seed}: {what}\n{scenario}"),
         }
     }
-    assert!(refused.len() < 12, "most drawn scenarios are scenarios: {refused:#?}");
+    assert!(rejected.len() < 12, "too many invalid scenarios: {rejected:#?}");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn every_bundled_scenario_runs_with_checked_arithmetic() {
     for path in paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut scenario = Scenario::from_toml(&text, Some(&folder)).unwrap();
-        // A second of each is enough for every part to work, also where flows start later.
+        // One second of each is enough to exercise every part, even if some flows start later.
         for (field, value) in [("duration", "1 s"), ("measure_from", "0 s")] {
             scenario.set(field, value).unwrap();
         }

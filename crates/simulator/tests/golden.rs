@@ -1,4 +1,4 @@
-//! Whole runs against `known-answers/record-hashes.json`, the values that the Python tests compare with, too.
+//! Record hashes of complete runs, compared with `known-answers/record-hashes.json`, which the Python tests use too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ fn repository() -> PathBuf {
 /// The record hash of a bundled scenario that measures from its start.
 fn record_hash(name: &str, duration: &str, seed: u64) -> String {
     let folder = repository().join("scenarios");
-    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the scenario is there");
+    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the scenario exists");
     let mut scenario = Scenario::from_toml(&text, Some(&folder)).expect("the scenario is valid");
     scenario.set("duration", duration).expect("a scenario has a duration");
     let (plan, notes) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
@@ -38,8 +38,9 @@ fn record_hash(name: &str, duration: &str, seed: u64) -> String {
 #[test]
 fn record_hashes_are_those_of_the_known_answers() {
     let file = repository().join("known-answers/record-hashes.json");
-    let text = fs::read_to_string(file).expect("the answers are there");
-    let known: BTreeMap<String, Value> = serde_json::from_str(&text).expect("the answers are a table by scenario");
+    let text = fs::read_to_string(file).expect("the known answers exist");
+    let known: BTreeMap<String, Value> =
+        serde_json::from_str(&text).expect("the known answers are a table by scenario");
     assert!(known.len() > 10);
     for (name, entry) in known {
         let (duration, seed) = (entry["duration"].as_str().unwrap(), entry["seed"].as_u64().unwrap());

@@ -1,4 +1,4 @@
-//! Invariants of every run (conservation, determinism), and laws from the literature.
+//! Invariants of all runs (conservation, determinism), and laws from the literature.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{json, Value};
 
 fn simulate(document: &Value, seed: u64) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
@@ -35,7 +35,7 @@ fn a_transfer_takes_serialisation_and_propagation_to_the_nanosecond() {
     assert_eq!(records.flows[0].delivered_bytes, 1460);
 }
 
-/// When the RTO timer expires for a first segment that is lost twice, in seconds after it was first sent.
+/// Expiry of the RTO timer for a first segment that is lost twice, in seconds after its first transmission.
 fn expiry_after_two_losses(restart: &str) -> f64 {
     let flow = json!([{ "algorithm": "reno+standard/newreno", "rtt": "40 ms", "profile": "ns2",
         "workload": { "kind": "bulk", "bytes": "20000 B" },
@@ -44,8 +44,9 @@ fn expiry_after_two_losses(restart: &str) -> f64 {
     document["dumbbell"]["access"] = json!({});
     document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": [0, 20], "counts": "payload" });
     let records = simulate(&document, 1);
-    let at =
-        |kind: &str| records.events.iter().find(|event| event.kind == kind).expect("it happens").time_ns as f64 / 1e9;
+    let at = |kind: &str| {
+        records.events.iter().find(|event| event.kind == kind).expect("the event is recorded").time_ns as f64 / 1e9
+    };
     at("timeout") - at("established")
 }
 
@@ -61,7 +62,8 @@ fn the_rto_timer_restarts_by_the_rule_of_the_stack() {
 }
 
 /// ns-2.35, ten flows of `Agent/TCP/Linux` with its CUBIC over 1.5 Mbit/s, 60 ms and 50 packets of 1040 bytes: 4 and 6
-/// timeouts in 100 s with two seeds, 1432 and 1426 kbit/s acknowledged. If only new data restarted the timer, there would be 238.
+/// timeouts in 100 s with two seeds, 1432 and 1426 kbit/s acknowledged. If only new data restarted the timer, there
+/// would be 238 timeouts.
 #[test]
 fn ns2_flows_on_a_slow_path_seldom_time_out() {
     let flow = json!([{ "algorithm": "cubic-ns2(ack_ratio=ns2)+standard/fack", "rtt": "60 ms", "count": 10, "profile": "ns2",
@@ -76,7 +78,7 @@ fn ns2_flows_on_a_slow_path_seldom_time_out() {
     assert!((kbps / 1429.0 - 1.0).abs() < 0.02, "{kbps}");
 }
 
-/// The window in segments of a flow whose ACKs are delayed, at the end; with `losing`, its first segment is lost.
+/// The final window, in segments, of a flow with delayed ACKs; with `losing`, its first segment is lost.
 fn window_with_delayed_acks(duration: &str, initial_window: u32, losing: bool, ack_counting: Option<&str>) -> f64 {
     let mut stack = json!({ "mss": "1000 B", "initial_window": initial_window, "ack_every": 2 });
     if let Some(word) = ack_counting {
@@ -93,13 +95,13 @@ fn window_with_delayed_acks(duration: &str, initial_window: u32, losing: bool, a
     window as f64 / 1000.0
 }
 
-/// An ACK for every second segment, by hand. Slow start, 3 round trips after the handshake: 8, 16, 32, 64 segments where
-/// bytes are counted, 8, 12, 18, 27 where ACKs are (ns-2, `TcpAgent::opencwnd`, and `tcp_slow_start` of its TCP/Linux).
-/// Avoidance, 97 round trips from 10 segments: 1/w per ACK is half a segment per round trip, and a whole one where bytes are
-/// counted (RFC 3465; `tcp_reno_cong_avoid` of TCP/Linux), each less 1/w since w grows meanwhile and is sent in whole
-/// segments: 10 + 97 − ln 10 = 104.7 and 10 + 48.5 − ln 5.7 = 56.8.
+/// An ACK for every second segment, by hand. Slow start, 3 round trips after the handshake: 8, 16, 32, 64 segments with
+/// byte counting, 8, 12, 18, 27 with ACK counting (ns-2, `TcpAgent::opencwnd`, and `tcp_slow_start` of its TCP/Linux).
+/// Avoidance, 97 round trips from 10 segments: 1/w per ACK is half a segment per round trip, or one segment with byte
+/// counting (RFC 3465; `tcp_reno_cong_avoid` of TCP/Linux), each less 1/w because w grows during the round trip and
+/// whole segments are sent: 10 + 97 − ln 10 = 104.7 and 10 + 48.5 − ln 5.7 = 56.8.
 #[test]
-fn delayed_acks_slow_growth_where_acks_are_counted() {
+fn delayed_acks_slow_the_growth_with_ack_counting() {
     let words = [Some("bytes"), Some("acks"), Some("acks-in-slow-start"), None];
     let start = words.map(|word| window_with_delayed_acks("0.5 s", 8, false, word));
     assert_eq!(start, [64.0, 27.0, 27.0, 27.0], "profile ns2 counts ACKs");
@@ -109,9 +111,9 @@ fn delayed_acks_slow_growth_where_acks_are_counted() {
     }
 }
 
-/// Two flows of UDP over lines of their own send packets at the same times, 10 Mbit/s each, into a full queue of 10 Mbit/s:
-/// there is room for one of each two, and by symmetry each flow gets half of the link. Four standard deviations of 4166
-/// fair draws are 1.55 % of the link.
+/// Two UDP flows over separate access lines send packets at the same times, 10 Mbit/s each, into a full queue of 10
+/// Mbit/s: one of two simultaneous packets fits, and by symmetry each flow gets half of the link. Four standard
+/// deviations of 4166 fair draws are 1.55 % of the link.
 #[test]
 fn simultaneous_packets_of_no_flow_are_preferred() {
     let one = json!({ "transport": "udp", "rtt": "40 ms", "workload": { "kind": "cbr", "rate": "10 Mbps" } });
@@ -121,9 +123,9 @@ fn simultaneous_packets_of_no_flow_are_preferred() {
     assert!((share - 0.5).abs() < 0.016, "{share}");
 }
 
-/// ns-2.35 on this path, ten start offsets: the flow of 120 ms has 6.5 to 12.1 Mbit/s of 50 with its TCP/Linux `reno`; both
-/// RTTs are multiples of a packet time of 240 µs. If simultaneous events were in the order of flows, it would have 2.8 to
-/// 4.9 Mbit/s as the second flow and 16.8 to 20 as the first.
+/// ns-2.35 on this path, ten start offsets: the flow with 120 ms gets 6.5 to 12.1 of 50 Mbit/s with TCP/Linux `reno`;
+/// both RTTs are multiples of the packet time of 240 µs. If simultaneous events were processed in the order of flows,
+/// it would get 2.8 to 4.9 Mbit/s as the second flow and 16.8 to 20 Mbit/s as the first.
 #[test]
 fn the_share_of_a_long_rtt_does_not_depend_on_the_order_of_flows() {
     let mean = |rtts: [&str; 2], long: usize| {
@@ -157,8 +159,8 @@ fn a_buffer_of_one_bdp_keeps_the_link_busy() {
     assert!(records.links[0].utilisation > 0.99, "{}", records.links[0].utilisation);
 }
 
-/// Reno's law: with one loss per 1/p packets the mean window is √(3/(2p)) where every segment is acknowledged
-/// (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997), here for losses at every 2500th packet: 61.2 segments.
+/// Reno's law: with one loss per 1/p packets the mean window is √(3/(2p)) if every segment is acknowledged (Mathis,
+/// Semke, Mahdavi, Ott, CCR 27(3), 1997), here for losses at every 2500th packet: 61.2 segments.
 #[test]
 fn renos_window_follows_one_over_the_root_of_p() {
     let every = 2500u64;
@@ -195,7 +197,8 @@ fn cubics_window_follows_its_response_function() {
     assert!((mean / 187.4 - 1.0).abs() < 0.05, "mean window {mean:.2}");
 }
 
-/// RFC 9438, equation 2: alone on a wide path after one loss, CUBIC is back at `W_max` after K = (W_max (1 − β) / C)^(1/3).
+/// RFC 9438, equation 2: alone on a wide path after one loss, CUBIC returns to `W_max` after K = (W_max (1 − β) /
+/// C)^(1/3).
 #[test]
 fn cubic_returns_to_its_maximum_after_k() {
     let flow = json!([{ "algorithm": "cubic(reno_friendly=off)+standard", "rtt": "100 ms", "profile": "rfc",
@@ -204,22 +207,22 @@ fn cubic_returns_to_its_maximum_after_k() {
     document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "list", "indices": [20000], "counts": "payload" });
     let records = simulate(&document, 1);
     let cut = records.events.iter().find(|row| row.kind == "recovery").expect("the packet is lost");
-    let over = records.events.iter().find(|row| row.kind == "recovered").expect("it is repaired");
+    let over = records.events.iter().find(|row| row.kind == "recovered").expect("the loss is recovered");
     let w_max = cut.cwnd_before_bytes as f64 / 1460.0;
     let k = cwndlab_units::maths::cbrt(w_max * 0.3 / 0.4);
     let back = records
         .samples
         .iter()
         .find(|row| row.time_ns > over.time_ns && row.cwnd_bytes >= Some(cut.cwnd_before_bytes - 1460));
-    let took = (back.expect("it comes back").time_ns - over.time_ns) as f64 * 1e-9;
+    let took = (back.expect("the window returns").time_ns - over.time_ns) as f64 * 1e-9;
     // A window within one segment of the plateau is reached (1/C)^(1/3) = 1.36 s before K; the target looks one RTT ahead.
     assert!(took > k - 1.36 - 0.1 - 0.3 && took < k + 0.2, "K = {k:.2} s, back after {took:.2} s");
 }
 
-/// With every recovery a lost retransmission is sent again: all new data arrives, except what is still in flight. (A timer
-/// that duplicate ACKs restart forever would never fill the hole.)
+/// With every recovery a lost retransmission is retransmitted: all new data arrives, except the data in flight. (With a
+/// timer that every duplicate ACK restarts, the hole would never be filled.)
 #[test]
-fn a_lost_retransmission_is_repaired_by_every_recovery() {
+fn every_recovery_retransmits_a_lost_retransmission() {
     for profile in ["ns2", "linux", "rfc"] {
         for recovery in ["tahoe", "reno", "newreno", "sack", "fack", "rack"] {
             let algorithm = format!("cubic-ns2+standard/{recovery}");
@@ -234,7 +237,7 @@ fn a_lost_retransmission_is_repaired_by_every_recovery() {
             document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
             let flow = &simulate(&document, 1).flows[0];
             let first = flow.sent_bytes - flow.retransmitted_bytes;
-            // At most one window is in flight: twice the path and its queue are 70 packets.
+            // At most one window is in flight: 70 packets, twice the path and its queue.
             assert!(first - flow.delivered_bytes < 70 * 1500, "{profile}, {recovery}: {flow:?}");
         }
     }
@@ -243,7 +246,7 @@ fn a_lost_retransmission_is_repaired_by_every_recovery() {
 /// Alizadeh et al., SIGCOMM 2010, section 3.3: with N synchronised flows the queue oscillates by
 /// ½ √(2 N (C·RTT + K)) below its maximum of K + N; one flow, 1 Gbit/s, 1 ms and K = 65 packets: 8.6 below 66.
 #[test]
-fn dctcps_queue_oscillates_as_its_authors_derive() {
+fn dctcps_queue_oscillates_as_predicted() {
     for rounding in ["exact", "linux"] {
         let algorithm = format!("dctcp(rounding={rounding})");
         let stack = json!({ "ecn": "accurate", "tso_burst": false });
@@ -257,19 +260,23 @@ fn dctcps_queue_oscillates_as_its_authors_derive() {
             }),
             1,
         );
-        let bottleneck = records.links.iter().find(|link| link.name == "bottleneck").expect("it is there");
+        let bottleneck = records.links.iter().find(|link| link.name == "bottleneck").expect("it exists");
         let late = records.link_samples.iter().filter(|row| row.link == bottleneck.link && row.time_ns > 1_000_000_000);
         let queue: Vec<_> = late.map(|row| row.queue_packets).collect();
-        let (least, most) = (*queue.iter().min().expect("samples"), *queue.iter().max().expect("samples"));
-        assert!((64..=68).contains(&most), "{rounding}: at most {most}");
+        let (min, max) = (*queue.iter().min().expect("samples"), *queue.iter().max().expect("samples"));
+        assert!((64..=68).contains(&max), "{rounding}: maximum {max}");
         let swing = 0.5 * (2.0 * (1e9 * 1e-3 / 12_000.0 + 65.0_f64)).sqrt();
-        assert!((most as f64 - least as f64 - swing).abs() < 3.0, "{rounding}: {least} to {most} instead of {swing}");
+        assert!(
+            (max as f64 - min as f64 - swing).abs() < 3.0,
+            "{rounding}: {min} to {max} instead of an amplitude of {swing}"
+        );
         assert_eq!(bottleneck.dropped_packets, 0);
     }
 }
 
-/// RFC 5681, section 3.1, and Linux' `icsk_retransmits`: `ssthresh` stays only while the timer expires for the same segment. A
-/// start of 2^ρ − 1 = 15 segments per ACK overruns the queue after every timeout until `ssthresh` has come down.
+/// RFC 5681, section 3.1, and Linux' `icsk_retransmits`: `ssthresh` is kept only while the timer expires for the same
+/// segment. A slow start of 2^ρ − 1 = 15 segments per ACK overflows the queue after every timeout until `ssthresh` has
+/// decreased.
 #[test]
 fn timeouts_with_progress_between_them_lower_ssthresh() {
     let flow = json!([{ "algorithm": "hybla(min_cwnd=half)", "rtt": "100 ms", "profile": "ns2",
@@ -280,11 +287,12 @@ fn timeouts_with_progress_between_them_lower_ssthresh() {
     assert!(records.flows[0].delivered_bytes > 60_000_000, "{} bytes", records.flows[0].delivered_bytes);
 }
 
-/// Linux 6.18, tcp_tso_should_defer: nothing is deferred if the last burst was sent more than a millisecond ago and the
-/// next ACK is more than that away. At 10 Mbit/s two segments take 2.4 ms: but for moments after a step of the window all of it
-/// is in flight, as the kernel shows (`cwndlab validate --kernel`, path short-10). With a deferral for good it would be one segment less.
+/// Linux 6.18, tcp_tso_should_defer: no burst is deferred if the last one was sent more than a millisecond ago and the
+/// next ACK is due more than a millisecond later. At 10 Mbit/s two segments take 2.4 ms: the whole window is in flight
+/// except shortly after an increase, as in the kernel (`cwndlab validate --kernel`, path short-10). With permanent
+/// deferral it would be one segment less.
 #[test]
-fn tso_deferral_does_not_hold_a_segment_back_for_good() {
+fn tso_deferral_is_not_permanent() {
     let flow = json!([{ "algorithm": "reno", "rtt": "20 ms", "stack": { "quick_acks": 700 } }]);
     let mut document = dumbbell("10 Mbps", "17 packets", "10 s", flow);
     document["sample_interval"] = json!("5 ms");
@@ -296,8 +304,8 @@ fn tso_deferral_does_not_hold_a_segment_back_for_good() {
     assert!(sum / f64::from(count) < 0.6, "{} segments of the window are not in flight", sum / f64::from(count));
 }
 
-/// On a path without reordering and without delay beyond its queue no reduction is spurious. BBR's start overruns
-/// this queue by so much that one recovery follows another within one ACK, while retransmissions are under way.
+/// On a path without reordering and without delay beyond its queue no reduction is spurious. BBR's startup overflows
+/// this queue so far that one recovery follows another within one ACK, while retransmissions are outstanding.
 #[test]
 fn a_recovery_that_follows_another_is_not_undone() {
     let flow = json!([{ "algorithm": "bbr1", "rtt": "40 ms", "stack": { "quick_acks": 700 } }]);
@@ -311,7 +319,7 @@ fn a_recovery_that_follows_another_is_not_undone() {
     assert!(flow.recoveries < 10, "{} recoveries", flow.recoveries);
 }
 
-/// The same plan and seed give the same records; another seed does not.
+/// The same plan and seed give the same records; another seed gives different ones.
 #[test]
 fn a_run_is_a_function_of_scenario_and_seed() {
     let flows = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 3 }, { "algorithm": "newreno", "rtt": "80 ms", "direction": "reverse" }]);
@@ -330,14 +338,14 @@ fn named(kinds: &[Kind]) -> Vec<&'static str> {
     catalogue().specs.iter().filter(|spec| kinds.contains(&spec.kind)).map(|spec| spec.name).collect()
 }
 
-/// Every congestion avoidance, every whole algorithm, and every router scheme with a sender of its own.
+/// Every congestion avoidance, every complete algorithm, and every router scheme with its own sender.
 fn senders() -> Vec<&'static str> {
     let catalogue = catalogue();
     let all = named(&[Kind::CongestionAvoidance, Kind::Whole, Kind::Router]);
     all.into_iter().filter(|name| catalogue.parse(name).is_ok()).collect()
 }
 
-/// The text form of the three; without the slow start if the first has its own.
+/// The text form of the three parts, without the slow start if the sender has its own.
 fn joined(sender: &str, start: &str, recovery: &str) -> String {
     let text = format!("{sender}+{start}/{recovery}");
     let goes = catalogue().parse(&text).is_ok();
@@ -348,19 +356,27 @@ fn joined(sender: &str, start: &str, recovery: &str) -> String {
     }
 }
 
-fn conserved(records: &Records) {
+fn assert_conservation(records: &Records) {
     for link in &records.links {
-        assert!(link.arrived_packets >= link.dropped_packets + link.sent_packets, "{}: more left than came", link.name);
+        assert!(
+            link.arrived_packets >= link.dropped_packets + link.sent_packets,
+            "{}: more packets left than arrived",
+            link.name
+        );
         assert!(link.utilisation <= 1.0 + 1e-9, "{}: more than the line carries", link.name);
     }
     for flow in &records.flows {
-        assert!(flow.delivered_bytes <= flow.sent_bytes - flow.retransmitted_bytes, "{}: delivered twice", flow.name);
+        assert!(
+            flow.delivered_bytes <= flow.sent_bytes - flow.retransmitted_bytes,
+            "{}: data delivered twice",
+            flow.name
+        );
         assert!(flow.acked_bytes <= flow.delivered_bytes, "{}: acknowledged before it was delivered", flow.name);
         assert!(flow.retransmitted_packets <= flow.sent_packets);
     }
     let mut last = 0;
     for sample in &records.samples {
-        assert!(sample.time_ns >= last, "the clock goes back");
+        assert!(sample.time_ns >= last, "the clock runs backwards");
         last = sample.time_ns;
         assert!(
             sample.cwnd_bytes != Some(0) && sample.in_flight_bytes < Some(1 << 40),
@@ -369,8 +385,8 @@ fn conserved(records: &Records) {
     }
 }
 
-/// Every sender, and CUBIC with every slow start, finishes its transfer with every recovery on a lossy path. Routers have the
-/// agents that it needs.
+/// Every sender, and CUBIC with every slow start, completes its transfer with every recovery on a lossy path. Routers
+/// have the required agents.
 #[test]
 fn transfers_finish_with_every_algorithm_and_every_recovery() {
     assert!(senders().len() > 35, "{:?}", senders());
@@ -384,10 +400,10 @@ fn transfers_finish_with_every_algorithm_and_every_recovery() {
             bottleneck["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
             bottleneck["agents"] = json!(["quick-start", "sirens", "bandwidth-stamp", "rcp", "perc", "abc"]);
             let records = simulate(&document, 3);
-            conserved(&records);
+            assert_conservation(&records);
             assert!(records.flows[0].end_ns.is_some(), "{text} does not finish: {:?}", records.flows[0]);
             assert_eq!(records.flows[0].delivered_bytes, 3_000_000, "{text}");
-            assert!(records.events.iter().all(|event| event.kind != "fallback"), "{text} was not answered");
+            assert!(records.events.iter().all(|event| event.kind != "fallback"), "{text}: a router has no agent");
         }
     }
 }
@@ -444,8 +460,8 @@ fn any_source() -> impl Strategy<Value = Value> {
     .prop_map(|workload| json!({ "transport": "udp", "rtt": "30 ms", "workload": workload }))
 }
 
-/// Every transfer ends once, after its start, and its bytes were delivered; what UDP lost did not arrive.
-fn transferred(records: &Records) {
+/// Every transfer ends once, after its start, and its bytes are delivered; lost UDP packets do not arrive.
+fn assert_transfers(records: &Records) {
     let mut ended = std::collections::BTreeSet::new();
     for row in &records.transfers {
         assert!(ended.insert((row.flow, row.transfer)), "{row:?} ends twice");
@@ -475,7 +491,7 @@ fn any_wire() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// How many random scenarios; `CWNDLAB_CASES` changes it.
+/// Number of random scenarios; `CWNDLAB_CASES` overrides it.
 fn cases() -> u32 {
     std::env::var("CWNDLAB_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
@@ -483,7 +499,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any scenario: no panic, nothing delivered twice or without having been sent.
+    /// Any scenario runs without panic, and no data is delivered twice or without being sent.
     #[test]
     fn random_scenarios_conserve_packets(
         flows in prop::collection::vec(prop_oneof![5 => any_flow(), 1 => any_source()], 1..4),
@@ -503,7 +519,7 @@ proptest! {
             bottleneck["queue"]["kind"] = json!("step-ecn");
         }
         let records = simulate(&document, seed);
-        conserved(&records);
-        transferred(&records);
+        assert_conservation(&records);
+        assert_transfers(&records);
     }
 }

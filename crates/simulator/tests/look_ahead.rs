@@ -1,5 +1,4 @@
-//! Endpoints that take packets ahead of the clock (`crates/path/src/look_ahead.rs`) change nothing: a run is the same with an
-//! event for every packet.
+//! Look-ahead (`crates/path/src/look_ahead.rs`) does not change results: a run without it has the same records.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +22,7 @@ fn record_hash(plan: &Plan, records: &Records) -> String {
     hash(&Tables::new(header, records))
 }
 
-/// The cost of a run ahead of the clock and of the same by events, which must have the same records.
+/// The costs of a run with and without look-ahead, which must have the same records.
 fn costs(text: &str) -> (Statistics, Statistics) {
     let plan = plan(text);
     let (ahead, cost) = run_counted(&plan, 1, &AtomicBool::new(false), None).expect("it is not cancelled");
@@ -32,17 +31,17 @@ fn costs(text: &str) -> (Statistics, Statistics) {
     (cost, cost_by_events)
 }
 
-/// Of three events of a packet, with half an ACK's two, the look-ahead leaves one and a half.
+/// Of the three events per packet, including half of the two of an ACK, look-ahead leaves one and a half.
 #[test]
-fn a_packet_takes_half_of_the_events() {
+fn look_ahead_halves_the_events_per_packet() {
     let (ahead, by_events) = costs(&dumbbell(&[flow("cubic", 20, "")], 50, 100, "", "100 ms"));
     let share = ahead.events as f64 / by_events.events as f64;
     assert!((0.45..0.6).contains(&share), "{share}");
 }
 
-/// The frames of an aggregate reach several servers and stations at one time; by the queue of a discipline as well.
+/// The frames of an aggregate reach several servers and stations simultaneously, with a queue discipline as well.
 #[test]
-fn a_wireless_lan_is_that_of_a_run_by_events() {
+fn a_wireless_lan_has_the_same_records_without_look_ahead() {
     for (standard, queue) in [("802.11g", ""), ("802.11n", ""), ("802.11n", ", kind = \"fq-codel\"")] {
         let mut text = format!(
             "schema_version = 1\nduration = \"2 s\"\nsample_interval = \"3 ms\"\n[wlan]\nstandard = \"{standard}\"\n\
@@ -56,7 +55,7 @@ fn a_wireless_lan_is_that_of_a_run_by_events() {
     }
 }
 
-/// What a flow asks for, in TOML.
+/// A flow in TOML.
 fn flow(algorithm: &str, rtt_ms: u32, rest: &str) -> String {
     format!("[[flow]]\nalgorithm = \"{algorithm}\"\nrtt = \"{rtt_ms} ms\"\ncount = 2\n{rest}\n")
 }
@@ -103,9 +102,9 @@ fn any_flow() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// Round numbers make many events fall on one time; short intervals make ends pass many samples.
+    /// Round numbers make many events simultaneous; short intervals make endpoints pass many samples.
     #[test]
-    fn records_are_those_of_a_run_by_events(
+    fn records_are_the_same_without_look_ahead(
         flows in prop::collection::vec(any_flow(), 1..4),
         rate in prop::sample::select(vec![5u32, 10, 12, 48, 100]),
         capacity in 2u32..60,

@@ -1,4 +1,4 @@
-//! Segment numbers beyond 2³², of which packets carry the low half, and windows beyond 4 GiB.
+//! Segment numbers above 2³², of which packets carry the low half, and windows above 4 GiB.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use cwndlab_simulator::{catalogue, run};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
-/// A run whose connections begin with the segment `first`.
+/// A run whose connections start with the segment number `first`.
 fn simulate(document: &Value, seed: u64, first: u64) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (mut plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     for flow in &mut plan.flows {
         Arc::make_mut(&mut Arc::make_mut(&mut flow.kind).stack).first_segment = first;
@@ -19,7 +19,7 @@ fn simulate(document: &Value, seed: u64, first: u64) -> Records {
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
-/// All tables.
+/// All tables as text.
 fn tables(records: &Records) -> String {
     format!(
         "{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
@@ -30,8 +30,8 @@ fn tables(records: &Records) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Results do not depend on the number of the first segment, even if the number on the wire wraps: in 10 s about 8,000
-    /// segments are sent, and the wrap comes after `before` of them.
+    /// Results do not depend on the number of the first segment, even if the number in packets wraps: in 10 s about
+    /// 8,000 segments are sent, and the number wraps after `before` segments.
     #[test]
     fn results_do_not_depend_on_the_first_segment_number(
         recovery in prop::sample::select(vec!["rack", "sack", "fack", "newreno", "reno", "tahoe"]),
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// 100 Gbit/s and 1 s hold 12.5 GB, three times 4 GiB: with a receive window of 100 GB the line stays full.
+/// The BDP of 100 Gbit/s and 1 s is 12.5 GB, three times 4 GiB: with a receive window of 100 GB the line is fully used.
 #[test]
 fn a_window_of_more_than_four_gibibytes_fills_its_path() {
     let records = simulate(

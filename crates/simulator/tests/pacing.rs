@@ -1,4 +1,4 @@
-//! The pacing rate against hand calculations: its gain by the phase of slow start, the payload that it counts.
+//! The pacing rate compared with calculations by hand: its gain in slow start and after, and its payload.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use cwndlab_scenario::plan::Stack;
 use cwndlab_scenario::{profile, Scenario};
 use cwndlab_simulator::{catalogue, run};
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
 use cwndlab_units::{Bytes, Rate, Time};
 use serde_json::{json, Value};
 
 const MS: u64 = 1_000_000;
 
-/// When each segment left.
+/// The transmission times of segments.
 #[derive(Default)]
 struct Line(Vec<u64>);
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.0.push(segment.stamp.0);
+        self.0.push(segment.timestamp.0);
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 
-/// Linux' stack without its bursts: each segment leaves on its own.
+/// The Linux stack without bursts: each segment is sent on its own.
 fn stack() -> Stack {
     Stack { tso_burst: false, pacing_quantum: 1, ..profile::find("linux").expect("the profile exists").0.clone() }
 }
 
-/// An endless sender after a handshake of 100 ms on which routers wrote `bps`.
+/// A sender with endless data after a handshake of 100 ms with a router feedback of `bps`.
 fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, line: &mut Line) -> Sender {
     let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.clone().into());
     sender.open(Time::ZERO, line);
@@ -46,7 +46,7 @@ fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, 
 }
 
 fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
-    catalogue().parse(algorithm).expect("it parses").build(&Path {
+    catalogue().parse(algorithm).expect("the text form is valid").build(&Path {
         mss: stack.mss,
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: None,
@@ -63,13 +63,13 @@ fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
         echo: Time(now - 100 * MS),
         ece: false,
         ce_count: 0,
-        blocks: Blocks::default(),
+        blocks: SackBlocks::default(),
         feedback: None,
     };
     sender.on_ack(Time(now), &packet, line);
 }
 
-/// Mean distance of the segments that leave from `from` to `to`, ns.
+/// Mean gap between the segments sent from `from` to `to`, ns.
 fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
     while sender.pace_timer().0 < to {
         sender.on_pace(sender.pace_timer(), line);
@@ -78,8 +78,8 @@ fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
     (left[left.len() - 1] - left[0]) as f64 / (left.len() - 1) as f64
 }
 
-/// Partridge et al. 2002, by hand: ACKs of 1448 bytes 1 ms apart are 1448 B/ms; half of the pipe of 100 ms are 50 segments, and
-/// spread over 100 ms one of them leaves each 2 ms.
+/// Partridge et al. 2002, by hand: ACKs of 1448 bytes 1 ms apart are 1448 B/ms; half of the pipe of 100 ms is 50
+/// segments, and spread over 100 ms one segment is sent every 2 ms.
 #[test]
 fn swift_start_spreads_its_window_over_a_round_trip() {
     let (stack, mut line) = (stack(), Line::default());
@@ -92,8 +92,9 @@ fn swift_start_spreads_its_window_over_a_round_trip() {
     assert!((gap / 2e6 - 1.0).abs() < 1e-3, "{gap} ns");
 }
 
-/// RFC 4782, section 3.2: the rate of the request counts IP and TCP headers, 40 bytes a packet. By hand: at 11.904 Mbit/s a packet
-/// of 1448 + 40 bytes leaves each millisecond, the second one after half of that: who is late gets half of a gap back.
+/// RFC 4782, section 3.2: the rate of the request counts IP and TCP headers, 40 bytes a packet. By hand: at 11.904
+/// Mbit/s a packet of 1448 + 40 bytes is sent every millisecond; the second one after half of that, because a late
+/// burst regains half of its gap.
 #[test]
 fn quick_start_paces_at_the_approved_rate_headers_included() {
     let (stack, mut line) = (stack(), Line::default());
@@ -103,7 +104,7 @@ fn quick_start_paces_at_the_approved_rate_headers_included() {
     assert!((gap / 1e6 - 1.0).abs() < 1e-3, "{gap} ns");
 }
 
-/// A window of ten segments, never paced.
+/// An algorithm with a window of ten segments, without pacing.
 #[derive(Clone, Debug)]
 struct Ten {
     sent: Arc<AtomicU64>,
@@ -125,7 +126,7 @@ impl CongestionControl for Ten {
     }
 }
 
-/// Ten segments, one for an ACK, and the ten that are out again after a timeout: 21.
+/// Ten segments, one after an ACK, and ten retransmissions after a timeout are 21.
 #[test]
 fn every_segment_is_reported_paced_or_not() {
     let (sent, mut line) = (Arc::new(AtomicU64::new(0)), Line::default());
@@ -138,13 +139,13 @@ fn every_segment_is_reported_paced_or_not() {
 }
 
 fn simulate(document: &Value) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
 
-/// Linux, tcp_update_pacing_rate: 2 · cwnd / SRTT below ssthresh / 2, 1.2 · cwnd / SRTT above. After 2 s without a packet slow
-/// start begins anew and ends at the ssthresh of the timeout, without an event of any algorithm.
+/// Linux, tcp_update_pacing_rate: 2 · cwnd / SRTT below ssthresh / 2, 1.2 · cwnd / SRTT above. After an outage of 2 s
+/// slow start restarts and ends at the ssthresh of the timeout, without an event of the algorithm.
 #[test]
 fn after_an_outage_the_pacing_gain_of_congestion_avoidance_starts_at_ssthresh() {
     for algorithm in ["reno", "cubic"] {

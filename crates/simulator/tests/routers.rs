@@ -1,4 +1,4 @@
-//! Routers and senders together: shares, queues, and the fallback of a sender if a router has no agent.
+//! Router-assisted algorithms end to end: rate shares, queues, and the fallback if a router has no agent.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use cwndlab_simulator::{catalogue, run};
 use serde_json::{json, Value};
 
 fn simulate(document: &Value) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
@@ -26,7 +26,7 @@ fn dumbbell(agents: Value, access: Value, flows: Value) -> Value {
     })
 }
 
-fn wide() -> Value {
+fn access_1gbps() -> Value {
     json!({ "rate": "1 Gbps" })
 }
 
@@ -49,13 +49,13 @@ fn mean_queue(records: &Records) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-fn happened<'a>(records: &'a Records, kind: &str) -> Vec<&'a str> {
+fn causes<'a>(records: &'a Records, kind: &str) -> Vec<&'a str> {
     records.events.iter().filter(|event| event.kind == kind).map(|event| event.cause).collect()
 }
 
-/// A scheme is named by its `SPEC` in `network` and by an algorithm's `needs`.
+/// The `SPEC` of a scheme in `network` and the `needs` of algorithms use the same names.
 #[test]
-fn every_scheme_that_an_algorithm_needs_exists_and_every_scheme_is_needed() {
+fn needed_schemes_exist_and_all_schemes_are_needed() {
     let needed: Vec<&str> = catalogue()
         .specs
         .iter()
@@ -66,19 +66,19 @@ fn every_scheme_that_an_algorithm_needs_exists_and_every_scheme_is_needed() {
     assert!(SPECS.iter().all(|spec| needed.contains(&spec.name)), "{needed:?}");
 }
 
-/// RCP's equilibrium: R = C / n whatever the RTTs, and no queue (Dukkipati et al., IWQoS 2005).
+/// RCP's equilibrium: R = C / n for any RTTs, and no queue (Dukkipati et al., IWQoS 2005).
 #[test]
 fn rcp_gives_flows_of_different_rtts_the_same_rate() {
     let flows =
         json!([{ "algorithm": "rcp", "rtt": "30 ms" }, { "algorithm": "rcp", "rtt": "120 ms", "start": "1 s" }]);
-    let records = simulate(&dumbbell(json!(["rcp"]), wide(), flows));
-    let got = goodputs(&records);
-    assert!(got.iter().all(|rate| (8.3..10.0).contains(rate)), "{got:?}");
+    let records = simulate(&dumbbell(json!(["rcp"]), access_1gbps(), flows));
+    let rates = goodputs(&records);
+    assert!(rates.iter().all(|rate| (8.3..10.0).contains(rate)), "{rates:?}");
     assert!(mean_queue(&records) < 10.0, "{}", mean_queue(&records));
-    assert!(happened(&records, "fallback").is_empty());
+    assert!(causes(&records, "fallback").is_empty());
 }
 
-/// Max-min fairness: the long flow of a parking lot gets the smallest share, the others the rest.
+/// Max-min fairness: the long flow of a parking lot gets the smallest share, the short flows get the remainder.
 #[test]
 fn perc_converges_to_the_max_min_shares() {
     let hop = |rate: &str| json!({ "rate": rate, "delay": "5 ms", "queue": { "capacity": "200 packets" }, "agents": ["perc"] });
@@ -91,54 +91,54 @@ fn perc_converges_to_the_max_min_shares() {
             { "algorithm": "perc", "rtt": "40 ms", "enter": 2, "leave": 3 },
         ],
     });
-    let got = goodputs(&simulate(&document));
+    let rates = goodputs(&simulate(&document));
     let shares = max_min(&[10.0, 4.0], &[vec![0], vec![0, 1], vec![1]]);
-    for (rate, share) in got.iter().zip(shares) {
+    for (rate, share) in rates.iter().zip(shares) {
         // Headers take 52 of 1500 bytes.
-        assert!((rate / share - 1448.0 / 1500.0).abs() < 0.05, "{got:?}");
+        assert!((rate / share - 1448.0 / 1500.0).abs() < 0.05, "{rates:?}");
     }
 }
 
-/// ABC: a full line, a queue near the threshold, equal shares (Goyal et al., NSDI 2020, sections 3 and 6).
+/// ABC fills the line with a queue near the threshold and equal shares (Goyal et al., NSDI 2020, sections 3 and 6).
 #[test]
 fn abc_fills_the_line_and_shares_it() {
     let flows = json!([{ "algorithm": "abc-wireless", "rtt": "50 ms" }, { "algorithm": "abc-wireless", "rtt": "50 ms", "start": "2 s" }]);
-    let records = simulate(&dumbbell(json!(["abc"]), wide(), flows));
-    let got = goodputs(&records);
-    let total: f64 = got.iter().sum();
-    assert!(total > 18.0, "{got:?}");
-    assert!(got[1] / got[0] > 0.7, "{got:?}");
-    // What each flow adds of its own, 1/w per ACK, stands as a queue above the threshold of 20 ms.
+    let records = simulate(&dumbbell(json!(["abc"]), access_1gbps(), flows));
+    let rates = goodputs(&records);
+    let total: f64 = rates.iter().sum();
+    assert!(total > 18.0, "{rates:?}");
+    assert!(rates[1] / rates[0] > 0.7, "{rates:?}");
+    // The additive increase of each flow, 1/w per ACK, causes a queue above the threshold of 20 ms.
     let queue_ms = mean_queue(&records) * 1500.0 * 8.0 / 20e3;
     assert!((15.0..40.0).contains(&queue_ms), "{queue_ms} ms");
 }
 
-/// A router with a rate and no agent: every sender falls back, and the records show it.
+/// If a router with a rate has no agent, every sender falls back and records it.
 #[test]
 fn without_an_agent_senders_fall_back_and_record_it() {
     for algorithm in ["rcp", "perc", "abc-wireless"] {
         let flows = json!([{ "algorithm": algorithm, "rtt": "50 ms" }]);
-        let records = simulate(&dumbbell(json!([]), wide(), flows));
-        assert_eq!(happened(&records, "fallback"), ["a router has no agent"], "{algorithm}");
+        let records = simulate(&dumbbell(json!([]), access_1gbps(), flows));
+        assert_eq!(causes(&records, "fallback"), ["a router has no agent"], "{algorithm}");
         assert!(goodputs(&records)[0] > 17.0, "{algorithm}: {:?}", goodputs(&records));
     }
 }
 
-/// One router of two without the agent is enough to fall back.
+/// The sender falls back if one of two routers has no agent.
 #[test]
 fn feedback_needs_an_agent_at_every_router() {
     let flows = json!([{ "algorithm": "rcp", "rtt": "50 ms" }]);
     let access = json!({ "rate": "1 Gbps", "agents": [] });
     let records = simulate(&dumbbell(json!(["rcp"]), access, flows));
-    assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
+    assert_eq!(causes(&records, "fallback"), ["a router has no agent"]);
 }
 
-/// Headers are carried, lost, duplicated and returned; a loss does not reduce the rate, which the routers set.
+/// Headers are forwarded, lost, duplicated and returned; losses do not reduce the rate set by the routers.
 #[test]
 fn headers_survive_loss_and_duplication() {
     for algorithm in ["perc", "rcp", "abc-wireless"] {
         let flow = json!({ "algorithm": algorithm, "rtt": "30 ms" });
-        let mut document = dumbbell(json!(["perc", "rcp", "abc"]), wide(), json!([flow, flow]));
+        let mut document = dumbbell(json!(["perc", "rcp", "abc"]), access_1gbps(), json!([flow, flow]));
         document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.005 });
         document["dumbbell"]["bottleneck"]["duplicate"] = json!(0.005);
         let total: f64 = goodputs(&simulate(&document)).iter().sum();
@@ -151,26 +151,26 @@ fn first_window(records: &Records) -> f64 {
     event.cwnd_after_bytes as f64 / 1448.0
 }
 
-/// RFC 4782: N = 8 requests 10.24 Mbit/s, which a free line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms over
-/// segments of 1500 bytes with headers are 42 segments, before the first ACK.
+/// RFC 4782: N = 8 requests 10.24 Mbit/s, which an idle line of 20 Mbit/s · 0.95 grants: 10.24 Mbit/s · 50 ms is 42
+/// segments of 1500 bytes with headers, before the first ACK.
 #[test]
 fn quick_start_begins_with_the_granted_rate() {
     let flows = json!([{ "algorithm": "cubic+quick-start(n=8)", "rtt": "50 ms" }]);
-    let records = simulate(&dumbbell(json!(["quick-start"]), wide(), flows.clone()));
+    let records = simulate(&dumbbell(json!(["quick-start"]), access_1gbps(), flows.clone()));
     assert!((41.0..=43.0).contains(&first_window(&records)), "{}", first_window(&records));
-    let records = simulate(&dumbbell(json!([]), wide(), flows));
+    let records = simulate(&dumbbell(json!([]), access_1gbps(), flows));
     assert_eq!(first_window(&records), 10.0);
-    assert_eq!(happened(&records, "fallback"), ["a router has no agent"]);
+    assert_eq!(causes(&records, "fallback"), ["a router has no agent"]);
 }
 
-/// The IoT paper's path: W0 = BW · RTT / (8 · MSS) / α; here 20 Mbit/s, 50 ms and α = 4 are 21.6 segments. A second flow
-/// that comes to a busy line starts with less.
+/// The IoT paper's path: W0 = BW · RTT / (8 · MSS) / α; here 20 Mbit/s, 50 ms and α = 4 are 21.6 segments. A second
+/// flow that starts on a busy line has a smaller window.
 #[test]
 fn the_iot_algorithm_begins_with_a_share_of_the_free_capacity() {
     let flow = json!({ "algorithm": "iotcc", "rtt": "50 ms" });
     let mut late = flow.clone();
     late["start"] = json!("10 s");
-    let records = simulate(&dumbbell(json!(["bandwidth-stamp"]), wide(), json!([flow, late])));
+    let records = simulate(&dumbbell(json!(["bandwidth-stamp"]), access_1gbps(), json!([flow, late])));
     let windows: Vec<f64> = records
         .events
         .iter()
@@ -181,11 +181,11 @@ fn the_iot_algorithm_begins_with_a_share_of_the_free_capacity() {
     assert!(windows[1] < 5.0, "{windows:?}");
 }
 
-/// SIRENS reports the free capacity: the slow start is limited to it and exits there, without a loss.
+/// SIRENS reports the free capacity: slow start is limited to it and exits there, without a loss.
 #[test]
 fn alss_exits_slow_start_at_the_free_capacity() {
     let flows = json!([{ "algorithm": "cubic+alss-sirens", "rtt": "50 ms" }]);
-    let records = simulate(&dumbbell(json!(["sirens"]), wide(), flows));
+    let records = simulate(&dumbbell(json!(["sirens"]), access_1gbps(), flows));
     let exit = records.events.iter().find(|event| event.kind == "slow-start-exit").expect("an exit");
     assert!(exit.time_ns < 2_000_000_000, "{}", exit.time_ns);
     let bdp = 20e6 * 0.05 / 8.0;

@@ -1,22 +1,22 @@
-//! A sender whose handshake was stamped by routers, with scripted feedback instead of routers.
+//! A sender with router feedback (a stamp) in its handshake; the feedback is scripted.
 
 use cwndlab_control::{Feedback, Path, RecoveryKind};
 use cwndlab_scenario::profile;
 use cwndlab_simulator::catalogue;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
 use cwndlab_units::{Bytes, Rate, Time};
 
-/// When each segment left, and what was remarked.
+/// The transmission times of segments, and the events.
 #[derive(Default)]
 struct Line {
-    left: Vec<u64>,
+    sent_at: Vec<u64>,
     events: Vec<(&'static str, &'static str)>,
 }
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.left.push(segment.stamp.0);
+        self.sent_at.push(segment.timestamp.0);
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
@@ -27,10 +27,10 @@ impl Output for Line {
 
 const MS: u64 = 1_000_000;
 
-/// The segments sent in the first round trip of 100 ms, after a handshake of 100 ms, and the first ACK.
+/// Runs a handshake of 100 ms, a round trip of 100 ms and the first ACK.
 fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
-    let stack = profile::find("linux").expect("the profile is there").0;
-    let control = catalogue().parse(algorithm).expect("it parses").build(&Path {
+    let stack = profile::find("linux").expect("the profile exists").0;
+    let control = catalogue().parse(algorithm).expect("the text form is valid").build(&Path {
         mss: stack.mss,
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: None,
@@ -53,18 +53,19 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         echo: Time(100 * MS),
         ece: false,
         ce_count: 0,
-        blocks: Blocks::default(),
+        blocks: SackBlocks::default(),
         feedback: None,
     };
     sender.on_ack(Time(200 * MS), &ack, &mut line);
     (sender, line)
 }
 
-/// 46.336 Mbit/s over 100 ms are 400 segments of 1448 bytes; a quarter of them is the window, spread over the round trip.
+/// 46.336 Mbit/s over 100 ms are 400 segments of 1448 bytes; the window is a quarter of them, spread over the round
+/// trip.
 #[test]
 fn a_stamped_window_is_spread_over_the_round_trip() {
     let (sender, line) = first_round("iotcc", Some(46_336_000));
-    let first: Vec<_> = line.left.iter().filter(|at| **at < 200 * MS).collect();
+    let first: Vec<_> = line.sent_at.iter().filter(|at| **at < 200 * MS).collect();
     assert!((94..=100).contains(&first.len()), "{}", first.len()); // the headers take their share of the rate
                                                                    // Linux does not pace the first ten packets of a connection.
     let gaps: Vec<_> = first.chunks(2).skip(5).map(|pair| *pair[0]).collect();
@@ -75,11 +76,11 @@ fn a_stamped_window_is_spread_over_the_round_trip() {
     assert_eq!(sender.cwnd(), 108);
 }
 
-/// A path with a router that has no agent: ten segments at once, and an event.
+/// On a path with a router without an agent the sender sends ten segments at once and records an event.
 #[test]
 fn an_unstamped_path_begins_with_the_initial_window() {
     let (sender, line) = first_round("iotcc", None);
-    assert_eq!(line.left.iter().filter(|at| **at == 100 * MS).count(), 10);
+    assert_eq!(line.sent_at.iter().filter(|at| **at == 100 * MS).count(), 10);
     assert!(line.events.contains(&("fallback", "no-stamp")), "{:?}", line.events);
     assert_eq!(sender.cwnd(), 11);
 }

@@ -1,4 +1,4 @@
-//! Flows over 802.11: invariants of every run, and answers computed by hand.
+//! Flows over 802.11: invariants, and results computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use cwndlab_units::Time;
 use serde_json::{json, Value};
 
 fn simulate(document: &Value, seed: u64) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
@@ -59,19 +59,20 @@ fn stations_and_links_count_the_same() {
             assert_eq!(sum(|link| link.lost_packets), row.given_up_packets);
             let arrived = sum(|link| link.arrived_packets);
             let left = row.sent_packets + row.dropped_packets + row.given_up_packets;
-            // A frame that was just answered counts as sent and is in the queue up to its ACK.
+            // A frame being acknowledged counts as sent and stays in the queue until its ACK.
             assert!(arrived <= left + row.queue_packets && left <= arrived, "{station}: {arrived} {row:?}");
             assert!(row.collisions <= row.failures && row.failures <= row.attempts);
         }
         for flow in &records.flows {
-            assert!(flow.delivered_bytes > 0, "{} got nothing", flow.name);
+            assert!(flow.delivered_bytes > 0, "{} received no data", flow.name);
         }
     }
 }
 
-/// IEEE 802.11: a medium carries no more than a cycle without collisions allows: 30.5 Mbit/s of IP packets at 54.
+/// IEEE 802.11: the throughput of a medium is at most that of a cycle without collisions: 30.5 Mbit/s of IP packets at
+/// 54 Mbit/s.
 #[test]
-fn a_cell_carries_what_its_cycle_allows_and_depends_on_its_seed_alone() {
+fn a_cell_reaches_its_cycle_throughput_and_depends_only_on_its_seed() {
     let flows = json!([{ "transport": "udp", "rtt": "0 s", "count": 5, "direction": "upload",
         "workload": { "kind": "cbr", "rate": "20 Mbps", "packet": "1500 B" } }]);
     let document = wlan(&json!({ "standard": "802.11g" }), &flows);
@@ -82,7 +83,7 @@ fn a_cell_carries_what_its_cycle_allows_and_depends_on_its_seed_alone() {
     assert_ne!(one.stations, simulate(&document, 2).stations);
 }
 
-/// Links of a graph share a medium as those of a wireless LAN do.
+/// Links of a graph share a medium like those of a wireless LAN.
 #[test]
 fn a_graph_with_a_medium_has_the_records_of_a_wireless_lan() {
     let flow = |ends: Value| {
@@ -107,15 +108,15 @@ fn a_graph_with_a_medium_has_the_records_of_a_wireless_lan() {
     assert_eq!(lan.flows[0].delivered_bytes, graph.flows[0].delivered_bytes);
 }
 
-/// A cell takes time in proportion to its stations; when nodes were looked up one by one, so many took minutes.
+/// The construction of a cell is linear in its stations; a linear search for each node would take minutes.
 #[test]
-fn hundred_thousand_stations_share_a_medium() {
+fn one_hundred_thousand_stations_share_a_medium() {
     let mut document = wlan(
         &json!({ "standard": "802.11g", "beacon": "102.4 ms" }),
         &json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 100_000, "direction": "upload" }]),
     );
     document["sample_interval"] = json!("0 s");
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let mut stations = Vec::new();
     Network::new(&plan, 1).station_rows(Time::ZERO, &mut stations);

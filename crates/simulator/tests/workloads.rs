@@ -1,4 +1,4 @@
-//! Workloads other than bulk transfers: answers computed by hand.
+//! Workloads other than bulk transfers, with results computed by hand.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use cwndlab_simulator::{catalogue, run};
 use serde_json::{json, Value};
 
 fn simulate(document: &Value, seed: u64) -> Records {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, seed, &AtomicBool::new(false), None).expect("the run is not cancelled")
 }
@@ -41,7 +41,7 @@ fn cbr_is_evenly_spaced_and_delayed_by_line_and_wire() {
         assert_eq!((flow.algorithm.as_str(), flow.profile.as_str(), flow.mss_bytes), ("none", "udp", 1472));
         assert_eq!(flow.min_delay_ns, Some(11_200_000));
         assert_eq!(flow.max_delay_ns, Some(11_200_000));
-        // The last one on its wire within a second left at 988 ms: 248 packets of 1472 bytes of payload.
+        // The last packet that arrives within a second left at 988 ms: 248 packets of 1472 bytes of payload.
         assert_eq!(flow.delivered_bytes, 248 * 1472);
         assert_eq!((flow.sent_packets, flow.sent_bytes, flow.wire_bytes), (251, 251 * 1472, 251 * 1500));
         assert_eq!(flow.min_rtt_ns, None);
@@ -49,7 +49,7 @@ fn cbr_is_evenly_spaced_and_delayed_by_line_and_wire() {
     }
 }
 
-/// A spacing of 10⁹·8·1000/7·10⁶ ns is no integer; 7 packets take exactly 8 ms.
+/// A spacing of 10⁹·8·1000/7·10⁶ ns is not an integer; 7 packets take exactly 8 ms.
 #[test]
 fn rounding_errors_of_the_spacing_do_not_accumulate() {
     let mut document = dumbbell("none", "unlimited", "1 s", json!([cbr("7 Mbps", "1000 B")]));
@@ -70,7 +70,8 @@ fn packets_above_the_line_rate_are_dropped_at_a_full_queue() {
     assert_eq!(flow.sent_packets, 10_001);
     assert!(flow.queue_drops.abs_diff(10_001 - 8333 - 11) <= 1, "{} drops", flow.queue_drops);
     assert_eq!(flow.queue_drops, link.dropped_packets);
-    // A packet in the last place waits for the one in service and nine others; with its own, at most 11 transmission times.
+    // A packet in the last position waits for the one in service and nine others; with its own, at most 11 transmission
+    // times.
     let longest = 10_000_000 + 11 * 1_200_000;
     assert!(flow.max_delay_ns.is_some_and(|delay| delay <= longest && delay > longest - 1_200_000), "{flow:?}");
 }
@@ -99,7 +100,7 @@ fn an_on_off_source_sends_at_its_rate_in_its_share_of_active_time() {
         json!({ "transport": "udp", "rtt": "20 ms", "workload":
             { "kind": "on-off", "rate": "8 Mbps", "packet": "1000 B", "on": one(on), "off": one(off) } })
     };
-    // With periods of half a packet's transmission time no active time may be lost either.
+    // Periods of half a packet's transmission time must not lose active time.
     for (kind, on, off, duration) in [
         ("exponential", "500 ms", "1 s", "2000 s"),
         ("pareto", "500 ms", "1 s", "2000 s"),
@@ -112,7 +113,7 @@ fn an_on_off_source_sends_at_its_rate_in_its_share_of_active_time() {
     }
 }
 
-/// A TCP source with random periods sends in them only: a third of the time at line rate.
+/// A TCP source with random active periods sends only in them: a third of the time at line rate.
 #[test]
 fn tcp_with_random_periods_sends_only_in_them() {
     let flow = json!([{ "algorithm": "reno", "rtt": "21 ms", "workload":
@@ -122,7 +123,8 @@ fn tcp_with_random_periods_sends_only_in_them() {
     assert!((share - 1.0 / 3.0).abs() < 0.05, "{share}");
 }
 
-/// Video: 25 frames a second, their mean the rate's; a frame of n bytes leaves at once in ⌈n / packet⌉ packets.
+/// Video: 25 frames per second, whose mean size follows from the rate; a frame of n bytes is sent at once in ⌈n /
+/// packet⌉ packets.
 #[test]
 fn video_sends_frames_at_even_intervals() {
     for sizes in ["log-normal", "gamma"] {
@@ -140,7 +142,7 @@ fn video_sends_frames_at_even_intervals() {
             }
         }
         assert_eq!(frames.len(), 5001);
-        // Mean 20,000 bytes; standard error of 5001 draws 0.7 %; a last packet of less than 29 bytes is filled up.
+        // Mean 20,000 bytes; standard error of 5001 draws 0.7 %; a last packet of less than 29 bytes is padded.
         let mean = frames.iter().map(|frame| frame.1 as f64).sum::<f64>() / 5001.0;
         assert!((mean / 20_000.0 - 1.0).abs() < 0.03, "{sizes}: {mean}");
         let spread = frames.iter().map(|frame| (frame.1 as f64 - mean) * (frame.1 as f64 - mean)).sum::<f64>() / 5001.0;
@@ -179,7 +181,7 @@ fn a_lone_short_flow_takes_handshake_and_slow_start_rounds() {
     let records = simulate(&dumbbell("1 Gbps", "unlimited", "50 s", json!([flow])), 1);
     let handshake = 40_000_000 + 2 * 320;
     let round = 40_000_000 + 12_000 + 320;
-    // Two segments leave per ACK: a round's n-th segment is through the line n · 12 µs after its first one began.
+    // Two segments are sent per ACK: the n-th segment of a round leaves the line n · 12 µs after the first one started.
     let last_round = 20_000_000 + 8 * 12_000;
     let alone: Vec<u64> = records
         .transfers
@@ -196,7 +198,8 @@ fn a_lone_short_flow_takes_handshake_and_slow_start_rounds() {
     );
 }
 
-/// The offered load is the requested one: half of 20 Mbit/s in sizes with a tail, headers and handshakes included within 5 %.
+/// The offered load equals the requested one: half of 20 Mbit/s with heavy-tailed sizes, and headers and handshakes
+/// within 5 %.
 #[test]
 fn an_offered_load_is_its_share_of_the_line() {
     let size = json!({ "kind": "pareto", "shape": 1.5, "min": "5 kB", "max": "200 kB" });
@@ -209,7 +212,8 @@ fn an_offered_load_is_its_share_of_the_line() {
     assert!(records.flows[0].delivered_bytes >= ended);
 }
 
-/// Every transfer ends once and completely; connections are reused: no more of them than transfers at the same time.
+/// Every transfer completes once; connections are reused, so that there are no more of them than simultaneous
+/// transfers.
 #[test]
 fn every_transfer_ends_once_and_connections_are_reused() {
     let mut document = dumbbell(
@@ -221,8 +225,8 @@ fn every_transfer_ends_once_and_connections_are_reused() {
         )]),
     );
     document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
-    let (plan, _) = scenario.plan(&catalogue()).expect("it plans");
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
+    let (plan, _) = scenario.plan(&catalogue()).expect("the plan is valid");
     let (records, cost) =
         cwndlab_simulator::run_counted(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled");
     let numbers: Vec<u64> = records.transfers.iter().map(|row| row.transfer).collect();
@@ -235,9 +239,9 @@ fn every_transfer_ends_once_and_connections_are_reused() {
     assert!(cost.memory_bytes < 2_000_000, "{} bytes", cost.memory_bytes);
 }
 
-/// With at most two connections, transfers that arrive while both are busy are refused, and the records show it.
+/// With at most two connections, transfers that arrive while both are busy are rejected and recorded.
 #[test]
-fn arrivals_above_the_limit_of_connections_are_refused() {
+fn arrivals_above_the_connection_limit_are_rejected() {
     let flow = arrivals(json!({ "per_second": 100, "connections": 2, "count": 500 }));
     let records = simulate(&dumbbell("10 Mbps", "100 packets", "20 s", json!([flow])), 1);
     let refused = records.events.iter().filter(|row| row.kind == "refused").count();
@@ -245,8 +249,8 @@ fn arrivals_above_the_limit_of_connections_are_refused() {
     assert!(refused > 100, "{refused}");
 }
 
-/// By hand on a line of 12 Mbit/s: SYN and SYN-ACK, a request of 100 bytes as one packet of 140 (93,334 ns rounded up), a response
-/// of one full segment (1 ms) each 20 ms away.
+/// By hand on a line of 12 Mbit/s: SYN and SYN-ACK, a request of 100 bytes as one packet of 140 (93,334 ns rounded up),
+/// a response of one full segment (1 ms), each with 20 ms of propagation.
 #[test]
 fn a_request_and_its_response_take_two_round_trips() {
     let workload = |new: bool| {
@@ -266,10 +270,11 @@ fn a_request_and_its_response_take_two_round_trips() {
     }
 }
 
-/// By hand on a line of 12 Mbit/s, in two round trips after the handshake, 50 ms apart: a request of 440 bytes on the wire
-/// (293,334 ns rounded up) and a main object of 1451 bytes, with its frame header one full segment (1 ms); two requests in 840
-/// bytes (560,000 ns) and two objects of 721 bytes, which with their frame headers (RFC 9113, 4.1) fill a segment as well. The
-/// server acknowledges every second segment at once (RFC 5681, 4.2): before the objects goes an ACK (26,667 ns).
+/// By hand on a line of 12 Mbit/s, in two round trips after the handshake, 50 ms apart: a request of 440 bytes on the
+/// wire (293,334 ns rounded up) and a main object of 1451 bytes, with its frame header one full segment (1 ms); two
+/// requests in 840 bytes (560,000 ns) and two objects of 721 bytes, which with their frame headers (RFC 9113, 4.1) fill
+/// a segment as well. The server acknowledges every second segment at once (RFC 5681, 4.2): the objects follow an ACK
+/// (26,667 ns).
 #[test]
 fn a_page_takes_two_round_trips_after_the_handshake() {
     let workload = json!({ "kind": "page-loads", "request": "400 B", "main": "1451 B", "parse": "50 ms",
@@ -284,10 +289,11 @@ fn a_page_takes_two_round_trips_after_the_handshake() {
     assert_eq!(records.flows[0].delivered_bytes, 4 * 1460);
 }
 
-/// RFC 6298, section 3, and Linux' tcp_synack_rtt_meas: with 1,100 ms the SYN leaves again after a second and is answered twice,
-/// so that it is unknown which SYN-ACK the request acknowledges. No sample is shorter than the RTT of the path.
+/// RFC 6298, section 3, and Linux' tcp_synack_rtt_meas: with an RTT of 1,100 ms the SYN is retransmitted after one
+/// second and acknowledged twice, so that the SYN-ACK acknowledged by the request is ambiguous. No sample is shorter
+/// than the RTT of the path.
 #[test]
-fn a_syn_ack_that_was_sent_twice_is_no_rtt_sample() {
+fn a_repeated_syn_ack_gives_no_rtt_sample() {
     let workload = json!({ "kind": "request-response", "request": "100 B", "response": "1460 B", "think": "1 s",
         "count": 3, "new_connection": true });
     let flow = json!([{ "algorithm": "reno", "rtt": "1100 ms", "profile": "linux", "workload": workload }]);
@@ -296,8 +302,8 @@ fn a_syn_ack_that_was_sent_twice_is_no_rtt_sample() {
     assert!(records.flows[0].min_rtt_ns.is_some_and(|rtt| rtt >= 1_100_000_000), "{:?}", records.flows[0].min_rtt_ns);
 }
 
-/// By hand: the first connections have the path to themselves, so 40 ms, 4.333 ms of one packet and ACK on the line of
-/// 3 Mbit/s at most; from 5 s on a bulk flow keeps a queue of 100 packets, 4 ms each, half empty at worst.
+/// By hand: the first connections have an idle path: 40 ms, and at most 4.333 ms of one packet and ACK on the line of 3
+/// Mbit/s; from 5 s on a bulk flow keeps a queue of up to 100 packets of 4 ms each, at least half full.
 #[test]
 fn the_smallest_rtt_of_a_flow_covers_all_its_connections() {
     let flows = json!([
@@ -307,11 +313,11 @@ fn the_smallest_rtt_of_a_flow_covers_all_its_connections() {
     ]);
     let records = simulate(&dumbbell("3 Mbps", "100 packets", "30 s", flows), 1);
     assert!(records.transfers.len() > 10);
-    let least = records.flows[0].min_rtt_ns.expect("a sample");
-    assert!((40_000_000..45_000_000).contains(&least), "{least}");
+    let min_rtt = records.flows[0].min_rtt_ns.expect("a sample");
+    assert!((40_000_000..45_000_000).contains(&min_rtt), "{min_rtt}");
 }
 
-/// Many clients over a lossy line: every exchange ends once, and the bytes are those of the responses.
+/// Many clients over a lossy line: every exchange completes once, with the bytes of the responses.
 #[test]
 fn every_exchange_completes_once_despite_losses() {
     let flow = json!([{ "algorithm": "cubic", "rtt": "40 ms", "count": 5, "workload":
@@ -345,7 +351,7 @@ fn mqtt_messages_have_the_specifications_sizes_and_times() {
         let took = 20_000_000 + line(publish + 40) + if qos == 1 { 20_000_000 + line(40) + line(44) } else { 0 };
         assert_eq!(records.transfers.len(), 10);
         for (n, row) in records.transfers.iter().enumerate() {
-            // The first message leaves behind the ACK of the CONNACK.
+            // The first message is sent after the ACK of the CONNACK.
             let behind = if n == 0 { line(40) } else { 0 };
             assert_eq!(row.start_ns, connected + n as u64 * 1_000_000_000);
             assert_eq!(row.end_ns - row.start_ns, took + behind, "QoS {qos}, {n}");
@@ -360,7 +366,8 @@ fn mqtt_messages_have_the_specifications_sizes_and_times() {
     }
 }
 
-/// A sensor that is silent for its keep-alive time sends a PINGREQ: 2 bytes there, 2 bytes back (3.1.2.10, 3.12, 3.13).
+/// A sensor without messages for its keep-alive time sends a PINGREQ of 2 bytes, answered by 2 bytes (3.1.2.10, 3.12,
+/// 3.13).
 #[test]
 fn a_silent_sensor_sends_pings() {
     let workload =
@@ -371,7 +378,7 @@ fn a_silent_sensor_sends_pings() {
     let records = simulate(&document, 1);
     let pings =
         |link| records.packets.iter().filter(|row| row.link == link && row.kind == 0 && row.size_bytes == 42).count();
-    // After the messages at 0.08 s and 10.08 s: 3, 6 and 9 s later; 16 s is followed by 19.08 s.
+    // Pings follow the messages at 0.08 s and 10.08 s after 3, 6 and 9 s; the one at 16 s is followed by 19.08 s.
     assert_eq!((pings(0), pings(1)), (5, 5));
 }
 
@@ -390,7 +397,7 @@ fn nagle_combines_small_messages() {
     assert!((with / (9.9 / 0.0402) - 1.0).abs() < 0.05, "{with}");
 }
 
-/// Lost messages are retransmitted, in order, and each is counted once.
+/// Lost messages are retransmitted and delivered in order, and each is counted once.
 #[test]
 fn every_message_arrives_once_despite_losses_and_duplicates() {
     let workload = json!({ "kind": "mqtt", "qos": 1, "period": "200 ms", "jitter": "100 ms", "payload": { "kind": "uniform", "min": "128 B", "max": "4 kB" } });
@@ -402,7 +409,7 @@ fn every_message_arrives_once_despite_losses_and_duplicates() {
     let records = simulate(&document, 1);
     for flow in &records.flows[..20] {
         let mine: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow.flow).collect();
-        // 29 s at five a second, less a second for a lost SYN.
+        // 29 s at five messages per second, less one second for a lost SYN.
         assert!(mine.len() >= 138, "{}", mine.len());
         assert!(mine
             .windows(2)

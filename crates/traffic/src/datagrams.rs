@@ -52,7 +52,7 @@ pub struct Datagrams {
     /// Active time between the last packet and the silent period.
     carried: Duration,
     /// One bit for each received packet; `None` if no wire duplicates packets.
-    seen: Option<Vec<u64>>,
+    received: Option<Vec<u64>>,
     rate: Rate,
     packet: u32,
     header: u32,
@@ -81,7 +81,7 @@ impl Datagrams {
             times: flow.stream(TIME_STREAM),
             until: None,
             carried: Duration::ZERO,
-            seen: None,
+            received: None,
             rate,
             packet: packet.0 as u32,
             header: flow.header.0 as u32,
@@ -97,7 +97,7 @@ impl Datagrams {
 
     /// Enables the detection of duplicates: the sink counts each packet once.
     pub fn expect_duplicates(&mut self) {
-        self.seen = Some(Vec::new());
+        self.received = Some(Vec::new());
     }
 
     /// Sends the datagrams that are due at `now` by `send`; returns the time of the next ones.
@@ -165,15 +165,15 @@ impl Datagrams {
 
     /// Counts a datagram with sequence number `seq` and `len` bytes of payload, sent at `sent` and received at `now`.
     pub fn receive(&mut self, now: Time, sent: Time, seq: u32, len: u32) {
-        if let Some(seen) = &mut self.seen {
+        if let Some(received) = &mut self.received {
             let (word, bit) = (seq as usize / 64, 1 << (seq % 64));
-            if seen.len() <= word {
-                seen.resize(word + 1, 0);
+            if received.len() <= word {
+                received.resize(word + 1, 0);
             }
-            if seen[word] & bit != 0 {
+            if received[word] & bit != 0 {
                 return;
             }
-            seen[word] |= bit;
+            received[word] |= bit;
         }
         self.received_bytes += Bytes(u64::from(len));
         self.delays.add(now - sent);

@@ -1,4 +1,4 @@
-//! What one ACK reports: newly delivered data, RTT and rate samples, and the flags that recovery acts on.
+//! The summary of one ACK: newly delivered data, RTT and rate samples, and flags for loss recovery.
 
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -6,20 +6,21 @@ use crate::rate_sample::RateSample;
 use crate::segment::{Run, Segment, EVER_RETRANS};
 use crate::wire::AckPacket;
 
-/// Round-trip times of the segments that one ACK delivers; zero is none. Retransmitted segments give no sample (Karn).
+/// RTT samples of the segments that one ACK delivers; zero if there is none. Retransmitted segments give no sample
+/// (Karn's algorithm).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttSamples {
-    /// Of the oldest and of the newest segment acknowledged cumulatively.
+    /// RTTs of the oldest and of the newest segment acknowledged cumulatively.
     pub(crate) oldest: Duration,
     pub(crate) newest: Duration,
-    /// Of the oldest and of the newest segment newly SACKed.
+    /// RTTs of the oldest and of the newest segment newly SACKed.
     pub(crate) sacked_oldest: Duration,
     pub(crate) sacked_newest: Duration,
     /// The sample reported to the algorithm.
     pub(crate) reported: Duration,
 }
 
-/// The summary of one ACK (in Linux: the flags of tcp_ack, `struct tcp_sacktag_state` and `struct rate_sample`).
+/// The state derived from one ACK (Linux: the flags of tcp_ack, `struct tcp_sacktag_state` and `struct rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSummary {
     /// Newly delivered data and its rate sample.
@@ -30,13 +31,14 @@ pub(crate) struct AckSummary {
     pub(crate) ack: u64,
     /// SND.UNA before this ACK.
     pub(crate) prior_una: u64,
-    /// Timestamp echo; zero is none.
+    /// Timestamp echo; zero if there is none.
     pub(crate) echo: Time,
     /// One past the highest segment known to have arrived before this ACK.
     pub(crate) prior_fack: u64,
-    /// Lowest segment sent once that this ACK acknowledges cumulatively and no SACK had reported; `u64::MAX` is none.
+    /// Lowest segment that was sent once, not SACKed before, and is acknowledged cumulatively by this ACK; `u64::MAX`
+    /// if there is none.
     pub(crate) lowest: u64,
-    /// Nothing was in flight before this ACK.
+    /// No segment was in flight before this ACK.
     pub(crate) was_idle: bool,
     /// It advances SND.UNA.
     pub(crate) advanced: bool,
@@ -46,7 +48,7 @@ pub(crate) struct AckSummary {
     pub(crate) sacked: bool,
     /// It carries a D-SACK that a retransmission may have caused.
     pub(crate) dsack: bool,
-    /// The D-SACK is of the tail loss probe.
+    /// The D-SACK reports the tail loss probe.
     pub(crate) tlp_dsack: bool,
     /// It echoes congestion (ECN).
     pub(crate) ece: bool,
@@ -54,7 +56,7 @@ pub(crate) struct AckSummary {
     pub(crate) window_update: bool,
     /// It closes the receive window.
     pub(crate) zero_window: bool,
-    /// It delivers a segment below `high_seq` that was sent once (Linux, `FLAG_ORIG_SACK_ACKED`).
+    /// It delivers a segment below `high_seq` that was never retransmitted (Linux, `FLAG_ORIG_SACK_ACKED`).
     pub(crate) original: bool,
     /// It acknowledges a retransmitted segment cumulatively (Linux, `FLAG_RETRANS_DATA_ACKED`).
     pub(crate) retransmitted: bool,
@@ -65,7 +67,7 @@ pub(crate) struct AckSummary {
 }
 
 impl AckSummary {
-    /// Of an ACK that arrives while `prior_una` is the oldest segment not acknowledged; deliveries are added one by one.
+    /// The summary of an ACK that arrives when SND.UNA is `prior_una`. The caller adds the deliveries.
     #[inline]
     pub(crate) fn new(ack: &AckPacket, prior_una: u64) -> Self {
         let advanced = ack.ack > prior_una;
@@ -82,12 +84,12 @@ impl AckSummary {
         }
     }
 
-    /// A duplicate ACK: it reports nothing but the arrival of a segment (Linux, tcp_ack, `num_dupack`).
+    /// Whether the ACK is a duplicate, which only shows that a segment arrived (Linux, tcp_ack, `num_dupack`).
     pub(crate) fn is_duplicate_ack(&self) -> bool {
         !(self.advanced || self.window_update || self.zero_window || self.dsack)
     }
 
-    /// Segments are acknowledged cumulatively that were sent once.
+    /// Adds segments that were sent once and are acknowledged cumulatively.
     #[inline]
     pub(crate) fn note_acked(&mut self, now: Time, run: &Run, high_seq: u64) {
         let (oldest, newest) = rtts(now, run);
@@ -99,7 +101,7 @@ impl AckSummary {
         self.lowest = self.lowest.min(run.first);
     }
 
-    /// A segment is newly SACKed.
+    /// Adds a newly SACKed segment.
     pub(crate) fn note_sacked(&mut self, now: Time, seq: u64, segment: &Segment, high_seq: u64) {
         self.sacked = true;
         if segment.flags & EVER_RETRANS == 0 {
@@ -113,13 +115,13 @@ impl AckSummary {
     }
 }
 
-/// The RTTs of the oldest and of the newest of segments that were sent once.
+/// The RTTs of the first and of the last segment of a run that was sent once.
 #[inline]
 pub(crate) fn rtts(now: Time, run: &Run) -> (Duration, Duration) {
     (sample(now, run.first_sent_at), sample(now, run.last.sent_at))
 }
 
-/// At least 1 ns, since zero is no sample.
+/// An RTT sample of at least 1 ns, since zero means that there is none.
 #[inline]
 fn sample(now: Time, sent_at: Time) -> Duration {
     Duration((now - sent_at).0.max(1))

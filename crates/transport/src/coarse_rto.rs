@@ -1,4 +1,4 @@
-//! Retransmission timeout in whole clock ticks, as BSD and ns-2 compute it.
+//! The retransmission timeout in whole clock ticks, as BSD and ns-2 compute it.
 //!
 //! Source: V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988, appendix A, doi:10.1145/52324.52356, for the
 //! arithmetic; the defaults (`tcpTick_` 10 ms, `T_SRTT_BITS` 3, `T_RTTVAR_BITS` 2, `rttvar_exp_` 2) are ns-2.35's
@@ -20,15 +20,16 @@ use cwndlab_units::{Duration, Time};
 
 use crate::stack::RtoArithmetic;
 
-/// SRTT and RTTVAR in fixed point.
+/// The RTO estimator in fixed point.
 #[derive(Clone, Debug)]
 pub(crate) struct CoarseRto {
     tick: u64,
-    /// A falling RTT adds an eighth to the variance (TCP/Linux).
+    /// A decrease of the RTT adds only one eighth to the variance (TCP/Linux).
     linux: bool,
-    /// Samples are rounded (timestamps); otherwise the clock ticks between sending and ACK are counted.
+    /// Samples are rounded to ticks (timestamps); otherwise a sample counts the clock ticks between transmission and
+    /// ACK.
     rounded: bool,
-    /// S; 0 before the first sample and after many timeouts.
+    /// S; 0 before the first sample and after repeated timeouts.
     srtt8: i64,
     /// V.
     rttvar4: i64,
@@ -40,7 +41,7 @@ pub(crate) struct CoarseRto {
 const TRUSTED_BACKOFFS: u32 = 3;
 
 impl CoarseRto {
-    /// `None` where the arithmetic is exact; `tick` is the clock's period.
+    /// The estimator with clock period `tick`; `None` if the arithmetic is exact.
     pub(crate) fn new(arithmetic: RtoArithmetic, tick: Duration, timestamps: bool) -> Option<Self> {
         let linux = match arithmetic {
             RtoArithmetic::Exact => return None,
@@ -51,7 +52,7 @@ impl CoarseRto {
         Some(Self { tick, linux, rounded: timestamps, srtt8: 0, rttvar4: 0, rto: Duration::ZERO })
     }
 
-    /// A sample `rtt` of a segment acknowledged at `now`.
+    /// Adds the sample `rtt` of a segment acknowledged at `now`.
     pub(crate) fn sample(&mut self, now: Time, rtt: Duration) {
         let ticks = if self.rounded {
             (rtt.0 + self.tick / 2) / self.tick
@@ -65,23 +66,23 @@ impl CoarseRto {
         } else {
             let change = measured - self.srtt8 / 8;
             self.srtt8 = (self.srtt8 + change).max(1); // (2)
-            let mut more = change.abs() - self.rttvar4 / 4; // (3)
-            if self.linux && change < 0 && more > 0 {
-                more /= 8; // (3')
+            let mut increase = change.abs() - self.rttvar4 / 4; // (3)
+            if self.linux && change < 0 && increase > 0 {
+                increase /= 8; // (3')
             }
-            self.rttvar4 = (self.rttvar4 + more).max(i64::from(!self.linux));
+            self.rttvar4 = (self.rttvar4 + increase).max(i64::from(!self.linux));
         }
         self.rto = Duration((self.rttvar4 + self.srtt8 / 8).max(2).unsigned_abs() * self.tick);
         // (4)
     }
 
-    /// The timeout before floor, back-off and ceiling; `None` before the first sample.
+    /// The timeout before minimum, back-off and maximum are applied; `None` before the first sample.
     pub(crate) fn rto(&self) -> Option<Duration> {
         (self.rto > Duration::ZERO).then_some(self.rto)
     }
 
-    /// The timer expired; the timeout is now doubled `backoffs` times. After many of them the next sample starts the
-    /// estimate anew.
+    /// Handles an expiry of the timer, after which the timeout is doubled `backoffs` times. After several back-offs the
+    /// next sample restarts the estimate.
     pub(crate) fn back_off(&mut self, backoffs: u32) {
         if backoffs > TRUSTED_BACKOFFS {
             self.rttvar4 += self.srtt8 / 8;
@@ -94,7 +95,7 @@ impl CoarseRto {
 mod tests {
     use super::*;
 
-    /// The timeouts after these samples, ms.
+    /// The RTO after each of these samples, ms.
     fn after(arithmetic: RtoArithmetic, tick_ms: u64, samples_ms: &[u64]) -> Vec<u64> {
         let mut coarse = CoarseRto::new(arithmetic, Duration::from_millis(tick_ms), true).expect("ticks");
         let now = Time::ZERO + Duration::from_millis(1000);
@@ -134,8 +135,8 @@ mod tests {
         assert_eq!(after(RtoArithmetic::TicksLinux, 1, &[100, 20])[1], 293);
     }
 
-    /// Without timestamps clock ticks are counted: from 8 to 113 ms the 10-ms clock ticks 11 times, from 1 to 106 ms 10
-    /// times.
+    /// Without timestamps a sample counts clock ticks: from 8 to 113 ms the 10 ms clock ticks 11 times, from 1 to 106
+    /// ms 10 times.
     #[test]
     fn without_timestamps_elapsed_clock_ticks_are_counted() {
         let rto_after = |sent: u64, acked: u64| {

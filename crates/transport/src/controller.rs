@@ -1,4 +1,5 @@
-//! The algorithm of a sender: every call of the transport into [`CongestionControl`] is in this file.
+//! The interface between the sender and its congestion control: all calls of [`CongestionControl`] methods are in this
+//! file.
 
 use cwndlab_control::{
     Ack, BeforeReduction, Build, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh,
@@ -8,7 +9,8 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::wire::MAX_WINDOW;
 
-/// The algorithm, and what the transport derives from its decisions. What every ACK needs comes last.
+/// The congestion control algorithm and the state that the transport derives from its decisions. The fields that every
+/// ACK uses come last.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Controller {
@@ -16,23 +18,23 @@ pub(crate) struct Controller {
     before_reduction: BeforeReduction,
     /// The slow-start threshold before the last reduction.
     prior_derived_ssthresh: u32,
-    /// Slow-start threshold of an algorithm that keeps none, segments.
+    /// Slow-start threshold for an algorithm without one of its own, segments.
     derived_ssthresh: u32,
-    /// Segments marked lost so far, and how many of them were reported.
+    /// Segments marked lost so far, and the number already reported to the algorithm.
     lost: u64,
     lost_reported: u64,
     algorithm: Box<dyn CongestionControl>,
     mss: u32,
-    /// The window stays the algorithm's during recovery and after idleness (Linux: a module with `cong_control`).
+    /// The algorithm sets the window during recovery and after idle periods too (Linux: a module with `cong_control`).
     pub(crate) model_based: bool,
-    /// Paced segments are sent one by one, whatever the stack's bursts.
+    /// Paced segments are sent one by one, regardless of the stack's burst size.
     pub(crate) spaced: bool,
-    /// It has a method for segments that leave.
+    /// The algorithm implements `on_sent`.
     pub(crate) observes_sent: bool,
 }
 
 impl Controller {
-    /// An algorithm that asks nothing special of its transport.
+    /// The controller of an algorithm without requirements on the transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
             before_reduction: BeforeReduction::default(),
@@ -48,14 +50,14 @@ impl Controller {
         }
     }
 
-    /// Applies the requests of the algorithm's entry.
+    /// Applies the transport requirements of the algorithm's specification.
     pub(crate) fn set_spec(&mut self, spec: &Spec) {
         self.model_based = spec.model_based;
         self.spaced = spec.needs.contains(&Need::Spacing);
         self.observes_sent = !matches!(spec.build, Build::CongestionAvoidance(_));
     }
 
-    /// The algorithm itself, for tables and tests.
+    /// The algorithm, for records and tests.
     pub(crate) fn algorithm(&self) -> &dyn CongestionControl {
         &*self.algorithm
     }
@@ -66,7 +68,7 @@ impl Controller {
         self.mss
     }
 
-    /// The payload of so many full segments.
+    /// The payload of `segments` full segments.
     #[inline]
     pub(crate) fn bytes(&self, segments: u32) -> Bytes {
         Bytes(u64::from(segments) * u64::from(self.mss))
@@ -78,9 +80,9 @@ impl Controller {
         (self.algorithm.cwnd().0 / u64::from(self.mss)).clamp(1, MAX_WINDOW) as u32
     }
 
-    /// The same, where it was `before` lately: the division is spared while the window stays within the same segment.
+    /// The algorithm's window, segments. Avoids the division if the window is still `before` segments.
     #[inline]
-    pub(crate) fn window_since(&self, before: u32) -> u32 {
+    pub(crate) fn window_near(&self, before: u32) -> u32 {
         let (before, mss) = (before.max(1), u64::from(self.mss));
         let beyond = self.algorithm.cwnd().0.wrapping_sub(u64::from(before) * mss);
         if beyond < mss {
@@ -96,7 +98,8 @@ impl Controller {
         self.algorithm.pacing_rate()
     }
 
-    /// `cwnd` is below the `part`th part of the slow-start threshold; with `part` 1 Linux' `tcp_in_slow_start`.
+    /// Whether `cwnd` is below the slow-start threshold divided by `part`. With `part` 1 this is Linux'
+    /// `tcp_in_slow_start`.
     #[inline]
     pub(crate) fn is_below_ssthresh(&self, cwnd: u32, part: u64) -> bool {
         let above = u64::from(cwnd) + 1;
@@ -108,7 +111,7 @@ impl Controller {
         }
     }
 
-    /// The handshake is complete.
+    /// Reports the completion of the handshake.
     pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>) {
         self.algorithm.on_window(&Window {
             now,
@@ -128,19 +131,19 @@ impl Controller {
         lost
     }
 
-    /// Some data marked lost is not reported yet.
-    pub(crate) fn owes_losses(&self) -> bool {
+    /// Whether some data marked lost has not been reported.
+    pub(crate) fn has_unreported_losses(&self) -> bool {
         self.lost > self.lost_reported
     }
 
-    /// Reports an ACK; returns what happened to the algorithm upon it.
+    /// Reports an ACK; returns the algorithm's event, if it has one.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.algorithm.on_ack(ack)
     }
 
-    /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments. `undoable`: the
-    /// reduction may turn out to be spurious.
+    /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments. If `undoable`,
+    /// saves the state for an undo of a spurious reduction.
     pub(crate) fn on_congestion(&mut self, event: &Congestion, flight: u32, undoable: bool) -> u32 {
         if undoable {
             self.before_reduction.save(&*self.algorithm, event);
@@ -154,24 +157,24 @@ impl Controller {
         window
     }
 
-    /// Notifies the algorithm of a window that the transport sets, and of how long it was idle.
+    /// Notifies the algorithm of a window set by the transport, and of the preceding idle time.
     pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32, idle: Duration) {
         self.algorithm.on_window(&Window { now, change, cwnd: self.bytes(cwnd), idle, rtt: None, feedback: None });
     }
 
-    /// A reduction was spurious: restores the algorithm as it was before. Returns the window, at least `cwnd`.
+    /// Restores the algorithm's state from before a spurious reduction. Returns the window, at least `cwnd`.
     pub(crate) fn undo(&mut self, now: Time, cwnd: u32) -> u32 {
         self.before_reduction.restore(&mut self.algorithm);
         self.notify_window(now, Change::Undo, cwnd, Duration::ZERO);
         self.window().max(cwnd)
     }
 
-    /// The threshold derived for an algorithm that keeps none is the one before the last reduction.
+    /// Restores the derived slow-start threshold from before the last reduction.
     pub(crate) fn restore_derived_ssthresh(&mut self) {
         self.derived_ssthresh = self.prior_derived_ssthresh;
     }
 
-    /// Segments were marked lost.
+    /// Counts segments marked lost.
     #[inline]
     pub(crate) fn count_lost(&mut self, segments: u32) {
         self.lost += u64::from(segments);
@@ -183,14 +186,14 @@ impl Controller {
         self.lost
     }
 
-    /// Reports a segment that is sent.
+    /// Reports a transmitted segment.
     #[inline]
     pub(crate) fn on_sent(&mut self, sent: &Sent) {
         self.algorithm.on_sent(sent);
     }
 }
 
-/// An algorithm with a constant window, for tests.
+/// An algorithm with a constant window in bytes, for tests.
 #[cfg(test)]
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed(pub(crate) u64);
@@ -210,7 +213,7 @@ impl CongestionControl for Fixed {
 mod tests {
     use super::*;
 
-    /// The quotient is exact at every boundary, and one at least.
+    /// The window in segments is the exact quotient at every boundary, and at least one.
     #[test]
     fn the_window_in_segments_is_the_exact_quotient() {
         for mss in [1, 536, 1000, 1448, 9000] {
@@ -221,21 +224,21 @@ mod tests {
         }
     }
 
-    /// Whatever the window was before, it is the same quotient.
+    /// The window in segments does not depend on the previous window.
     #[test]
-    fn the_window_does_not_depend_on_the_one_before() {
+    fn the_window_does_not_depend_on_the_previous_window() {
         for bytes in [0, 1, 999, 1000, 1999, 2000, 9999, 10_000, 10_001, 10_999, 11_000, u64::MAX] {
             let controller = Controller::new(Box::new(Fixed(bytes)), 1000);
             for before in [0, 1, 2, 9, 10, 11, MAX_WINDOW as u32 - 1, MAX_WINDOW as u32] {
-                assert_eq!(controller.window_since(before), controller.window(), "{bytes} after {before}");
+                assert_eq!(controller.window_near(before), controller.window(), "{bytes} after {before}");
             }
         }
     }
 
-    /// RFC 5681, section 3.1, by hand: without a threshold of the algorithm, slow start ends at the window after a loss, and
-    /// at half of the data in flight after a timeout.
+    /// RFC 5681, section 3.1, by hand: for an algorithm without a threshold, slow start ends at the window after a
+    /// loss, and at half of the data in flight after a timeout.
     #[test]
-    fn a_threshold_is_derived_for_an_algorithm_that_keeps_none() {
+    fn a_threshold_is_derived_for_an_algorithm_without_one() {
         let mut controller = Controller::new(Box::new(Fixed(8000)), 1000);
         assert!(controller.is_below_ssthresh(1_000_000, 1));
         controller.on_congestion(&cwndlab_control::testing::loss(16), 16, false);

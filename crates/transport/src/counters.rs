@@ -1,6 +1,6 @@
-//! The totals of a connection's sender.
+//! The counters of a connection's sender.
 
-/// What the sender counts.
+/// Counters of a sender since its start, or since the last reset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Segments sent, retransmissions included.
@@ -13,13 +13,13 @@ pub struct Counters {
     pub retransmitted_packets: u64,
     /// Payload retransmitted.
     pub retransmitted_bytes: u64,
-    /// Expired retransmission timers.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into recovery.
     pub recoveries: u64,
-    /// Reductions upon ECN echoes.
+    /// Reductions caused by ECN echoes.
     pub ecn_reductions: u64,
-    /// Reductions undone.
+    /// Spurious reductions undone.
     pub undos: u64,
     /// Tail loss probes sent.
     pub loss_probes: u64,

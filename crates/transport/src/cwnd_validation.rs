@@ -1,5 +1,5 @@
-//! Congestion window validation: whether the window limits the sender, and the window after idleness (RFC 7661; RFC 5681,
-//! section 4.1; Linux, tcp_cwnd_validate, tcp_cwnd_restart).
+//! Congestion window validation: whether the window limits the sender, and the restart window after an idle period (RFC
+//! 7661; RFC 5681, section 4.1; Linux, tcp_cwnd_validate, tcp_cwnd_restart).
 
 use cwndlab_units::Duration;
 
@@ -7,24 +7,25 @@ use crate::stack::IdleRestart;
 
 /// RFC 7661, section 4.4: the non-validated phase lasts five minutes at most.
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
-/// Halvings of the window after which nothing is left of it.
+/// Halvings after which any window is zero.
 const MAX_HALVINGS: u64 = 31;
 
-/// How far the window was used during the last round trip.
+/// Window usage during the last round trip.
 #[derive(Debug, Default)]
 pub(crate) struct CwndValidation {
-    /// SND.NXT when it was used most (Linux, `tp->cwnd_usage_seq`).
+    /// SND.NXT at the maximum usage (Linux, `tp->cwnd_usage_seq`).
     usage_seq: u64,
-    /// Segments in flight then (Linux, `tp->max_packets_out`).
+    /// Segments in flight at that time (Linux, `tp->max_packets_out`).
     max_packets_out: u32,
-    /// The window was the limit then (Linux, `tp->is_cwnd_limited`).
+    /// The window was the limit at that time (Linux, `tp->is_cwnd_limited`).
     limited: bool,
-    /// The sender holds segments back for a larger burst: the window is the limit.
+    /// The sender defers segments for a larger burst, which counts as limited by the window.
     pub(crate) deferred: bool,
 }
 
 impl CwndValidation {
-    /// Segments were sent: `limited` by the window, with `una` and `next` (Linux, tcp_cwnd_validate).
+    /// Updates the usage after a transmission that left SND.UNA at `una` and SND.NXT at `next`; `limited`: the window
+    /// was the limit (Linux, tcp_cwnd_validate).
     #[inline]
     pub(crate) fn update(&mut self, limited: bool, una: u64, next: u64) {
         let limited = limited || self.deferred;
@@ -36,14 +37,15 @@ impl CwndValidation {
         }
     }
 
-    /// Linux, tcp_is_cwnd_limited: in slow start the window counts as used when half of it was.
+    /// Whether the window limits the sender. In slow start, use of half the window counts as use of all of it (Linux,
+    /// tcp_is_cwnd_limited).
     #[inline]
     pub(crate) fn is_cwnd_limited(&self, cwnd: u32, in_slow_start: impl FnOnce() -> bool) -> bool {
         self.limited || (cwnd < self.max_packets_out.saturating_mul(2) && in_slow_start())
     }
 }
 
-/// The window after `idle` time without sending; `None` leaves it. The restart window is at most `initial`.
+/// The window after an idle period of `idle`; `None` if it does not change. The restart window is at most `initial`.
 pub(crate) fn restart_window(
     policy: IdleRestart,
     idle: Duration,
@@ -77,16 +79,16 @@ mod tests {
     /// By hand, RTO 200 ms, window 80, initial window 10. RFC 5681: 10 after more than an RTO. RFC 2861: halved per RTO, not
     /// below 10. RFC 7661: halved after more than five minutes.
     #[test]
-    fn the_window_restarts_after_idleness_as_each_rfc_says() {
+    fn the_window_after_idle_time_follows_each_rfc() {
         assert_eq!([200, 201].map(|idle| window(IdleRestart::InitialWindow, idle)), [None, Some(10)]);
         assert_eq!([401, 601, 5000].map(|idle| window(IdleRestart::Decay, idle)), [Some(20), Some(10), Some(10)]);
         assert_eq!([300_000, 300_001].map(|idle| window(IdleRestart::Rfc7661, idle)), [None, Some(40)]);
         assert_eq!(window(IdleRestart::Off, 1_000_000), None);
     }
 
-    /// tcp_is_cwnd_limited: six of ten segments are enough in slow start only.
+    /// tcp_is_cwnd_limited: six of ten segments count as full use of the window in slow start only.
     #[test]
-    fn in_slow_start_half_of_the_window_counts_as_all_of_it() {
+    fn in_slow_start_using_half_of_the_window_counts_as_limited() {
         let mut validation = CwndValidation::default();
         validation.update(false, 0, 6);
         assert!(validation.is_cwnd_limited(10, || true));
@@ -94,9 +96,9 @@ mod tests {
         assert!(!validation.is_cwnd_limited(12, || true));
     }
 
-    /// tcp_cwnd_validate: the fullest moment counts until all data of it is acknowledged.
+    /// tcp_cwnd_validate: the maximum usage counts until all data in flight at that time is acknowledged.
     #[test]
-    fn a_limited_moment_counts_until_its_data_is_acknowledged() {
+    fn a_limited_sender_stays_limited_until_its_data_is_acknowledged() {
         let mut validation = CwndValidation::default();
         validation.update(true, 0, 10);
         validation.update(false, 9, 12);

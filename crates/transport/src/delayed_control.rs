@@ -1,27 +1,27 @@
-//! An algorithm behind a delay, as on the path between kernel and user space: ACK reports are coalesced, and decisions take
-//! effect late.
+//! A congestion control with delayed decisions, as between kernel and user space: ACK reports are coalesced, and
+//! decisions take effect later.
 
 use std::collections::VecDeque;
 
 use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Sent, State, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// Wraps an algorithm: it receives at most one ACK report per `interval` (congestion is reported at once), and a decision
-/// takes effect with the first ACK at least `delay` later.
+/// Wraps an algorithm. The algorithm receives at most one ACK report per `interval`, and congestion reports
+/// immediately. A decision takes effect with the first ACK at least `delay` later.
 #[derive(Clone, Debug)]
 pub struct DelayedControl {
     inner: Box<dyn CongestionControl>,
     delay: Duration,
     interval: Duration,
-    /// ACKs not yet reported, joined into one.
+    /// The coalesced ACKs not yet reported.
     unreported: Option<Ack>,
     last_report: Time,
-    /// Decisions and when each takes effect.
+    /// Pending decisions and the time at which each takes effect.
     queued: VecDeque<(Time, Decision)>,
-    in_force: Decision,
+    current: Decision,
 }
 
-/// What the algorithm decided.
+/// A decision of the algorithm.
 #[derive(Clone, Copy, Debug)]
 struct Decision {
     cwnd: Bytes,
@@ -36,16 +36,16 @@ impl Decision {
 }
 
 impl DelayedControl {
-    /// Puts `delay` and the coalescing of reports in front of `inner`.
+    /// Wraps `inner` with this delay and this report interval.
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>, delay: Duration, interval: Duration) -> Self {
-        let in_force = Decision::of(&*inner);
-        Self { inner, delay, interval, unreported: None, last_report: Time::ZERO, queued: VecDeque::new(), in_force }
+        let current = Decision::of(&*inner);
+        Self { inner, delay, interval, unreported: None, last_report: Time::ZERO, queued: VecDeque::new(), current }
     }
 
     fn report(&mut self, now: Time) {
         if let Some(ack) = self.unreported.take() {
-            let _ = self.inner.on_ack(&ack); // the congestion that hastens the report is an event itself
+            let _ = self.inner.on_ack(&ack); // the congestion report that follows is an event itself
             self.last_report = now;
             self.queue_decision(now);
         }
@@ -60,15 +60,15 @@ impl DelayedControl {
             if due > now {
                 break;
             }
-            self.in_force = decision;
+            self.current = decision;
             self.queued.pop_front();
         }
     }
 
-    /// The decision of this moment replaces all others.
-    fn apply_at_once(&mut self) {
+    /// Applies the algorithm's current decision and discards pending ones.
+    fn apply_immediately(&mut self) {
         self.queued.clear();
-        self.in_force = Decision::of(&*self.inner);
+        self.current = Decision::of(&*self.inner);
     }
 }
 
@@ -95,7 +95,7 @@ impl CongestionControl for DelayedControl {
         self.report(event.now);
         self.inner.on_congestion(event);
         if event.restart {
-            self.apply_at_once(); // a timeout is detected by the datapath itself, which waits for no decision
+            self.apply_immediately(); // the datapath detects a timeout itself and applies it immediately
         } else {
             self.queue_decision(event.now);
             self.apply_due(event.now);
@@ -103,7 +103,7 @@ impl CongestionControl for DelayedControl {
     }
 
     fn cwnd(&self) -> Bytes {
-        self.in_force.cwnd
+        self.current.cwnd
     }
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -113,17 +113,17 @@ impl CongestionControl for DelayedControl {
     fn on_window(&mut self, window: &Window) {
         self.report(window.now);
         self.inner.on_window(window);
-        self.apply_at_once();
+        self.apply_immediately();
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.in_force.pacing_rate
+        self.current.pacing_rate
     }
 
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if extra.is_some() {
             let _ = self.inner.state(extra);
         }
-        self.in_force.state
+        self.current.state
     }
 }

@@ -1,38 +1,38 @@
 //! Duplicate ACKs without SACK, and limited transmit (RFC 5681, section 3.2; RFC 3042).
 
-/// Limited transmit: so many segments beyond the window, one for each of the first two duplicate ACKs (RFC 3042).
+/// Maximum segments of limited transmit beyond the window: one for each of the first two duplicate ACKs (RFC 3042).
 const LIMITED_TRANSMIT: u32 = 2;
 
-/// Duplicate ACKs since `una` advanced last.
+/// Duplicate ACKs since the last advance of SND.UNA.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateAcks {
     /// Their number.
     pub(crate) count: u32,
-    /// Segments above `una` that they reported delivered (Linux, `sacked_out` without SACK).
+    /// Segments above SND.UNA that they reported as delivered (Linux, `sacked_out` without SACK).
     delivered: u32,
 }
 
 impl DuplicateAcks {
-    /// A duplicate ACK arrives while `flight` segments are in flight, of which the first is missing.
+    /// Handles a duplicate ACK while `flight` segments are in flight, the first of which is missing.
     pub(crate) fn on_duplicate(&mut self, flight: u32) {
         self.count += 1;
         self.delivered = (self.delivered + 1).min(flight - 1);
     }
 
-    /// A cumulative ACK of `acked` segments arrives. Returns how many of them duplicates had reported: these are not newly
-    /// delivered (Linux, tcp_add_reno_sack).
+    /// Handles a cumulative ACK of `acked` segments. Returns the number of them that duplicate ACKs had already
+    /// reported as delivered (Linux, tcp_add_reno_sack).
     pub(crate) fn take_reported(&mut self, acked: u32) -> u32 {
         let reported = self.delivered.min(acked - 1);
         self.delivered -= reported;
         reported
     }
 
-    /// All segments that duplicates reported are acknowledged.
+    /// Handles the acknowledgement of all segments that duplicate ACKs reported.
     pub(crate) fn clear_reported(&mut self) {
         self.delivered = 0;
     }
 
-    /// None arrived, and none is outstanding.
+    /// Whether there are neither duplicate ACKs nor segments that they reported.
     pub(crate) fn is_clear(&self) -> bool {
         self.count == 0 && self.delivered == 0
     }
@@ -48,7 +48,7 @@ impl DuplicateAcks {
 mod tests {
     use super::DuplicateAcks;
 
-    /// RFC 3042, section 2: on the first and on the second duplicate ACK one segment each, on the third none.
+    /// RFC 3042, section 2: the first and the second duplicate ACK allow one segment each, the third none.
     #[test]
     fn limited_transmit_allows_two_segments() {
         let mut dupacks = DuplicateAcks::default();
@@ -59,10 +59,10 @@ mod tests {
         assert_eq!(allowed, [1, 2, 2, 2]);
     }
 
-    /// By hand: of ten segments the first is lost, and three duplicates report three of the others. The ACK of five segments
-    /// delivers 5 - 3 = 2 more, and the rest delivers all.
+    /// By hand: of ten segments the first is lost, and three duplicates report three of the others. The ACK of five
+    /// segments delivers 5 - 3 = 2 more, and the next one delivers all of its segments.
     #[test]
-    fn what_duplicates_reported_is_not_delivered_twice() {
+    fn segments_reported_by_duplicate_acks_are_not_delivered_twice() {
         let mut dupacks = DuplicateAcks::default();
         (0..3).for_each(|_| dupacks.on_duplicate(10));
         assert_eq!([dupacks.take_reported(5), dupacks.take_reported(5)], [3, 0]);

@@ -1,9 +1,10 @@
-//! The sender's ECN state: congestion echoes of the receiver, and the CWR bit that answers them (RFC 3168; RFC 8257).
+//! The sender's ECN state: congestion echoes of the receiver, and the CWR bit that acknowledges them (RFC 3168; RFC
+//! 8257).
 
 use crate::stack::Ecn;
 use crate::wire::AckPacket;
 
-/// What is known of CE marks.
+/// CE marks reported by the receiver, and the pending CWR bit.
 #[derive(Debug, Default)]
 pub(crate) struct EcnEcho {
     /// CE-marked segments that ACKs reported so far, modulo 2³² (accurate ECN).
@@ -13,12 +14,12 @@ pub(crate) struct EcnEcho {
 }
 
 impl EcnEcho {
-    /// Some ACK reported marked segments (accurate ECN).
+    /// Whether any ACK reported marked segments (accurate ECN).
     pub(crate) fn has_marks(&self) -> bool {
         self.ce_count > 0
     }
 
-    /// An ACK arrives. Returns how many segments it newly reports as marked, and whether it echoes congestion.
+    /// Handles an ACK. Returns the number of segments newly reported as marked, and whether the ACK echoes congestion.
     #[inline]
     pub(crate) fn on_ack(&mut self, ecn: Ecn, ack: &AckPacket) -> (u32, bool) {
         if ecn == Ecn::Off {
@@ -33,12 +34,12 @@ impl EcnEcho {
         (marked, echo)
     }
 
-    /// The window was reduced: the receiver is notified where ECN is in use.
+    /// Sends CWR with the next new segment after a window reduction, if ECN is in use.
     pub(crate) fn queue_cwr(&mut self, ecn: Ecn) {
         self.cwr = ecn != Ecn::Off;
     }
 
-    /// A segment is sent: whether it carries CWR, which retransmissions never do (RFC 3168, section 6.1.5).
+    /// Whether the segment being sent carries CWR. Retransmissions never do (RFC 3168, section 6.1.5).
     #[inline]
     pub(crate) fn take_cwr(&mut self, retransmission: bool) -> bool {
         let cwr = self.cwr && !retransmission;
@@ -50,7 +51,7 @@ impl EcnEcho {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Blocks;
+    use crate::wire::SackBlocks;
     use cwndlab_units::{Bytes, Time};
 
     fn ack(ece: bool, ce_count: u32) -> AckPacket {
@@ -60,12 +61,12 @@ mod tests {
             echo: Time::ZERO,
             ece,
             ce_count,
-            blocks: Blocks::default(),
+            blocks: SackBlocks::default(),
             feedback: None,
         }
     }
 
-    /// RFC 3168 echoes by the ECE bit, accurate ECN by a counter, which wraps.
+    /// RFC 3168 echoes marks with the ECE bit, accurate ECN with a counter that wraps.
     #[test]
     fn accurate_ecn_counts_marks_and_classic_ecn_echoes_them() {
         let mut echo = EcnEcho { ce_count: u32::MAX, cwr: false };

@@ -1,76 +1,77 @@
-//! Pacing: when the next burst may be sent, and the rate of senders whose algorithm sets none (Linux, `tcp_output.c`).
+//! Pacing: the time of the next burst, and the default pacing rate for algorithms without one (Linux, `tcp_output.c`).
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-/// Stands for "without limit" where no RTT is known.
+/// The default rate before the first RTT sample: unlimited.
 const UNLIMITED: Rate = Rate(u64::MAX >> 4);
-/// Gain of Linux' rate below half of `ssthresh`, where slow start has another round trip before it (`tcp_pacing_ss_ratio`).
+/// Pacing gain below half of `ssthresh`, at least one round trip before the end of slow start (`tcp_pacing_ss_ratio`).
 const SLOW_START_GAIN: f64 = 2.0;
-/// Gain above (`tcp_pacing_ca_ratio`).
+/// Pacing gain above (`tcp_pacing_ca_ratio`).
 const CONGESTION_AVOIDANCE_GAIN: f64 = 1.2;
 
 /// The pacing state.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// Zero: the sender does not pace.
+    /// The pacing rate; zero if the sender does not pace.
     rate: Rate,
-    /// The next burst may be sent at this time (Linux, `tp->tcp_wstamp_ns`).
+    /// Earliest time of the next burst (Linux, `tp->tcp_wstamp_ns`).
     next: Time,
-    /// The pacing timer; `Time::MAX` while no burst waits.
+    /// Expiry of the pacing timer; `Time::MAX` if it is off.
     pub(crate) timer: Time,
 }
 
 impl Pacer {
-    /// Not pacing.
+    /// A pacer that is off.
     pub(crate) fn new() -> Self {
         Self { rate: Rate::ZERO, next: Time::ZERO, timer: Time::MAX }
     }
 
-    /// The sender paces.
+    /// Whether the sender paces.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.rate > Rate::ZERO
     }
 
-    /// The rate; zero where the sender does not pace.
+    /// The pacing rate; zero if the sender does not pace.
     #[inline]
     pub(crate) fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Paces at this rate; zero does not pace.
+    /// Sets the pacing rate; zero turns pacing off.
     #[inline]
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }
 
-    /// When the next burst may be sent.
+    /// Earliest time of the next burst.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
+    pub(crate) fn next_send_time(&self) -> Time {
         self.next
     }
 
-    /// The next burst has to wait.
+    /// Whether pacing delays the next burst.
     #[inline]
-    pub(crate) fn holds(&self, now: Time) -> bool {
+    pub(crate) fn is_blocked(&self, now: Time) -> bool {
         self.is_on() && self.next > now
     }
 
-    /// `size` bytes of payload were sent (Linux' own timer counts no headers either). A late burst makes up for at most half
-    /// of the gap (Linux, tcp_update_skb_after_send).
+    /// Schedules the next burst after `size` bytes of payload; like Linux' internal pacing, without headers. A late
+    /// burst regains at most half of the gap (Linux, tcp_update_skb_after_send).
     pub(crate) fn on_burst(&mut self, now: Time, size: Bytes) {
         let gap = (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)) as u64;
         let credit = now.saturating_since(self.next).0.min(gap / 2);
         self.next = self.next.max(now) + Duration(gap - credit);
     }
 
-    /// Starts the pacing timer if a burst `waits` for it.
+    /// Starts the pacing timer if a burst `waits` for it, else stops it.
     #[inline]
     pub(crate) fn set_timer(&mut self, waits: bool) {
         self.timer = if waits { self.next } else { Time::MAX };
     }
 
-    /// Linux, tcp_update_pacing_rate: `window` segments per SRTT, with a gain. `slow_start`: below half of `ssthresh`.
+    /// The default rate: `window` segments per SRTT, with a gain. `slow_start`: below half of `ssthresh` (Linux,
+    /// tcp_update_pacing_rate).
     pub(crate) fn rate_of(window: u32, mss: u32, srtt: Duration, slow_start: impl FnOnce() -> bool) -> Rate {
         if srtt == Duration::ZERO {
             return UNLIMITED;
@@ -94,10 +95,10 @@ mod tests {
         let mut pacer = Pacer::new();
         pacer.set_rate(Rate::from_mbps(8));
         pacer.on_burst(at(10), Bytes(1000));
-        pacer.on_burst(pacer.next(), Bytes(2000));
-        // The first one is late by 10 ms, and makes up for half of its gap.
-        assert_eq!(pacer.next(), at(10) + Duration::from_micros(500) + Duration::from_millis(2));
-        assert!(pacer.holds(at(12)) && !pacer.holds(at(13)));
+        pacer.on_burst(pacer.next_send_time(), Bytes(2000));
+        // The first burst is late by 10 ms and regains half of its gap.
+        assert_eq!(pacer.next_send_time(), at(10) + Duration::from_micros(500) + Duration::from_millis(2));
+        assert!(pacer.is_blocked(at(12)) && !pacer.is_blocked(at(13)));
     }
 
     /// tcp_update_pacing_rate, by hand: 100 segments of 1000 bytes per 100 ms are 8 Mbit/s, times 2 or 1.2.

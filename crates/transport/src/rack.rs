@@ -1,4 +1,5 @@
-//! RACK: loss detection by time of sending, and its reordering window (RFC 8985, section 6.2; Linux, `tcp_recovery.c`).
+//! RACK: loss detection by transmission time, and its reordering window (RFC 8985, section 6.2; Linux,
+//! `tcp_recovery.c`).
 
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -6,44 +7,45 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, EVER_RETRANS};
 
-/// A widened reordering window lasts so many recoveries without a D-SACK (RFC 8985, section 6.2, step 4).
+/// Recoveries without a D-SACK for which a widened reordering window persists (RFC 8985, section 6.2, step 4).
 const REO_WND_PERSIST: u32 = 16;
 /// Largest multiplier of the reordering window under the RFC's rules.
 const MAX_STEPS_RFC: u32 = 64;
 /// Linux: `reo_wnd_steps` is a u8.
 const MAX_STEPS_LINUX: u32 = 255;
-/// Largest degree of reordering that is kept (Linux, `tcp_max_reordering`).
+/// Maximum degree of reordering (Linux, `tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 
-/// RACK's variables. What every ACK needs comes first.
+/// The variables of RACK. The fields that every ACK uses come first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Rack {
-    /// When the segment was sent that was sent last of those delivered (`RACK.xmit_ts`), and its number.
+    /// Transmission time and number of the most recently sent segment that was delivered (`RACK.xmit_ts`,
+    /// `RACK.end_seq`).
     sent_at: Time,
     seq: u64,
     /// RTT of the last delivery (`RACK.rtt`).
     rtt: Duration,
-    /// There was a delivery since losses were detected last (Linux, `tp->rack.advanced`).
+    /// A segment was delivered since the last loss detection (Linux, `tp->rack.advanced`).
     pub(crate) advanced: bool,
-    /// Linux' rules, where it departs from RFC 8985 (docs/validity.md has the list).
+    /// Linux' rules apply where they differ from RFC 8985 (listed in docs/validity.md).
     linux: bool,
-    /// Reordering was seen on the path (`RACK.reordering_seen`).
+    /// Reordering was observed (`RACK.reordering_seen`).
     reordering_seen: bool,
-    /// The reordering window waits to be widened upon a D-SACK (Linux, `tp->rack.dsack_seen`).
+    /// A D-SACK arrived that will widen the reordering window (Linux, `tp->rack.dsack_seen`).
     dsack_seen: bool,
-    /// Largest distance by which a segment was displaced, segments; at least `DupThresh` (Linux, `tp->reordering`).
+    /// Degree of reordering: the maximum displacement of a segment, at least `DupThresh` (Linux, `tp->reordering`).
     reordering: u32,
     /// Multiplier of the reordering window (`RACK.reo_wnd_mult`).
     reo_wnd_mult: u32,
-    /// Recoveries for which the window stays widened (`RACK.reo_wnd_persist`).
+    /// Recoveries for which the widened window persists (`RACK.reo_wnd_persist`).
     reo_wnd_persist: u32,
-    /// The window is widened again no sooner than after this: round trip (RFC 8985), or bytes delivered (Linux).
+    /// The last widening: its round trip (RFC 8985), or the bytes delivered (Linux). The next one must come later.
     widened_at: u64,
 }
 
 impl Rack {
-    /// Nothing delivered yet.
+    /// The state before the first delivery.
     pub(crate) fn new(dup_thresh: u32, linux: bool) -> Self {
         Self {
             sent_at: Time::ZERO,
@@ -60,7 +62,8 @@ impl Rack {
         }
     }
 
-    /// A segment is delivered (RFC 8985, section 6.2, step 2). `in_order`: this ACK acknowledged others cumulatively before.
+    /// Handles a delivered segment (RFC 8985, section 6.2, step 2). `in_order`: this ACK has already acknowledged other
+    /// segments cumulatively.
     #[inline]
     pub(crate) fn advance(
         &mut self,
@@ -71,7 +74,7 @@ impl Rack {
         in_order: &mut bool,
     ) {
         let rtt = now - segment.sent_at;
-        // An ACK sooner than min_rtt is of the original, not of the retransmission.
+        // An ACK less than min_rtt after the retransmission acknowledges the original.
         if segment.flags & EVER_RETRANS != 0 && rtt < min_rtt {
             return;
         }
@@ -79,7 +82,8 @@ impl Rack {
         if newest {
             (self.sent_at, self.seq) = (segment.sent_at, seq);
         }
-        // Linux, tcp_rack_advance: the RTT is of the segment processed last, and SACKs are processed before the rest.
+        // Linux, tcp_rack_advance: the RTT is that of the last segment processed, and SACKed segments are processed
+        // first.
         if newest && !self.linux || self.linux && !(by_sack && *in_order) {
             self.rtt = rtt;
         }
@@ -87,8 +91,8 @@ impl Rack {
         self.advanced = true;
     }
 
-    /// Marks the segments lost that are overdue (RFC 8985, section 6.2, step 5). Returns how many these are, and when the last
-    /// of the other segments sent before the newest delivery will be overdue.
+    /// Marks overdue segments lost (RFC 8985, section 6.2, step 5). Returns their number, and the time at which the
+    /// last of the remaining segments sent before the newest delivered one becomes overdue.
     pub(crate) fn detect_loss(&self, now: Time, reo_wnd: Duration, scoreboard: &mut Scoreboard) -> (u32, Option<Time>) {
         if self.rtt == Duration::ZERO && self.sent_at == Time::ZERO {
             return (0, None);
@@ -113,7 +117,7 @@ impl Rack {
         (min_rtt / 4 * u64::from(self.reo_wnd_mult)).min(rtt.srtt())
     }
 
-    /// An expired retransmission timer marks no segment lost that was sent less than this ago (RFC 8985, section 6.3; Linux,
+    /// After an RTO, segments sent within this time are not marked lost (RFC 8985, section 6.3; Linux,
     /// tcp_timeout_mark_lost).
     pub(crate) fn rto_grace(&self, reo_wnd: Duration) -> Duration {
         if self.linux {
@@ -123,39 +127,40 @@ impl Rack {
         }
     }
 
-    /// `lowest` arrived after higher segments, and was sent once: the path reorders (Linux, tcp_check_sack_reordering).
+    /// Records reordering: `lowest` was sent once and arrived after higher segments (Linux, tcp_check_sack_reordering).
     pub(crate) fn note_reordering(&mut self, lowest: u64, fack: u64, dup_thresh: u32) {
         if lowest < fack {
             self.reordering_seen = true;
-            let most = MAX_REORDERING.max(dup_thresh);
-            self.reordering = self.reordering.max((fack - lowest).min(u64::from(most)) as u32);
+            let max = MAX_REORDERING.max(dup_thresh);
+            self.reordering = self.reordering.max((fack - lowest).min(u64::from(max)) as u32);
         }
     }
 
-    /// Reordering by more than `dup_thresh` was seen.
+    /// Whether the degree of reordering exceeds `dup_thresh`.
     pub(crate) fn reorders_beyond(&self, dup_thresh: u32) -> bool {
         self.reordering > dup_thresh
     }
 
-    /// The degree of reordering was overestimated (Linux, tcp_enter_loss).
+    /// Resets an overestimated degree of reordering (Linux, tcp_enter_loss).
     pub(crate) fn reset_reordering(&mut self, dup_thresh: u32) {
         self.reordering = dup_thresh;
     }
 
-    /// A D-SACK under the RFC's rules widens the window, once per round trip.
+    /// Handles a D-SACK under the RFC's rules: widens the window, at most once per round trip.
     pub(crate) fn on_dsack_rfc(&mut self, round: u64) {
         if round > self.widened_at {
             self.widen(round, MAX_STEPS_RFC);
         }
     }
 
-    /// A D-SACK under Linux' rules: it counts once reordering was seen, unless the tail loss probe caused it (tcp_dsack_seen).
+    /// Handles a D-SACK under Linux' rules: it counts after reordering was observed, unless the tail loss probe caused
+    /// it (tcp_dsack_seen).
     pub(crate) fn on_dsack_linux(&mut self, of_tlp: bool) {
         self.dsack_seen |= self.reordering_seen && !of_tlp;
     }
 
-    /// Linux, tcp_rack_update_reo_wnd: a D-SACK widens the window, once per round trip. `prior_delivered` is of the rate
-    /// sample.
+    /// Widens the window after a D-SACK, at most once per round trip (Linux, tcp_rack_update_reo_wnd).
+    /// `prior_delivered` is that of the rate sample.
     pub(crate) fn update_reo_wnd(&mut self, prior_delivered: Option<Bytes>, delivered: Bytes) {
         let Some(prior) = prior_delivered.filter(|_| self.linux) else { return };
         if prior.0 < self.widened_at {
@@ -169,19 +174,19 @@ impl Rack {
         }
     }
 
-    /// Widens by a step, at this round (RFC) or this delivered count (Linux).
-    fn widen(&mut self, mark: u64, most: u32) {
-        self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(most);
+    /// Widens the window by one step at this round trip (RFC) or delivered count (Linux).
+    fn widen(&mut self, mark: u64, max_steps: u32) {
+        self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(max_steps);
         self.widened_at = mark;
         self.reo_wnd_persist = REO_WND_PERSIST;
     }
 
-    /// A recovery was undone upon D-SACKs: the window stays widened for one more (Linux, tcp_try_undo_dsack).
+    /// Keeps the window widened for one more recovery, after D-SACKs undid one (Linux, tcp_try_undo_dsack).
     pub(crate) fn prolong_reo_wnd(&mut self) {
         self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
     }
 
-    /// A recovery ended.
+    /// Handles the end of a recovery.
     pub(crate) fn on_recovery_end(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 && !self.linux {
@@ -202,7 +207,7 @@ mod tests {
         Time::ZERO + ms(count)
     }
 
-    /// An RTT of 100 ms, and segments sent at these times, ms.
+    /// An estimator with an RTT of 100 ms, and a scoreboard of segments sent at these times, ms.
     fn path(sent_ms: &[u64]) -> (RttEstimator, Scoreboard) {
         let mut rtt = RttEstimator::sampling();
         rtt.sample(at(100), ms(100), ms(100));
@@ -229,9 +234,10 @@ mod tests {
         assert_eq!(rack.detect_loss(at(135), reo_wnd, &mut scoreboard), (1, None));
     }
 
-    /// RFC 8985, section 6.2, step 4: without reordering, three SACKed segments or a recovery make the window zero.
+    /// RFC 8985, section 6.2, step 4: without observed reordering, the window is zero after three SACKed segments and
+    /// during recovery.
     #[test]
-    fn the_reordering_window_is_zero_after_three_sacks_until_reordering_is_seen() {
+    fn the_reordering_window_is_zero_after_three_sacks_until_reordering_is_observed() {
         let (rtt, _) = path(&[]);
         let mut rack = Rack::new(3, false);
         assert_eq!([rack.reo_wnd(false, 3, 3, &rtt), rack.reo_wnd(true, 0, 3, &rtt)], [Duration::ZERO; 2]);
@@ -256,7 +262,7 @@ mod tests {
         assert_eq!(rack.reo_wnd(false, 0, 3, &rtt), ms(25));
     }
 
-    /// RFC 8985, section 6.2, step 1: an ACK of a retransmission sooner than min_rtt is of the original.
+    /// RFC 8985, section 6.2, step 1: an ACK less than min_rtt after a retransmission acknowledges the original.
     #[test]
     fn an_early_ack_of_a_retransmission_is_ignored() {
         let mut rack = Rack::new(3, false);

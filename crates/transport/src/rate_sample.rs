@@ -1,7 +1,8 @@
-//! Delivery-rate samples, as Linux takes them (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1).
+//! Delivery-rate samples as in Linux (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1).
 //!
-//! Each segment carries the connection's delivery state at its sending. When it is delivered, the sample is the data
-//! delivered since then over the longer of the send and the ACK interval. Round trips are counted here as well.
+//! Each segment carries the connection's delivery state at its transmission. When it is delivered, the sample is the
+//! data delivered since then divided by the longer of the send and the ACK interval. This module also counts round
+//! trips.
 
 use cwndlab_control::DeliveryRate;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -11,15 +12,15 @@ use crate::segment::{Run, Segment, APP_LIMITED};
 /// The delivery state of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct RateSampler {
-    /// Delivered so far, cumulatively or by SACK (Linux, `tp->delivered`, there in packets).
+    /// Data delivered so far, cumulatively or by SACK (Linux, `tp->delivered`, there in packets).
     delivered: Bytes,
-    /// When `delivered` was last raised.
+    /// Time of the last increase of `delivered`.
     delivered_at: Time,
     /// Start of the current send interval.
     first_sent_at: Time,
-    /// Samples are application-limited until so much is delivered; zero: they are not.
+    /// Samples are application-limited until this much is delivered; zero if they are not.
     app_limited_until: Bytes,
-    /// What was delivered over the last sample, and its interval; zero before the first. Its rate is divided out on demand.
+    /// Data delivered in the last sample, and its interval; zero before the first. The rate is computed on demand.
     last: (Bytes, Duration),
     /// Round trips since the start.
     round: u64,
@@ -27,24 +28,24 @@ pub(crate) struct RateSampler {
     round_end: u64,
 }
 
-/// Data newly delivered by one ACK, and the sample of the segment that was sent last among it.
+/// Data newly delivered by one ACK, and the delivery state of the most recently sent segment among it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateSample {
-    /// Segments newly delivered; under Linux' rules D-SACKed copies count, too.
+    /// Segments newly delivered; under Linux' rules including D-SACKed copies.
     pub(crate) segments: u32,
     /// Their payload.
     pub(crate) bytes: Bytes,
     prior_delivered: Bytes,
     prior_at: Time,
     send_interval: Duration,
-    /// When the segment of the sample was sent; zero: there is none.
+    /// Transmission time of the sample's segment; zero if there is none.
     last_sent: Time,
     app_limited: bool,
 }
 
 impl RateSample {
-    /// So many segments are delivered, of which `segment` was sent last; the sample is of the one sent last of all (Linux,
-    /// tcp_rate_skb_delivered). Returns whether it is this one.
+    /// Adds delivered segments, of which `segment` was sent last. The sample uses the most recently sent segment of the
+    /// ACK (Linux, tcp_rate_skb_delivered). Returns whether this is `segment`.
     #[inline]
     fn add(&mut self, segments: u32, bytes: Bytes, segment: &Segment) -> bool {
         self.segments += segments;
@@ -65,21 +66,21 @@ impl RateSample {
         self.last_sent > Time::ZERO || self.prior_at > Time::ZERO
     }
 
-    /// Delivered before the segment of the sample was sent (Linux, `rs->prior_delivered`).
+    /// Data delivered before the sample's segment was sent (Linux, `rs->prior_delivered`).
     pub(crate) fn prior_delivered(&self) -> Option<Bytes> {
         self.has_segment().then_some(self.prior_delivered)
     }
 }
 
 impl RateSampler {
-    /// Send and ACK interval begin: the handshake is complete, or a segment is sent while nothing is in flight (Linux,
-    /// tcp_rate_skb_sent).
+    /// Starts the send and the ACK interval: at the end of the handshake, and when a segment is sent while none is in
+    /// flight (Linux, tcp_rate_skb_sent).
     #[inline]
     pub(crate) fn start(&mut self, now: Time) {
         (self.delivered_at, self.first_sent_at) = (now, now);
     }
 
-    /// The delivery state for a segment of `len` bytes that is sent now.
+    /// A segment of `len` bytes sent now, with the delivery state.
     #[inline]
     pub(crate) fn new_segment(&self, now: Time, len: u32) -> Segment {
         Segment {
@@ -93,20 +94,20 @@ impl RateSampler {
         }
     }
 
-    /// The delivery state for a segment that is retransmitted now.
-    pub(crate) fn stamp(&self, segment: &mut Segment) {
+    /// Updates the delivery state of a segment that is retransmitted now.
+    pub(crate) fn on_retransmit(&self, segment: &mut Segment) {
         segment.first_sent_at = self.first_sent_at;
         segment.delivered_at = self.delivered_at;
         segment.delivered = self.delivered;
     }
 
-    /// A segment is delivered.
+    /// Adds a delivered segment to the sample.
     #[inline]
     pub(crate) fn on_delivered(&mut self, segment: &Segment, sample: &mut RateSample) {
         self.deliver(1, Bytes(u64::from(segment.len)), segment, sample);
     }
 
-    /// A run of segments is delivered.
+    /// Adds a delivered run of segments to the sample.
     #[inline]
     pub(crate) fn on_run_delivered(&mut self, run: &Run, sample: &mut RateSample) {
         self.deliver(run.segments, run.bytes, &run.last, sample);
@@ -119,7 +120,8 @@ impl RateSampler {
         }
     }
 
-    /// The sample of an ACK; `None` without one (Linux, tcp_rate_gen). `min_rtt` is `Duration::MAX` where it is not known.
+    /// The delivery-rate sample of an ACK, if it has one (Linux, tcp_rate_gen). `min_rtt` is `Duration::MAX` if it is
+    /// unknown.
     #[inline]
     pub(crate) fn generate(&mut self, now: Time, sample: &RateSample, min_rtt: Duration) -> Option<DeliveryRate> {
         if sample.segments == 0 {
@@ -136,7 +138,7 @@ impl RateSampler {
         let delivered = self.delivered - sample.prior_delivered;
         let interval = sample.send_interval.max(now - sample.prior_at);
         if interval == Duration::ZERO || interval < min_rtt {
-            return None; // shorter than min_rtt is ACK compression
+            return None; // an interval below min_rtt is ACK compression
         }
         let rate = DeliveryRate {
             delivered,
@@ -150,33 +152,33 @@ impl RateSampler {
         Some(rate)
     }
 
-    /// The application has no more data while the window has room: samples are application-limited until the data in flight
-    /// is delivered (Linux, tcp_rate_check_app_limited).
+    /// Marks samples as application-limited until the data in flight is delivered; called if the application has no
+    /// more data while the window allows more (Linux, tcp_rate_check_app_limited).
     #[inline]
     pub(crate) fn set_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited_until = Bytes((self.delivered + in_flight).0.max(1));
     }
 
-    /// The sender is short of data.
+    /// Whether samples are application-limited.
     #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until > Bytes::ZERO
     }
 
-    /// Delivered so far.
+    /// Data delivered so far.
     #[inline]
     pub(crate) fn delivered(&self) -> Bytes {
         self.delivered
     }
 
-    /// Last sample; zero before the first.
+    /// Rate of the last sample; zero before the first.
     pub(crate) fn rate(&self) -> Rate {
         let (delivered, interval) = self.last;
         DeliveryRate { delivered, interval, prior_delivered: Bytes::ZERO, app_limited: false }.rate()
     }
 
-    /// An ACK up to `ack` advances SND.UNA; `next` is SND.NXT. A round trip ends when data sent after its start is
-    /// acknowledged.
+    /// Counts round trips at an ACK up to `ack` that advances SND.UNA; `next` is SND.NXT. A round trip ends when data
+    /// sent after its start is acknowledged.
     #[inline]
     pub(crate) fn count_round(&mut self, ack: u64, next: u64) {
         if ack > self.round_end {
@@ -198,7 +200,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A connection that has delivered nothing, and segments of 1000 bytes sent at these times, ms.
+    /// A sampler before the first delivery, and segments of 1000 bytes sent at these times, ms.
     fn sampler_and_segments(sent_ms: &[u64]) -> (RateSampler, Vec<Segment>) {
         let mut sampler = RateSampler::default();
         sampler.start(Time(sent_ms[0] * MS));
@@ -223,8 +225,8 @@ mod tests {
         assert_eq!(sampler.delivered(), Bytes(10_000));
     }
 
-    /// tcp_rate_gen: ACK compression does not inflate the rate, since the send interval is longer. By hand: two segments sent
-    /// 50 ms apart and acknowledged 10 ms after the first one's ACK: 1000 bytes in 50 ms, 160 kbit/s.
+    /// tcp_rate_gen: ACK compression does not inflate the rate, because the send interval is longer. By hand: two
+    /// segments sent 50 ms apart and acknowledged 10 ms after the first one's ACK: 1000 bytes in 50 ms, 160 kbit/s.
     #[test]
     fn the_longer_of_send_and_ack_interval_counts() {
         let (mut sampler, segments) = sampler_and_segments(&[1000, 1050]);
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(sampler.delivered(), Bytes(1000));
     }
 
-    /// tcp_rate_check_app_limited: the mark lasts until all that was in flight is delivered, here 1000 bytes.
+    /// tcp_rate_check_app_limited: samples stay marked until all data in flight is delivered, here 1000 bytes.
     #[test]
     fn samples_are_app_limited_until_the_data_in_flight_is_delivered() {
         let (mut sampler, segments) = sampler_and_segments(&[1000, 1000]);
@@ -257,7 +259,7 @@ mod tests {
         assert!(!sampler.is_app_limited());
     }
 
-    /// By hand: the first ACK ends round 1, whose successor ends with the first ACK above SND.NXT of that moment, 10.
+    /// By hand: the first ACK starts round 1, which ends with the first ACK above SND.NXT at that time, 10.
     #[test]
     fn a_round_ends_when_data_sent_after_its_start_is_acknowledged() {
         let mut sampler = RateSampler::default();

@@ -1,12 +1,12 @@
-//! Segments that arrived out of order: the runs between the holes, and the SACK blocks that report them (RFC 2018).
+//! The out-of-order queue of a receiver, and the SACK blocks that report it (RFC 2018).
 
 use std::collections::VecDeque;
 
 use cwndlab_units::Bytes;
 
-use crate::wire::{Blocks, MAX_BLOCKS};
+use crate::wire::{SackBlocks, MAX_BLOCKS};
 
-/// The out-of-order queue.
+/// Runs of segments that arrived out of order.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Reassembly {
@@ -15,34 +15,34 @@ pub(crate) struct Reassembly {
     mss: u32,
     /// Valid entries of `recent`.
     recents: u8,
-    /// The recently changed runs, newest first.
+    /// The most recently changed runs, newest first.
     recent: [(u64, u64); MAX_BLOCKS],
-    /// Payload of the segments that are not full (last ones of a transfer).
+    /// Payload of partial segments, the last ones of a transfer.
     partial: Vec<(u64, u32)>,
 }
 
 impl Reassembly {
-    /// Empty, with full segments of `mss` bytes.
+    /// An empty queue for segments of at most `mss` bytes.
     pub(crate) fn new(mss: u32) -> Self {
         Self { runs: VecDeque::new(), mss, recents: 0, recent: [(0, 0); MAX_BLOCKS], partial: Vec::new() }
     }
 
-    /// Nothing is out of order.
+    /// Whether the queue is empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.runs.capacity() * size_of::<(u64, u64)>() + self.partial.capacity() * size_of::<(u64, u32)>()
     }
 
-    /// The hole before `expected` is filled: removes the run that begins there. Returns its end and its payload.
+    /// Removes the run that begins at `expected`, after the hole below it was filled. Returns its end and its payload.
     pub(crate) fn take_first(&mut self, expected: u64) -> Option<(u64, Bytes)> {
         let (from, to) = self.runs.front().copied().filter(|&(from, _)| from == expected)?;
         self.runs.pop_front();
-        self.forget_recent(|run| run == (from, to));
+        self.remove_recent(|run| run == (from, to));
         let mss = u64::from(self.mss);
         let mut bytes = (to - from) * mss;
         self.partial.retain(|&(seq, len)| {
@@ -55,22 +55,22 @@ impl Reassembly {
         Some((to, Bytes(bytes)))
     }
 
-    /// The segment `seq` of `len` bytes arrives out of order. Returns whether it is new.
+    /// Adds the segment `seq` of `len` bytes. Returns whether it is new.
     #[inline]
     pub(crate) fn insert(&mut self, seq: u64, len: u32) -> bool {
-        // Mostly the segment follows the one that arrived before it, behind all others.
+        // Usually the segment follows the previous arrival, at the end of the highest run.
         match self.runs.back_mut() {
             Some(last) if last.1 == seq && *last == self.recent[0] && len == self.mss => {
                 last.1 += 1;
                 self.recent[0] = *last;
                 true
             }
-            _ => self.insert_elsewhere(seq, len),
+            _ => self.insert_anywhere(seq, len),
         }
     }
 
-    /// The same of a segment anywhere.
-    fn insert_elsewhere(&mut self, seq: u64, len: u32) -> bool {
+    /// Adds a segment at any position.
+    fn insert_anywhere(&mut self, seq: u64, len: u32) -> bool {
         let at = self.runs.partition_point(|&(_, to)| to < seq);
         let (run, new) = match self.runs.get(at).copied() {
             Some((from, to)) if from <= seq && seq < to => ((from, to), false),
@@ -95,20 +95,20 @@ impl Reassembly {
         new
     }
 
-    /// `run` is the most recent one, in place of those that it contains.
+    /// Makes `run` the most recent one and removes those that it contains.
     fn note_recent(&mut self, run: (u64, u64)) {
-        self.forget_recent(|other| run.0 <= other.0 && other.1 <= run.1);
+        self.remove_recent(|other| run.0 <= other.0 && other.1 <= run.1);
         let kept = usize::from(self.recents).min(MAX_BLOCKS - 1);
         self.recent.copy_within(..kept, 1);
         self.recent[0] = run;
         self.recents = kept as u8 + 1;
     }
 
-    /// Removes the recent runs for which `gone` holds.
-    fn forget_recent(&mut self, gone: impl Fn((u64, u64)) -> bool) {
+    /// Removes the recent runs that satisfy `predicate`.
+    fn remove_recent(&mut self, predicate: impl Fn((u64, u64)) -> bool) {
         let mut kept = 0;
         for at in 0..usize::from(self.recents) {
-            if !gone(self.recent[at]) {
+            if !predicate(self.recent[at]) {
                 self.recent[kept] = self.recent[at];
                 kept += 1;
             }
@@ -116,10 +116,10 @@ impl Reassembly {
         self.recents = kept as u8;
     }
 
-    /// Appends the runs to the SACK blocks of an ACK, most recent first, up to `most` blocks.
-    pub(crate) fn fill(&self, blocks: &mut Blocks, most: u8) {
+    /// Appends the runs to the SACK blocks of an ACK, most recent first, up to `max` blocks.
+    pub(crate) fn fill(&self, blocks: &mut SackBlocks, max: u8) {
         for &run in &self.recent[..usize::from(self.recents)] {
-            if blocks.len >= most {
+            if blocks.len >= max {
                 return;
             }
             blocks.list[usize::from(blocks.len)] = run;
@@ -134,12 +134,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn blocks(queue: &Reassembly) -> Vec<(u64, u64)> {
-        let mut blocks = Blocks::default();
+        let mut blocks = SackBlocks::default();
         queue.fill(&mut blocks, 3);
         blocks.as_slice().to_vec()
     }
 
-    /// RFC 2018, section 4: the first block is of the most recent arrival, the others repeat the blocks before it.
+    /// RFC 2018, section 4: the first block reports the most recent arrival, the others repeat earlier blocks.
     #[test]
     fn sack_blocks_report_the_most_recent_run_first() {
         let mut queue = Reassembly::new(1000);
@@ -152,9 +152,9 @@ mod tests {
         assert!(!queue.insert(3, 1000));
     }
 
-    /// By hand: of the run 1 to 3 the last segment has 400 bytes.
+    /// By hand: the run [1, 3) has a last segment of 400 bytes.
     #[test]
-    fn a_filled_hole_releases_the_run_behind_it() {
+    fn a_filled_hole_releases_the_run_above_it() {
         let mut queue = Reassembly::new(1000);
         queue.insert(1, 1000);
         queue.insert(2, 400);
@@ -164,7 +164,8 @@ mod tests {
         assert!(!queue.is_empty());
     }
 
-    /// Which segments arrived out of order, and one of each recently changed run, newest first.
+    /// A reference model: the segments that arrived out of order, and one segment of each recently changed run, newest
+    /// first.
     #[derive(Default)]
     struct Model {
         arrived: std::collections::BTreeSet<u64>,
@@ -190,9 +191,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain model: a set of segments, whose runs are searched anew for every block.
+        /// Compares the queue with a reference model: a set of segments whose runs are recomputed for every block.
         #[test]
-        fn runs_and_blocks_agree_with_a_plain_model(steps in prop::collection::vec((0u8..8, 1u64..24), 1..120)) {
+        fn runs_and_blocks_agree_with_a_reference_model(steps in prop::collection::vec((0u8..8, 1u64..24), 1..120)) {
             let (mut queue, mut model, mut expected) = (Reassembly::new(1000), Model::default(), 0);
             for (kind, ahead) in steps {
                 if kind == 0 {

@@ -1,17 +1,17 @@
-//! The receive window, and how it grows with use (Linux' dynamic right-sizing, tcp_rcv_space_adjust).
+//! The receive window and its auto-tuning (Linux' dynamic right-sizing, tcp_rcv_space_adjust).
 
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::stack::Stack;
 
-/// Linux' first window (`tcp_rmem` aside): 64 kB.
+/// Linux' initial receive window, 64 kB, regardless of `tcp_rmem`.
 const FIRST_WINDOW: Bytes = Bytes(65_535);
-/// Silly window avoidance: smaller windows are advertised as closed (RFC 9293, section 3.8.6.2.2).
+/// Silly window syndrome avoidance: smaller windows are advertised as closed (RFC 9293, section 3.8.6.2.2).
 const SMALLEST_STEP: Bytes = Bytes(1460);
-/// Linux adds so many segments to twice the data of a round.
+/// Segments that Linux adds to twice the data of a round.
 const EXTRA_SEGMENTS: u64 = 16;
 
-/// The receive window. Its parameters are those of the connection's stack.
+/// The receive window. Its parameters are in the connection's stack.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct ReceiveWindow {
@@ -19,9 +19,9 @@ pub(crate) struct ReceiveWindow {
     /// The round ends when this segment arrives.
     round_end: u64,
     round_bytes: Bytes,
-    /// Data that the application read in the largest round so far.
+    /// Data that the application read in the largest round so far (Linux, `rcvq_space.space`).
     space: Bytes,
-    /// Data not read yet at `drained_at`.
+    /// Data not yet read at `drained_at`.
     buffered: Bytes,
     drained_at: Time,
 }
@@ -40,12 +40,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// Its size.
+    /// Its size, bytes.
     pub(crate) fn size(&self) -> Bytes {
         self.size
     }
 
-    /// Data arrives in order up to the segment `expected`.
+    /// Handles in-order data up to the segment `expected`.
     #[inline]
     pub(crate) fn on_data(&mut self, now: Time, bytes: Bytes, expected: u64, stack: &Stack) {
         if let Some(read_rate) = stack.read_rate {
@@ -70,7 +70,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// One round of tcp_rcv_space_adjust: twice the data that was read in it, more while that grows.
+    /// Adjusts the window at the end of a round: to twice the data read in it, or more if this increased
+    /// (tcp_rcv_space_adjust).
     fn tune(&mut self, stack: &Stack) {
         let copied = self.round_bytes.0;
         self.round_bytes = Bytes::ZERO;
@@ -95,8 +96,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// How long the application takes to read so much that a window worth an update is free: half of it, and two segments at
-    /// least.
+    /// Time in which the application reads enough for a window update: until half of the window, and at least two
+    /// segments, are free.
     pub(crate) fn time_to_open(&self, mss: Bytes, read_rate: Rate) -> Duration {
         let mss = mss.0;
         let wanted = (self.size.0 / 2).max(2 * mss).min(self.size.0);
@@ -113,7 +114,7 @@ mod tests {
     /// By hand: 10,000 bytes, of which the application reads 1000 per millisecond (8 Mbit/s). RFC 9293, section 3.8.6.2.2: a
     /// window of 1000 bytes is advertised as closed.
     #[test]
-    fn data_that_is_not_read_closes_the_window() {
+    fn unread_data_closes_the_window() {
         let read_rate = Some(Rate::from_mbps(8));
         let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate, ..linux() };
         let mut window = ReceiveWindow::new(&stack);
@@ -122,9 +123,10 @@ mod tests {
         assert_eq!([0, 1, 9].map(|ms| window.advertise(at(ms), &stack).0), [0, 2000, 10_000]);
     }
 
-    /// tcp_rcv_space_adjust, by hand: a round of 65,534 bytes, twice the 32,767 of before, gives (2 · 65,534 + 16 · 1000) · 3.
+    /// tcp_rcv_space_adjust, by hand: a round of 65,534 bytes, twice the previous 32,767, gives (2 · 65,534 + 16 ·
+    /// 1000) · 3.
     #[test]
-    fn the_window_grows_to_a_multiple_of_what_was_read_in_a_round() {
+    fn the_window_grows_to_a_multiple_of_the_data_read_in_a_round() {
         let stack = Stack { receive_window: Bytes(1 << 20), auto_tuning: true, read_rate: None, ..linux() };
         let mut window = ReceiveWindow::new(&stack);
         window.on_data(Time::ZERO, Bytes(65_534), 65, &stack);

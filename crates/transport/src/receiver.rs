@@ -9,9 +9,9 @@ use crate::delayed_ack::DelayedAck;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::stack::{Ecn, Stack};
-use crate::wire::{AckPacket, Blocks, Data, Output, MAX_BLOCKS};
+use crate::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
 
-/// The receiving end of a connection, in the order of use: two cache lines while nothing is lost.
+/// The receiver of a connection. Fields are in the order of use: two cache lines suffice without losses.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
@@ -19,27 +19,27 @@ pub struct Receiver {
     stack: Arc<Stack>,
     /// RCV.NXT: next segment expected.
     expected: u64,
-    /// When a delayed ACK or a window update is due; `Time::MAX`: never.
+    /// When a delayed ACK or a window update is due; `Time::MAX` if none is.
     timer: Time,
     /// Payload delivered in order.
     delivered: Bytes,
     acks_sent: u64,
     acks: DelayedAck,
-    /// Segments that arrived out of order; `None`: there are none.
+    /// Segments that arrived out of order, if there are any.
     reassembly: Option<Box<Reassembly>>,
-    /// Feedback of the routers on the last segment; `accelerated` of all segments.
+    /// Feedback of the routers on the last segment; `accelerated` is the total of all segments.
     feedback: Option<Box<Feedback>>,
     /// Segments that arrived with a CE mark (accurate ECN).
     ce_count: u32,
     /// ACKs carry ECE.
     ece: bool,
-    /// SACK is negotiated and of use.
+    /// SACK is negotiated and the sender evaluates it.
     sack: bool,
     window: ReceiveWindow,
 }
 
 impl Receiver {
-    /// Nothing received yet. `sack`: SACK is negotiated and of use.
+    /// A receiver before the first segment. `sack`: SACK is negotiated and the sender evaluates it.
     #[must_use]
     pub fn new(stack: &Arc<Stack>, sack: bool) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Receiver {
         self.expected
     }
 
-    /// When [`on_timer`](Self::on_timer) is due; `Time::MAX`: never.
+    /// When [`on_timer`](Self::on_timer) is due; `Time::MAX` if the timer is off.
     #[inline]
     #[must_use]
     pub fn timer(&self) -> Time {
@@ -84,12 +84,12 @@ impl Receiver {
         self.acks_sent
     }
 
-    /// Begins its totals anew.
+    /// Resets the totals.
     pub fn reset_totals(&mut self) {
         (self.delivered, self.acks_sent) = (Bytes::ZERO, 0);
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.reassembly.as_ref().map_or(0, |one| size_of::<Reassembly>() + one.memory())
@@ -101,7 +101,7 @@ impl Receiver {
         self.window.size()
     }
 
-    /// A data segment arrives; `ce`: it has a CE mark.
+    /// Handles a data segment; `ce`: it has a CE mark.
     #[inline]
     pub fn on_data(&mut self, now: Time, data: Data, ce: bool, out: &mut impl Output) {
         if self.stack.ecn != Ecn::Off {
@@ -112,12 +112,12 @@ impl Receiver {
         }
         self.acks.on_arrival(now, self.stack.quick_acks);
         if data.seq != self.expected || self.reassembly.is_some() {
-            self.on_other_data(now, (data.seq, data.len), data.stamp, out);
+            self.on_data_slow_path(now, (data.seq, data.len), data.timestamp, out);
             return;
         }
         self.expected += 1;
         self.deliver(now, Bytes(u64::from(data.len)));
-        if self.acks.on_in_order(data.stamp, self.stack.ack_every) {
+        if self.acks.on_in_order(data.timestamp, self.stack.ack_every) {
             let ack = self.next_ack(now);
             out.ack(&ack);
         } else if self.timer == Time::MAX {
@@ -125,30 +125,30 @@ impl Receiver {
         }
     }
 
-    /// A window probe, a duplicate, or a segment that arrives while others are missing: acknowledged at once (RFC 5681,
-    /// section 4.2).
+    /// Handles a window probe, a duplicate, or a segment that arrives while others are missing. Each is acknowledged
+    /// immediately (RFC 5681, section 4.2).
     #[inline(never)]
-    fn on_other_data(&mut self, now: Time, (seq, len): (u64, u32), stamp: Time, out: &mut impl Output) {
+    fn on_data_slow_path(&mut self, now: Time, (seq, len): (u64, u32), timestamp: Time, out: &mut impl Output) {
         let mut duplicate = None;
         if len > 0 {
             if seq == self.expected {
-                self.fill_hole(now, len, stamp);
-            } else if seq < self.expected || !self.keep(seq, len) {
+                self.fill_hole(now, len, timestamp);
+            } else if seq < self.expected || !self.store_out_of_order(seq, len) {
                 duplicate = Some((seq, seq + 1));
             }
         }
         self.send_ack(now, out, duplicate);
     }
 
-    /// A segment arrives out of order. Returns whether it is new.
-    fn keep(&mut self, seq: u64, len: u32) -> bool {
+    /// Stores an out-of-order segment. Returns whether it is new.
+    fn store_out_of_order(&mut self, seq: u64, len: u32) -> bool {
         let mss = self.stack.mss.0 as u32;
         self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(mss))).insert(seq, len)
     }
 
-    /// The first hole is filled: everything up to the end of the run behind it is in order.
-    fn fill_hole(&mut self, now: Time, len: u32, stamp: Time) {
-        self.acks.on_hole_filled(stamp);
+    /// Fills the first hole: all segments up to the end of the run above it are now in order.
+    fn fill_hole(&mut self, now: Time, len: u32, timestamp: Time) {
+        self.acks.on_hole_filled(timestamp);
         self.expected += 1;
         let mut bytes = Bytes(u64::from(len));
         if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
@@ -159,7 +159,7 @@ impl Receiver {
         self.deliver(now, bytes);
     }
 
-    /// Feedback of the routers on a segment: the last rate is kept, and what said "accelerate" is counted.
+    /// Handles the routers' feedback on a segment: keeps the last rate and counts bytes marked "accelerate".
     #[cold]
     fn on_feedback(&mut self, new: Feedback) {
         let before = self.feedback.as_ref().map_or(Bytes::ZERO, |one| one.accelerated);
@@ -175,13 +175,13 @@ impl Receiver {
             self.ce_count = self.ce_count.wrapping_add(1);
             let changed = !self.ece;
             self.ece = true;
-            // Segments before the mark are acknowledged without it (RFC 8257, section 3.2), and the mark at once.
+            // Segments before the mark are acknowledged without it (RFC 8257, section 3.2), and the mark immediately.
             if changed && self.acks.is_pending() {
                 self.send_ack(now, out, None);
             }
         } else if matches!(self.stack.ecn, Ecn::Accurate | Ecn::Dctcp) {
             if self.ece && self.acks.is_pending() && self.stack.ecn == Ecn::Dctcp {
-                self.send_ack(now, out, None); // RFC 8257, section 3.2: the end of marking as well
+                self.send_ack(now, out, None); // RFC 8257, section 3.2: the end of marking is acknowledged immediately too
             }
             self.ece = false;
         }
@@ -202,7 +202,7 @@ impl Receiver {
         out.ack(&ack);
     }
 
-    /// The ACK that is sent now, still without blocks.
+    /// The next ACK, without SACK blocks.
     #[inline]
     fn next_ack(&mut self, now: Time) -> AckPacket {
         self.acks.on_ack_sent();
@@ -219,12 +219,12 @@ impl Receiver {
             ece: self.ece,
             ce_count: self.ce_count,
             feedback: self.feedback.as_deref().copied(),
-            blocks: Blocks::default(),
+            blocks: SackBlocks::default(),
         }
     }
 
-    /// The SACK blocks of an ACK, a D-SACK first (RFC 2883).
-    fn fill_blocks(&self, blocks: &mut Blocks, duplicate: Option<(u64, u64)>) {
+    /// Fills in the SACK blocks of an ACK, a D-SACK first (RFC 2883).
+    fn fill_blocks(&self, blocks: &mut SackBlocks, duplicate: Option<(u64, u64)>) {
         if let Some(block) = duplicate.filter(|_| self.stack.dsack) {
             blocks.list[0] = block;
             blocks.len = 1;
@@ -235,7 +235,7 @@ impl Receiver {
         }
     }
 
-    /// The clock reached [`timer`](Self::timer): a delayed ACK, or an update of a window that was closed.
+    /// Handles the expiry of [`timer`](Self::timer): sends a delayed ACK, or an update of a closed window.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
         self.send_ack(now, out, None);
     }

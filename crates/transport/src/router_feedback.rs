@@ -1,29 +1,29 @@
-//! Feedback of routers that waits for the next ACK report to the algorithm.
+//! Router feedback that is pending for the next ACK report to the algorithm.
 
 use cwndlab_control::Feedback;
 use cwndlab_units::Bytes;
 
-/// Feedback not yet reported.
+/// Router feedback not yet reported.
 #[derive(Debug, Default)]
 pub(crate) struct RouterFeedback {
     unreported: Option<Feedback>,
-    /// Bytes whose packets said "accelerate" (ABC), as the receiver counted them up to the last ACK.
+    /// Bytes of packets marked "accelerate" (ABC), counted by the receiver up to the last ACK.
     accelerated: Bytes,
 }
 
 impl RouterFeedback {
-    /// An ACK carries feedback, whose `accelerated` counts since the connection's start; the report's counts since the last
-    /// report.
+    /// Adds the feedback of an ACK. Its `accelerated` counts from the start of the connection; that of a report counts
+    /// from the previous report.
     #[cold]
     pub(crate) fn on_ack(&mut self, last: Feedback) {
-        let waiting = self.unreported.map_or(Bytes::ZERO, |one| one.accelerated);
+        let pending = self.unreported.map_or(Bytes::ZERO, |one| one.accelerated);
         let new = last.accelerated.saturating_sub(self.accelerated);
         self.accelerated = self.accelerated.max(last.accelerated);
-        self.unreported = Some(Feedback { accelerated: waiting + new, ..last });
+        self.unreported = Some(Feedback { accelerated: pending + new, ..last });
     }
 
-    /// Some waits for a report.
-    pub(crate) fn waits(&self) -> bool {
+    /// Whether feedback is pending.
+    pub(crate) fn is_pending(&self) -> bool {
         self.unreported.is_some()
     }
 
@@ -39,9 +39,9 @@ mod tests {
     use super::*;
     use cwndlab_units::Rate;
 
-    /// By hand: counts of 1000, 3000 and, on an ACK that was overtaken, 2000 bytes are 3000 in the first report.
+    /// By hand: counts of 1000, 3000 and, on a reordered ACK, 2000 bytes give 3000 in the first report.
     #[test]
-    fn a_report_counts_accelerated_bytes_since_the_last_one() {
+    fn a_report_counts_accelerated_bytes_since_the_previous_report() {
         let mut feedback = RouterFeedback::default();
         for total in [1000, 3000, 2000] {
             feedback.on_ack(Feedback { rate: Rate(1), accelerated: Bytes(total) });

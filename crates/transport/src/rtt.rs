@@ -5,7 +5,7 @@ use cwndlab_units::{Duration, Time};
 use crate::coarse_rto::CoarseRto;
 use crate::stack::Stack;
 
-/// Smoothed RTT, its variance, its minimum, and the timeout computed from them. What every sample needs comes first.
+/// Smoothed RTT, RTT variance, minimum RTT, and the timeout. The fields that every sample uses come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RttEstimator {
@@ -16,35 +16,35 @@ pub struct RttEstimator {
     min: Duration,
     min_at: Time,
     last: Duration,
-    /// Sum of the samples: its lower 64 bits, ns, and how often these have overflown.
+    /// Sum of the samples: its lower 64 bits, ns, and the number of overflows.
     sum: u64,
     overflows: u32,
     count: u64,
     /// The timeout, back-off included.
     rto: Duration,
-    /// Smallest timeout.
+    /// Minimum timeout.
     floor: Duration,
-    /// Largest timeout.
+    /// Maximum timeout.
     ceiling: Duration,
     granularity: Duration,
-    /// Computes the timeout instead where the stack counts clock ticks.
+    /// Computes the timeout if the stack counts clock ticks.
     coarse: Option<Box<CoarseRto>>,
     /// Doublings of the RTO since the last sample.
     backoff: u32,
-    /// The floor holds for the variance term alone (Linux).
+    /// The minimum applies to the variance term only (Linux).
     floor_on_variance: bool,
     min_ever: Duration,
     /// Timeout before the first sample.
     initial: Duration,
 }
 
-/// Linux' `tcp_min_rtt_wlen`: the minimum is of the last 300 s.
+/// Window of the minimum filter (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
-/// The timeout is doubled so many times at most.
+/// Maximum number of doublings of the timeout.
 const MAX_BACKOFF: u32 = 16;
 
 impl RttEstimator {
-    /// No sample yet; the timeout's parameters are the stack's.
+    /// An estimator without samples, with the timeout parameters of the stack.
     #[must_use]
     pub fn new(stack: &Stack) -> Self {
         let mut new = Self {
@@ -60,7 +60,7 @@ impl RttEstimator {
         new
     }
 
-    /// For RTT samples alone, where the transport computes its timeout itself (QUIC).
+    /// An estimator for RTT samples only, for a transport that computes its own timeout (QUIC).
     #[must_use]
     pub fn sampling() -> Self {
         Self {
@@ -84,8 +84,8 @@ impl RttEstimator {
         }
     }
 
-    /// The samples of one ACK: `oldest` of the oldest segment it acknowledges, for SRTT and the timeout, and `newest` of the
-    /// newest one, for the minimum.
+    /// Adds the samples of one ACK: `oldest`, of the oldest segment that it acknowledges, for SRTT and the timeout, and
+    /// `newest`, of the newest one, for the minimum.
     #[inline]
     pub fn sample(&mut self, now: Time, oldest: Duration, newest: Duration) {
         if self.srtt == Duration::ZERO {
@@ -120,7 +120,7 @@ impl RttEstimator {
         self.rto
     }
 
-    /// Computes the timeout: a sample, or the back-off, has changed.
+    /// Recomputes the timeout after a new sample or a change of the back-off.
     #[inline]
     fn update_rto(&mut self) {
         let base = if let Some(coarse) = &self.coarse {
@@ -139,7 +139,7 @@ impl RttEstimator {
         self.rto = doubled.min(self.ceiling);
     }
 
-    /// The retransmission timer expired: doubles the timeout (RFC 6298, 5.5).
+    /// Doubles the timeout after an expiry of the retransmission timer (RFC 6298, 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         if let Some(coarse) = &mut self.coarse {
@@ -148,7 +148,7 @@ impl RttEstimator {
         self.update_rto();
     }
 
-    /// The timeout is not doubled any more: the timer had expired without need.
+    /// Ends the back-off after a spurious timeout.
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
         self.update_rto();
@@ -172,7 +172,8 @@ impl RttEstimator {
         }
     }
 
-    /// The same, but `Duration::MAX` before the first sample: what is compared with it is shorter then.
+    /// Smallest sample of the last 300 s; `Duration::MAX` before the first sample, so that every duration compares as
+    /// shorter.
     #[inline]
     #[must_use]
     pub fn min_or_max(&self) -> Duration {
@@ -191,7 +192,7 @@ impl RttEstimator {
         (u128::from(self.overflows) << u64::BITS | u128::from(self.sum), self.count)
     }
 
-    /// Begins the sum and the number of samples anew.
+    /// Resets the sum and the number of samples.
     pub(crate) fn reset_totals(&mut self) {
         (self.sum, self.overflows, self.count) = (0, 0, 0);
     }
@@ -234,16 +235,16 @@ mod tests {
         assert_eq!([20, 100, 200, 500].map(|sample| first(sample, 0, false)), [60, 300, 600, 1500].map(ms));
     }
 
-    /// By hand, 100 and 20 ms: the RFC's floor of 1 s, Windows' 300 ms, and Linux' 200 ms under the variance term.
+    /// By hand, 100 and 20 ms: the RFC's minimum of 1 s, Windows' 300 ms, and Linux' 200 ms for the variance term.
     #[test]
-    fn each_stack_has_its_floor() {
+    fn each_stack_has_its_minimum_rto() {
         assert_eq!([first(100, 1000, false), first(20, 300, false)], [1000, 300].map(ms));
         assert_eq!([first(100, 200, true), first(20, 200, true)], [300, 220].map(ms));
     }
 
     /// RFC 6298 by hand: after 100 ms, samples of 100, 100 and 140 ms give 250, 212.5 and 229.4 ms.
     #[test]
-    fn samples_are_smoothed_variance_first() {
+    fn the_variance_is_updated_before_the_smoothed_rtt() {
         let mut rtt = estimator(0, false);
         rtt.sample(Time::ZERO, ms(100), ms(100));
         let after = [100, 100, 140].map(|sample| {
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(after, [250.0, 212.5, 229.4]);
     }
 
-    /// RFC 6298 (5.5): each expiry doubles, up to the ceiling; a sample ends the back-off.
+    /// RFC 6298 (5.5): each expiry doubles the timeout; a sample ends the back-off.
     #[test]
     fn expiries_double_the_timeout() {
         let mut rtt = estimator(0, false);

@@ -1,8 +1,9 @@
-//! The scoreboard (RFC 6675, section 2): which segments in flight are SACKed, lost or retransmitted.
+//! The scoreboard (RFC 6675, section 2): the state of the segments in flight, which may be SACKed, lost or
+//! retransmitted.
 //!
-//! Three ideas keep an ACK at O(1) amortised, whatever the window: SACKed runs are skipped by a union-find in the
-//! segments themselves; every loss-detection rule is a pointer that only moves forward, since a segment stays marked;
-//! retransmissions are queued in the order of their sending, so that the queue is sorted by time as well.
+//! An ACK costs O(1) amortised, for any window: a union-find structure in the segments skips SACKed runs; every
+//! loss-detection rule is a pointer that only moves forward, because a segment stays marked; the queue of
+//! retransmissions is in order of transmission, so that it is sorted by time.
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,7 @@ use prefetch_index::prefetch_index;
 use crate::sack_cache::SackCache;
 use crate::segment::{Retransmission, Run, Segment, EVER_RETRANS, LOST, OFF_TSORTED, RETRANS, SACKED, TOUCHED};
 
-/// The segments between `una` and `next`. Fields that only losses use are last.
+/// The segments between SND.UNA and SND.NXT. Fields used only with losses come last.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
@@ -22,36 +23,36 @@ pub(crate) struct Scoreboard {
     /// SND.NXT: next new segment.
     pub(crate) next: u64,
     mask: u32,
-    /// SACKed segments.
+    /// Number of SACKed segments.
     pub(crate) sacked: u32,
-    /// Segments marked lost (SACKed ones excluded).
+    /// Number of segments marked lost (without SACKed ones).
     pub(crate) lost: u32,
-    /// Retransmissions outstanding.
+    /// Number of outstanding retransmissions.
     pub(crate) retrans: u32,
-    /// One past the highest segment that a SACK reported, or less than `una`.
+    /// One past the highest SACKed segment, or below `una`.
     highest_sacked_end: u64,
-    /// One past the highest segment that was sent again.
-    copied_end: u64,
-    /// The blocks that the ACKs before reported.
+    /// One past the highest retransmitted segment.
+    retransmitted_end: u64,
+    /// The SACK blocks of previous ACKs.
     pub(crate) sack_cache: SackCache,
     /// The three highest SACKed segments, ascending; IsLost of RFC 6675 needs the third.
     highest: [u64; 3],
-    /// Where the marking rules continue: below are no segments that are neither SACKed nor marked nor retransmitted.
+    /// Position of the loss-detection rules: every segment below is SACKed, marked lost or retransmitted.
     scan: u64,
-    /// Marked lost and not yet retransmitted, in the order of marking; where `time_based`, in the order of numbers.
+    /// Segments marked lost and not yet retransmitted, in order of marking; if `time_based`, by segment number.
     lost_queue: VecDeque<u64>,
-    /// Retransmissions in the order of sending.
+    /// Retransmissions in order of transmission.
     retransmissions: VecDeque<Retransmission>,
-    /// Kept for RACK, as in Linux: loss marks by time of sending, retransmissions lowest number first.
+    /// For RACK, as in Linux: losses are detected by transmission time, and the lowest segment is retransmitted first.
     time_based: bool,
 }
 
 const NONE: u64 = u64::MAX;
-/// Slots of the smallest ring.
+/// Minimum slots of the ring.
 const SMALLEST: usize = 16;
 
 impl Scoreboard {
-    /// Empty; `first` is the number of the first segment.
+    /// An empty scoreboard; `first` is the number of the first segment.
     pub(crate) fn new(first: u64) -> Self {
         Self {
             ring: Vec::new(),
@@ -62,7 +63,7 @@ impl Scoreboard {
             lost: 0,
             retrans: 0,
             highest_sacked_end: first,
-            copied_end: first,
+            retransmitted_end: first,
             sack_cache: SackCache::default(),
             highest: [NONE; 3],
             lost_queue: VecDeque::new(),
@@ -72,7 +73,7 @@ impl Scoreboard {
         }
     }
 
-    /// Empty, for RACK.
+    /// An empty scoreboard for RACK.
     pub(crate) fn time_based(first: u64) -> Self {
         Self { time_based: true, ..Self::new(first) }
     }
@@ -107,13 +108,13 @@ impl Scoreboard {
         self.highest_sacked_end.max(self.una)
     }
 
-    /// Every segment in flight was sent once, and nothing was reported of any.
+    /// Whether every segment in flight was sent once and is neither SACKed nor marked lost.
     #[inline]
     pub(crate) fn is_untouched(&self) -> bool {
-        self.sacked == 0 && self.lost == 0 && self.retrans == 0 && self.una >= self.copied_end
+        self.sacked == 0 && self.lost == 0 && self.retrans == 0 && self.una >= self.retransmitted_end
     }
 
-    /// In flight as Linux estimates it: outstanding − SACKed − lost + retransmitted.
+    /// Estimated segments in flight (Linux, tcp_packets_in_flight): flight size − SACKed − lost + retransmitted.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.flight_size() + self.retrans - self.sacked - self.lost
@@ -140,8 +141,8 @@ impl Scoreboard {
         prefetch_index(&self.ring, self.slot(seq));
     }
 
-    /// Once per lap: halves a ring of which at most a quarter is in use. Every slot is written in turn, so that a ring sized
-    /// by a long past slow start would displace other data from the cache.
+    /// Halves a ring of which at most a quarter is in use; called once per lap. Every slot is written in turn, so that
+    /// a ring sized in an early slow start would displace other data from the cache.
     #[cold]
     fn shrink(&mut self) {
         if self.ring.len() > SMALLEST && self.flight_size() as usize <= self.ring.len() / 4 {
@@ -160,14 +161,14 @@ impl Scoreboard {
         self.mask = mask;
     }
 
-    /// Memory held, bytes.
+    /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         self.ring.capacity() * size_of::<Segment>()
             + self.lost_queue.capacity() * 8
             + self.retransmissions.capacity() * size_of::<Retransmission>()
     }
 
-    /// Removes the oldest segment and returns it; the counts follow.
+    /// Removes and returns the oldest segment, and updates the counts.
     #[inline]
     pub(crate) fn pop_front(&mut self) -> Segment {
         let segment = *self.get(self.una);
@@ -188,7 +189,7 @@ impl Scoreboard {
         segment
     }
 
-    /// Removes the oldest segment, and with it those behind it below `to` that make a run.
+    /// Removes the oldest segment together with the following segments below `to` that form a run with it.
     #[inline]
     pub(crate) fn pop_run(&mut self, to: u64) -> Run {
         let first = self.una;
@@ -210,7 +211,7 @@ impl Scoreboard {
         Run { first, first_sent_at: segment.sent_at, last, segments, bytes: Bytes(bytes) }
     }
 
-    /// Removes the oldest segments, below `to`, where every one is [untouched](Self::is_untouched).
+    /// Removes the oldest segments below `to`, all of which are [untouched](Self::is_untouched).
     #[inline]
     pub(crate) fn pop_untouched(&mut self, to: u64) -> Run {
         let (ring, first, segments) = (self.ring.as_slice(), self.una, (to - self.una) as u32);
@@ -222,9 +223,9 @@ impl Scoreboard {
         Run { first, first_sent_at, last, segments, bytes: Bytes(bytes) }
     }
 
-    /// The oldest segments were removed: prepares for the next ones; called once per ACK that advances `una`.
+    /// Prefetches the next segments after the oldest ones were removed; called once per ACK that advances SND.UNA.
     #[inline]
-    pub(crate) fn advanced(&mut self) {
+    pub(crate) fn on_una_advanced(&mut self) {
         self.prefetch(self.una + 1);
         self.prefetch(self.una + 2);
         if self.flight_size() == 0 {
@@ -233,14 +234,14 @@ impl Scoreboard {
         }
     }
 
-    /// First segment at or after `seq` that is not SACKED (or `next`).
+    /// First segment at or after `seq` that is not SACKed, or `next`.
     #[inline]
     fn first_unsacked(&mut self, seq: u64) -> u64 {
         let mut at = seq;
         while at < self.next && self.get(at).flags & SACKED != 0 {
             at += u64::from(self.get(at).jump);
         }
-        // Path compression: every run skipped on the way points to its end.
+        // Path compression: every skipped run points to the end.
         let mut from = seq;
         while from < at {
             let entry = self.get_mut(from);
@@ -251,7 +252,7 @@ impl Scoreboard {
         at
     }
 
-    /// Marks the segments of `[from, to)` as SACKed and calls `each` on every newly SACKed one, before its flags change.
+    /// Marks the segments of `[from, to)` SACKed. Calls `each` for every newly SACKed one, before its flags change.
     #[inline]
     pub(crate) fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
         let to = to.min(self.next);
@@ -261,16 +262,17 @@ impl Scoreboard {
             let segment = self.get_mut(at);
             each(at, segment);
             let flags = segment.flags;
-            // Linux, tcp_sacktag_one: a segment retransmitted without being lost stays in flight, though the original arrived.
-            let twice = time_based && flags & (LOST | RETRANS) == RETRANS;
-            let cleared = if twice { LOST } else { LOST | RETRANS };
+            // Linux, tcp_sacktag_one: a segment retransmitted without being marked lost stays in flight although the
+            // original arrived.
+            let copy_in_flight = time_based && flags & (LOST | RETRANS) == RETRANS;
+            let cleared = if copy_in_flight { LOST } else { LOST | RETRANS };
             segment.flags = (flags | SACKED) & !cleared;
             segment.jump = 1;
             self.sacked += 1;
             if flags & LOST != 0 {
                 self.lost -= 1;
             }
-            if flags & RETRANS != 0 && !twice {
+            if flags & RETRANS != 0 && !copy_in_flight {
                 self.retrans -= 1;
             }
             self.note_highest(at);
@@ -313,13 +315,13 @@ impl Scoreboard {
         }
     }
 
-    /// RACK marks `seq` lost.
+    /// Marks `seq` lost by RACK's rule.
     fn mark_lost_by_time(&mut self, seq: u64) {
         self.mark_lost(seq);
         self.get_mut(seq).flags |= OFF_TSORTED;
     }
 
-    /// RFC 6675, IsLost: segments below this that are not SACKed have `dup_thresh` SACKed segments above them.
+    /// RFC 6675, IsLost: segments below this limit that are not SACKed have `dup_thresh` SACKed segments above them.
     pub(crate) fn sack_limit(&self, dup_thresh: u32) -> u64 {
         if dup_thresh == 3 {
             if self.highest[0] == NONE {
@@ -334,18 +336,19 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: segments below this that are not SACKed lie more than `reordering` below the highest SACKed one.
+    /// FACK: segments below this limit that are not SACKed are more than `reordering` below the highest SACKed one.
     pub(crate) fn fack_limit(&self, reordering: u32) -> u64 {
         self.fack().saturating_sub(u64::from(reordering)).max(self.una)
     }
 
-    /// Marks every segment below `limit` lost that is neither SACKed nor was retransmitted; returns how many.
+    /// Marks lost every segment below `limit` that is neither SACKed nor retransmitted; returns their number.
     pub(crate) fn mark_below(&mut self, limit: u64) -> u32 {
         self.mark_while(limit.min(self.next), |_, _| true)
     }
 
-    /// RACK: marks originals lost in the order of sending while `late` holds (RFC 8985, section 6.2, step 5); returns how many.
-    pub(crate) fn mark_while(&mut self, limit: u64, mut late: impl FnMut(u64, &Segment) -> bool) -> u32 {
+    /// RACK: marks original transmissions lost in order of transmission while `overdue` holds (RFC 8985, section 6.2,
+    /// step 5); returns their number.
+    pub(crate) fn mark_while(&mut self, limit: u64, mut overdue: impl FnMut(u64, &Segment) -> bool) -> u32 {
         let mut marked = 0;
         let mut at = self.scan.max(self.una);
         while at < limit {
@@ -355,7 +358,7 @@ impl Scoreboard {
                 continue;
             }
             if segment.flags & (LOST | RETRANS | EVER_RETRANS | OFF_TSORTED) == 0 {
-                if !late(at, segment) {
+                if !overdue(at, segment) {
                     break;
                 }
                 self.mark_lost_by_time(at);
@@ -367,8 +370,8 @@ impl Scoreboard {
         marked
     }
 
-    /// When the last of the segments was sent that RACK waits for and for which `before` holds, which is an order by time, then
-    /// by number.
+    /// Latest transmission time of the segments that RACK still considers and that satisfy `before`, an order by time,
+    /// then by number.
     pub(crate) fn last_sent(&mut self, before: impl Fn(Time, u64) -> bool) -> Option<Time> {
         let mut last = None;
         let mut at = self.scan.max(self.una);
@@ -386,7 +389,7 @@ impl Scoreboard {
             }
             at += 1;
         }
-        // Mostly those that were sent before the newest delivery have been marked lost.
+        // Usually all retransmissions sent before the newest delivered segment have been marked lost.
         if self.retransmissions.front().is_none_or(|one| !before(one.sent_at, 0)) {
             return last;
         }
@@ -396,7 +399,7 @@ impl Scoreboard {
         last.max(again.map(|one| one.sent_at))
     }
 
-    /// The retransmission is the latest one of its segment, and neither acknowledged nor marked lost.
+    /// Whether the retransmission is the latest one of its segment, and neither acknowledged nor marked lost.
     fn is_outstanding(&self, one: &Retransmission) -> bool {
         if one.seq < self.una || one.seq >= self.next {
             return false;
@@ -411,7 +414,7 @@ impl Scoreboard {
         segment.flags & (SACKED | OFF_TSORTED) == 0 && segment.flags & (LOST | RETRANS) != LOST
     }
 
-    /// Marks outstanding retransmissions lost again, oldest first, while `lost` holds; returns how many.
+    /// Marks outstanding retransmissions lost, oldest first, while `lost` holds; returns their number.
     pub(crate) fn mark_retransmitted_while(&mut self, mut lost: impl FnMut(&Retransmission) -> bool) -> u32 {
         let mut marked = 0;
         while let Some(&front) = self.retransmissions.front() {
@@ -442,7 +445,7 @@ impl Scoreboard {
         None
     }
 
-    /// `seq` is retransmitted in place of the lost original.
+    /// Records the retransmission of `seq`, which is marked lost.
     pub(crate) fn retransmit(&mut self, seq: u64, now: Time) {
         let segment = self.get_mut(seq);
         let counted = segment.flags & RETRANS != 0;
@@ -451,30 +454,30 @@ impl Scoreboard {
         self.send_copy(seq, now);
     }
 
-    /// A second copy of `seq` is sent as a tail loss probe; it adds nothing to the data in flight (Linux,
+    /// Records the transmission of another copy of `seq`, which does not count as in flight (Linux,
     /// tcp_send_loss_probe).
     pub(crate) fn send_copy(&mut self, seq: u64, now: Time) {
         let next = self.next;
         let segment = self.get_mut(seq);
         segment.flags = (segment.flags | EVER_RETRANS) & !OFF_TSORTED;
         segment.sent_at = now;
-        self.copied_end = self.copied_end.max(seq + 1);
+        self.retransmitted_end = self.retransmitted_end.max(seq + 1);
         self.retransmissions.push_back(Retransmission { seq, sent_at: now, next });
     }
 
-    /// The retransmission of `seq` is no longer in flight: a D-SACK reported it.
+    /// Removes the retransmission of `seq` from the data in flight, after a D-SACK.
     pub(crate) fn clear_retrans(&mut self, seq: u64) {
         self.get_mut(seq).flags &= !RETRANS;
         self.retrans -= 1;
     }
 
-    /// Some retransmitted segment is not acknowledged yet (Linux, tcp_any_retrans_done).
+    /// Whether a retransmitted segment is outstanding (Linux, tcp_any_retrans_done).
     pub(crate) fn any_retrans_done(&self) -> bool {
         self.retrans > 0 || (self.flight_size() > 0 && self.get(self.una).flags & EVER_RETRANS != 0)
     }
 
-    /// The RTO expired: marks all segments lost that are not SACKed, retransmissions too (RFC 5681; RFC 6675, section 5.1).
-    /// Segments for which `spare` holds, except the first, are not marked.
+    /// After an RTO, marks lost all segments that are not SACKed, including retransmissions (RFC 5681; RFC 6675,
+    /// section 5.1). Segments that satisfy `spare` are not marked, except the first one.
     pub(crate) fn mark_all_lost(&mut self, spare: impl Fn(&Segment) -> bool) {
         self.lost_queue.clear();
         let mut spared = false;
@@ -505,8 +508,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver reneged: all SACKs are void (RFC 2018, section 8).
-    pub(crate) fn forget_sacks(&mut self) {
+    /// Discards all SACKs of a receiver that reneged (RFC 2018, section 8).
+    pub(crate) fn discard_sacks(&mut self) {
         for seq in self.una..self.next {
             self.get_mut(seq).flags &= !SACKED;
         }
@@ -517,7 +520,7 @@ impl Scoreboard {
         self.scan = self.una;
     }
 
-    /// A loss detection was spurious: no segment is marked lost any more, and RACK considers all of them again.
+    /// Clears all loss marks after a spurious loss detection; RACK considers all segments again.
     pub(crate) fn unmark_all_lost(&mut self) {
         for seq in self.una..self.next {
             self.get_mut(seq).flags &= !LOST;
@@ -536,7 +539,8 @@ impl Scoreboard {
         self.retransmissions = again.into();
     }
 
-    /// The lowest segment that is neither SACKed nor retransmitted since `from`, below `to` (RFC 6675, NextSeg rule 3).
+    /// The lowest segment in `[from, to)` that is neither SACKed, retransmitted nor marked lost (RFC 6675, NextSeg rule
+    /// 3).
     pub(crate) fn next_hole(&mut self, from: u64, to: u64) -> Option<u64> {
         let mut at = from.max(self.una);
         while at < to {
@@ -566,14 +570,15 @@ mod tests {
         board
     }
 
-    /// RFC 6675, IsLost, by hand: of 20 segments number 5 is missing. Two SACKed above it are too few, three are enough.
+    /// RFC 6675, IsLost, by hand: of 20 segments number 5 is missing. Two SACKed segments above it are too few, three
+    /// suffice.
     #[test]
-    fn three_sacked_segments_above_make_a_loss() {
+    fn a_segment_with_three_sacked_above_it_is_lost() {
         let mut board = board(20);
         for _ in 0..5 {
             board.pop_front();
         }
-        board.advanced();
+        board.on_una_advanced();
         board.sack(6, 8, |_, _| {});
         assert_eq!(board.mark_below(board.sack_limit(3)), 0);
         board.sack(8, 9, |_, _| {});
@@ -582,9 +587,9 @@ mod tests {
         assert_eq!(board.in_flight(), 15 - 3 - 1);
     }
 
-    /// Mathis & Mahdavi 1996, by hand: one SACK four above `una` is a loss for FACK, not for RFC 6675.
+    /// Mathis & Mahdavi 1996, by hand: one SACK four segments above SND.UNA is a loss for FACK, not for RFC 6675.
     #[test]
-    fn fack_acts_on_the_first_sack_beyond_three() {
+    fn fack_detects_a_loss_from_one_sack_beyond_three_segments() {
         let mut board = board(10);
         board.sack(4, 5, |_, _| {});
         assert_eq!(board.mark_below(board.sack_limit(3)), 0);
@@ -593,9 +598,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain model: flags in a vector.
+        /// Compares the counts with a reference model: flags in vectors.
         #[test]
-        fn counts_agree_with_a_plain_model(steps in prop::collection::vec((0u8..5, 0u64..60, 1u64..9), 1..200)) {
+        fn counts_agree_with_a_reference_model(steps in prop::collection::vec((0u8..5, 0u64..60, 1u64..9), 1..200)) {
             let mut board = board(60);
             let mut sacked = vec![false; 4000];
             let mut lost = vec![false; 4000];
@@ -613,7 +618,7 @@ mod tests {
                     }
                     1 if board.flight_size() > 0 => {
                         board.pop_front();
-                        board.advanced();
+                        board.on_una_advanced();
                     }
                     2 => {
                         board.mark_below(board.sack_limit(3));

@@ -1,59 +1,61 @@
-//! The entries of the scoreboard: segments in flight and their flags, runs of them, retransmissions.
+//! Entries of the scoreboard: segments in flight and their flags, runs of segments, retransmissions.
 
 use cwndlab_units::{Bytes, Time};
 
-/// The receiver SACKed it.
+/// The segment is SACKed.
 pub(crate) const SACKED: u8 = 1;
-/// Marked lost.
+/// The segment is marked lost.
 pub(crate) const LOST: u8 = 2;
-/// A retransmission of it is outstanding.
+/// A retransmission of the segment is outstanding.
 pub(crate) const RETRANS: u8 = 4;
-/// It was retransmitted at some time.
+/// The segment was retransmitted at least once.
 pub(crate) const EVER_RETRANS: u8 = 8;
-/// The sender was application-limited when it was sent.
+/// The sender was application-limited when it sent the segment.
 pub(crate) const APP_LIMITED: u8 = 16;
-/// RACK marked it lost and skips it until it is retransmitted: Linux removes it from `tsorted_sent_queue`.
+/// RACK marked the segment lost and skips it until it is retransmitted (Linux removes it from `tsorted_sent_queue`).
 pub(crate) const OFF_TSORTED: u8 = 32;
 
-/// Something was reported of it, or it was sent again. Segments without these lie in the order of sending.
+/// Flags of segments that were SACKed, marked lost or retransmitted. Segments without them are in order of
+/// transmission.
 pub(crate) const TOUCHED: u8 = SACKED | LOST | RETRANS | EVER_RETRANS;
 
-/// A segment in flight, with the connection's delivery state when it was sent (Linux, `tcp_skb_cb.tx`).
+/// A segment in flight, with the connection's delivery state at its transmission (Linux, `tcp_skb_cb.tx`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
-    /// When it was last sent.
+    /// Time of its last transmission.
     pub(crate) sent_at: Time,
     /// Start of the send interval of its rate sample.
     pub(crate) first_sent_at: Time,
-    /// When `delivered` was last raised before it was sent.
+    /// Time of the last increase of `delivered` before its transmission.
     pub(crate) delivered_at: Time,
-    /// Delivered before it was sent.
+    /// Data delivered before its transmission.
     pub(crate) delivered: Bytes,
-    /// Of a SACKed segment: distance to the next one that may not be SACKed.
+    /// For a SACKed segment, distance to the next segment that may not be SACKed.
     pub(crate) jump: u32,
     /// Payload, bytes.
     pub(crate) len: u16,
-    /// Flags above.
+    /// A combination of the flags above.
     pub(crate) flags: u8,
 }
 
-/// Consecutive segments that one ACK acknowledges: several were all sent once, and nothing was reported of them before.
+/// Consecutive segments acknowledged by one ACK. A run of more than one contains only segments that were sent once and
+/// not SACKed or marked lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// Number of the first one.
+    /// Number of the first segment.
     pub(crate) first: u64,
-    /// When the first one was last sent.
+    /// Last transmission of the first segment.
     pub(crate) first_sent_at: Time,
-    /// The last one; no other one was sent later.
+    /// The last segment, which is also the last one sent.
     pub(crate) last: Segment,
-    /// How many there are.
+    /// Number of segments.
     pub(crate) segments: u32,
     /// Their payload.
     pub(crate) bytes: Bytes,
 }
 
 impl Run {
-    /// Number of the last one.
+    /// Number of the last segment.
     #[inline]
     pub(crate) fn last_seq(&self) -> u64 {
         self.first + u64::from(self.segments) - 1
@@ -63,10 +65,10 @@ impl Run {
 /// A retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retransmission {
-    /// The segment.
+    /// Number of the segment.
     pub(crate) seq: u64,
-    /// When it was sent.
+    /// Transmission time.
     pub(crate) sent_at: Time,
-    /// SND.NXT then.
+    /// SND.NXT at that time.
     pub(crate) next: u64,
 }

@@ -1,13 +1,13 @@
-//! Data that the application wrote and the sender has not sent, and how much of it the receive window admits.
+//! The send buffer: unsent data of the application, and the receive window.
 
 use cwndlab_units::Bytes;
 
 use crate::wire::MAX_WINDOW;
 
-/// Written by an application that always has data.
+/// The amount of data of an application that always has more.
 pub const ENDLESS: Bytes = Bytes::MAX;
 
-/// Largest answer of [`SendBuffer::segments`] for data that ends.
+/// Maximum of [`SendBuffer::segments`] for finite data.
 const MAX_SEGMENTS: u64 = 1 << 20;
 
 /// The unsent data and the receive window.
@@ -16,44 +16,44 @@ pub(crate) struct SendBuffer {
     unsent: Bytes,
     /// SND.WND in whole segments.
     pub(crate) rwnd: u32,
-    /// SND.WND as the receiver advertised it: the division is spared while it stays.
+    /// SND.WND in bytes; saves the division while it does not change.
     advertised: Bytes,
     /// Nagle's algorithm (RFC 9293, section 3.7.4).
     pub(crate) nagle: bool,
 }
 
 impl SendBuffer {
-    /// Empty, and the receive window is not known yet.
+    /// An empty buffer with an unknown receive window.
     pub(crate) fn new() -> Self {
         Self { unsent: Bytes::ZERO, rwnd: u32::MAX, advertised: Bytes::MAX, nagle: false }
     }
 
-    /// The application writes `bytes`, or [`ENDLESS`].
+    /// Adds `bytes` of the application, or [`ENDLESS`].
     pub(crate) fn write(&mut self, bytes: Bytes) {
         self.unsent = if bytes == ENDLESS { ENDLESS } else { Bytes(self.unsent.0.saturating_add(bytes.0)) };
     }
 
-    /// An endless supply ends.
+    /// Ends an endless supply.
     pub(crate) fn end(&mut self) {
         if self.unsent == ENDLESS {
             self.unsent = Bytes::ZERO;
         }
     }
 
-    /// All data was sent.
+    /// Whether all data was sent.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.unsent == Bytes::ZERO
     }
 
-    /// There is data and the receive window admits a segment beyond `flight_size`.
+    /// Whether there is data and the receive window allows a segment beyond `flight_size`.
     pub(crate) fn may_send(&self, flight_size: u32) -> bool {
         !self.is_empty() && flight_size < self.rwnd
     }
 
-    /// Takes the payload of the next segment, at most `mss`.
+    /// Removes the payload of the next segment, at most `mss` bytes, and returns its length.
     #[inline]
-    pub(crate) fn take(&mut self, mss: u32) -> u32 {
+    pub(crate) fn take_segment(&mut self, mss: u32) -> u32 {
         if self.unsent == ENDLESS {
             return mss;
         }
@@ -62,29 +62,29 @@ impl SendBuffer {
         len as u32
     }
 
-    /// The data does not fill a segment.
+    /// Whether the data does not fill a segment.
     #[inline]
     pub(crate) fn is_partial(&self, mss: u32) -> bool {
         self.unsent.0 < u64::from(mss)
     }
 
-    /// The data fills so many segments.
+    /// Whether the data fills `segments` full segments.
     #[inline]
     pub(crate) fn fills(&self, segments: u32, mss: u32) -> bool {
         self.unsent.0 >= u64::from(segments) * u64::from(mss)
     }
 
-    /// `most` where the data fills as many segments, else one.
+    /// `max` if the data fills as many segments, else one.
     #[inline]
-    pub(crate) fn full_or_one(&self, most: u32, mss: u32) -> u32 {
-        if self.fills(most, mss) {
-            most
+    pub(crate) fn full_or_one(&self, max: u32, mss: u32) -> u32 {
+        if self.fills(max, mss) {
+            max
         } else {
             1
         }
     }
 
-    /// Segments that the data fills, the last one in part.
+    /// Number of segments of the data, including a partial last one.
     #[inline]
     pub(crate) fn segments(&self, mss: u32) -> u32 {
         if self.unsent == ENDLESS {
@@ -94,22 +94,22 @@ impl SendBuffer {
         }
     }
 
-    /// The window differs from the one in force.
+    /// Whether `window` differs from the current one.
     #[inline]
-    pub(crate) fn differs(&self, window: Bytes) -> bool {
+    pub(crate) fn window_differs(&self, window: Bytes) -> bool {
         window != self.advertised
     }
 
-    /// The receiver advertises `window`.
+    /// Sets the window advertised by the receiver.
     #[inline]
     pub(crate) fn set_window(&mut self, window: Bytes, mss: u32) {
         self.advertised = window;
         self.rwnd = (window.0 / u64::from(mss)).min(MAX_WINDOW) as u32;
     }
 
-    /// An ACK advertises another window. Linux ignores an ACK that shrinks it without acknowledging anything, as an old one,
-    /// unless it closes the window (tcp_may_update_window). `advanced`: it acknowledges something. Returns whether the window
-    /// is in force.
+    /// Handles an ACK with another window. Linux ignores a smaller window of an ACK that acknowledges no new data, as
+    /// an old one, unless it closes the window (tcp_may_update_window). `advanced`: the ACK acknowledges new data.
+    /// Returns whether the window was updated.
     pub(crate) fn update_window(&mut self, window: Bytes, mss: u32, linux: bool, advanced: bool) -> bool {
         let current = advanced || window > self.advertised || window == Bytes::ZERO || !linux;
         if current {
@@ -118,7 +118,7 @@ impl SendBuffer {
         current
     }
 
-    /// The receive window is closed.
+    /// Whether the receive window is closed.
     pub(crate) fn is_window_closed(&self) -> bool {
         self.advertised == Bytes::ZERO
     }
@@ -134,21 +134,22 @@ mod tests {
         let mut buffer = SendBuffer::new();
         buffer.write(Bytes(2500));
         assert_eq!(buffer.segments(1000), 3);
-        assert_eq!([buffer.take(1000), buffer.take(1000)], [1000, 1000]);
+        assert_eq!([buffer.take_segment(1000), buffer.take_segment(1000)], [1000, 1000]);
         assert!(buffer.is_partial(1000));
-        assert_eq!((buffer.take(1000), buffer.is_empty()), (500, true));
+        assert_eq!((buffer.take_segment(1000), buffer.is_empty()), (500, true));
     }
 
     #[test]
     fn an_endless_supply_lasts_until_it_is_ended() {
         let mut buffer = SendBuffer::new();
         buffer.write(ENDLESS);
-        assert_eq!((buffer.take(1000), buffer.is_partial(1000), buffer.is_empty()), (1000, false, false));
+        assert_eq!((buffer.take_segment(1000), buffer.is_partial(1000), buffer.is_empty()), (1000, false, false));
         buffer.end();
         assert!(buffer.is_empty());
     }
 
-    /// tcp_may_update_window: without new data acknowledged, a smaller window is an old one, but not a closed one.
+    /// tcp_may_update_window: in an ACK without newly acknowledged data a smaller window is an old one, unless it is
+    /// closed.
     #[test]
     fn linux_ignores_an_old_acks_smaller_window() {
         let mut buffer = SendBuffer::new();

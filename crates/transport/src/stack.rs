@@ -1,4 +1,4 @@
-//! The parameters of a TCP stack, which a profile sets and a scenario may override.
+//! The parameters of a TCP stack, set by a profile or overridden by a scenario.
 
 use cwndlab_units::{Bytes, Duration, Rate};
 
@@ -7,22 +7,22 @@ use cwndlab_units::{Bytes, Duration, Rate};
 pub enum Ecn {
     /// Packets are not ECN-capable.
     Off,
-    /// RFC 3168: an echo until the sender answers with CWR.
+    /// RFC 3168: the receiver echoes until the sender sends CWR.
     Classic,
     /// Accurate ECN: the receiver counts marks.
     Accurate,
-    /// The same, and the receiver acknowledges at once whenever marking begins or ends (RFC 8257, section 3.2).
+    /// Accurate ECN with an immediate acknowledgement whenever marking begins or ends (RFC 8257, section 3.2).
     Dctcp,
 }
 
-/// The window after the sender was idle for more than an RTO.
+/// The window after an idle period of more than an RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
-    /// It stays.
+    /// The window does not change.
     Off,
-    /// RFC 5681, section 4.1: back to the initial window.
+    /// RFC 5681, section 4.1: the initial window.
     InitialWindow,
-    /// RFC 2861: halved per RTO of idleness, not below the initial window (Linux).
+    /// RFC 2861: halved once per idle RTO, not below the initial window (Linux).
     Decay,
     /// RFC 7661: the non-validated phase.
     Rfc7661,
@@ -44,30 +44,32 @@ pub enum Pacing {
 pub enum RtoArithmetic {
     /// RFC 6298, to the nanosecond.
     Exact,
-    /// Whole ticks of `rto_granularity` in fixed point, as BSD and ns-2's own agents.
+    /// Whole ticks of `rto_granularity` in fixed point, as in BSD and ns-2's native agents.
     Ticks,
-    /// The same with a falling RTT weighted by 1/8, as ns-2's `Agent/TCP/Linux`.
+    /// Whole ticks with decreases of the RTT weighted by 1/8, as in ns-2's `Agent/TCP/Linux`.
     TicksLinux,
 }
 
-/// When the retransmission timer restarts, besides when nothing was in flight and when it expires.
+/// Events that restart the retransmission timer, in addition to its expiry and to a transmission while no segment is in
+/// flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRestart {
-    /// When new data is acknowledged (RFC 6298, 5.3).
+    /// An ACK of new data (RFC 6298, 5.3).
     NewData,
-    /// Also when the first segment in flight is retransmitted: `tcp_xmit_retransmit_queue` of Linux, ns-2's `dupack_action`.
+    /// In addition, a retransmission of the first segment in flight (Linux, `tcp_xmit_retransmit_queue`; ns-2,
+    /// `dupack_action`).
     Retransmission,
-    /// With every ACK, duplicates too: ns-2's `Agent/TCP/Linux`.
+    /// Every ACK, including duplicates (ns-2, `Agent/TCP/Linux`).
     EveryAck,
 }
 
-/// The rules of RACK, its timers and the undo of reductions where Linux departs from the RFCs; `docs/validity.md` lists the
-/// places.
+/// The rules of RACK, its timers and the undo of reductions where Linux differs from the RFCs (listed in
+/// `docs/validity.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// The RFCs'.
+    /// The rules of the RFCs.
     Rfc,
-    /// Linux 6.x'.
+    /// The rules of Linux 6.x.
     Linux,
 }
 
@@ -80,13 +82,14 @@ pub enum Prr {
     Rfc9937,
 }
 
-/// How the window falls to `ssthresh` during recovery with FACK. With SACK it falls at once, unless this is `Proportional`.
+/// The reduction of the window to `ssthresh` during recovery with FACK. With SACK it is immediate, unless this is
+/// `Proportional`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rampdown {
-    /// To the new `ssthresh` at once.
+    /// Immediately to the new `ssthresh`.
     None,
-    /// To the new `ssthresh` at once, but at most one segment beyond the data in flight, as Linux 2.6 for modules without a
-    /// `min_cwnd`: one segment is sent per ACK, however many an ACK marks lost.
+    /// Immediately to the new `ssthresh`, but at most one segment beyond the data in flight, as Linux 2.6 for modules
+    /// without a `min_cwnd`: each ACK allows one segment, regardless of how many it marks lost.
     InFlight,
     /// Rate halving, as Linux 2.6: one segment less per two ACKs down to `ssthresh`.
     RateHalving,
@@ -96,19 +99,19 @@ pub enum Rampdown {
     Proportional,
 }
 
-/// How much of an ACK counts for the growth of the window.
+/// The amount of an ACK that counts for the growth of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckCounting {
-    /// The bytes that it acknowledges (RFC 3465).
+    /// The acknowledged bytes (RFC 3465).
     Bytes,
-    /// One segment at most: ns-2's native agents (`opencwnd`) and most modules of its TCP/Linux.
+    /// At most one segment: ns-2's native agents (`opencwnd`) and most modules of its TCP/Linux.
     Acks,
-    /// One segment at most in slow start, bytes after it: modules of TCP/Linux that use `bytes_acked`, such as `reno`.
+    /// At most one segment in slow start, bytes after it: modules of TCP/Linux that use `bytes_acked`, such as `reno`.
     AcksInSlowStart,
 }
 
 impl AckCounting {
-    /// The bytes that count of an ACK for `bytes`.
+    /// The bytes that count for the growth of the window after an ACK of `bytes`.
     #[inline]
     #[must_use]
     pub fn counted(self, bytes: Bytes, mss: Bytes, in_slow_start: impl FnOnce() -> bool) -> Bytes {
@@ -120,8 +123,8 @@ impl AckCounting {
     }
 }
 
-/// Declares the struct and, from the same lines, [`Stack::described`].
-macro_rules! described {
+/// Declares the struct, and [`Stack::fields`] from the same declarations.
+macro_rules! with_descriptions {
     (
         $(#[$about:meta])*
         pub struct $name:ident { $($(#[doc = $doc:literal])+ pub $field:ident: $kind:ty,)+ }
@@ -130,21 +133,21 @@ macro_rules! described {
         pub struct $name { $($(#[doc = $doc])+ pub $field: $kind,)+ }
 
         impl $name {
-            /// Name and meaning of every field.
-            const MEANINGS: &'static [(&'static str, &'static str)] = &[$((stringify!($field), concat!($($doc),+))),+];
+            /// Name and description of every field.
+            const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[$((stringify!($field), concat!($($doc),+))),+];
 
-            /// Name, meaning and value of every field.
+            /// Name, description and value of every field.
             #[must_use]
-            pub fn described(&self) -> Vec<(&'static str, &'static str, &dyn std::fmt::Debug)> {
+            pub fn fields(&self) -> Vec<(&'static str, &'static str, &dyn std::fmt::Debug)> {
                 vec![$((stringify!($field), concat!($($doc),+), &self.$field)),+]
             }
         }
     };
 }
 
-described! {
-/// The parameters of a stack, overrides applied. One field per parameter of a profile, hence more than 20: scenario, profile
-/// and documentation name each of them, and most are read at one place only.
+with_descriptions! {
+/// The parameters of a stack with overrides applied. It has one field per parameter of a profile, therefore more than
+/// 20. Scenarios, profiles and documentation name each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     /// Payload of a full segment.
@@ -183,7 +186,7 @@ pub struct Stack {
     pub quick_acks: u32,
     /// SACK is negotiated; a recovery that does not evaluate it leaves it unused.
     pub sack: bool,
-    /// Blocks per ACK at most.
+    /// SackBlocks per ACK at most.
     pub sack_blocks: u32,
     /// The receiver sends D-SACKs (RFC 2883).
     pub dsack: bool,
@@ -230,8 +233,8 @@ pub struct Stack {
 }
 }
 
-/// Both are equal, in a constant.
-const fn same(one: &[u8], other: &[u8]) -> bool {
+/// Whether two strings are equal, in a constant expression.
+const fn bytes_equal(one: &[u8], other: &[u8]) -> bool {
     let mut at = 0;
     while at < one.len() && at < other.len() && one[at] == other[at] {
         at += 1;
@@ -240,23 +243,23 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 impl Stack {
-    /// The meaning of a field, as its documentation says it.
+    /// The documentation of a field.
     ///
     /// # Panics
-    /// Where there is no field of this name.
+    /// If there is no field of this name.
     #[must_use]
-    pub const fn meaning(field: &str) -> &'static str {
+    pub const fn description(field: &str) -> &'static str {
         let mut at = 0;
-        while at < Self::MEANINGS.len() {
-            if same(Self::MEANINGS[at].0.as_bytes(), field.as_bytes()) {
-                return Self::MEANINGS[at].1;
+        while at < Self::DESCRIPTIONS.len() {
+            if bytes_equal(Self::DESCRIPTIONS[at].0.as_bytes(), field.as_bytes()) {
+                return Self::DESCRIPTIONS[at].1;
             }
             at += 1;
         }
         panic!("a stack has no such field")
     }
 
-    /// Window scale: a packet has 32 bits for the window, which is shifted right for windows of 4 GiB and more (RFC 7323,
+    /// Window scale: the right shift of the window to the 32 bits of a packet, for windows of 4 GiB and more (RFC 7323,
     /// section 2, where it has 16 bits).
     #[must_use]
     pub fn window_shift(&self) -> u32 {

@@ -1,13 +1,13 @@
 //! The congestion state of a sender, as Linux numbers it (`enum tcp_ca_state`).
 
-/// What the sender does about congestion.
+/// The congestion state of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// No sign of congestion.
     Open = 0,
-    /// Duplicate ACKs or SACKs arrive, and no segment is considered lost.
+    /// Duplicate ACKs or SACKs arrive, but no segment is marked lost.
     Disorder = 1,
-    /// Congestion window reduced: the window falls after an ECN echo.
+    /// Congestion window reduced: the sender reduces the window after an ECN echo.
     Cwr = 2,
     /// Fast recovery: lost segments are retransmitted.
     Recovery = 3,
@@ -16,19 +16,19 @@ pub enum State {
 }
 
 impl State {
-    /// The transport reduces the window.
+    /// Whether the transport is reducing the window.
     #[inline]
     pub(crate) fn is_reducing(self) -> bool {
         matches!(self, Self::Cwr | Self::Recovery)
     }
 }
 
-/// What may be sent after an ACK (Linux, `REXMIT_NONE`, `REXMIT_LOST`, `REXMIT_NEW` of tcp_input.c).
+/// The segments that may be sent after an ACK (Linux, `REXMIT_NONE`, `REXMIT_LOST`, `REXMIT_NEW` of tcp_input.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rexmit {
     /// Segments marked lost, before new data.
     Lost,
-    /// New data first; segments marked lost only if there is none (RFC 5682, section 2.1, step 2b).
+    /// New data first; segments marked lost only if there is no new data (RFC 5682, section 2.1, step 2b).
     New,
     /// No retransmission; new data only.
     None,

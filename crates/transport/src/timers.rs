@@ -3,20 +3,21 @@
 
 use cwndlab_units::{Duration, Time};
 
-/// Doublings of the persist timer at most (Linux, tcp_probe0_when: the largest RTO over the smallest).
+/// Maximum doublings of the persist timer (Linux, tcp_probe0_when: maximum RTO over minimum RTO).
 const MAX_PERSIST_BACKOFF: u32 = 10;
 /// Linux adds this to RACK's and to the tail loss probe's timers (`TCP_TIMEOUT_MIN_US`).
 pub(crate) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
-/// An overdue retransmission timer expires after this (Linux, tcp_rearm_rto).
+/// Delay until an overdue retransmission timer expires (Linux, tcp_rearm_rto).
 const OVERDUE: Duration = Duration::from_micros(1);
 
-/// The probe allows a lone segment this delay of its ACK (RFC 8985, section 7.2: the worst-case delayed-ACK timer).
+/// Allowance of the probe timeout for a delayed ACK, if one segment is in flight (RFC 8985, section 7.2: the worst-case
+/// delayed-ACK timer).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// Probe timeout without an RTT sample.
 const PROBE_WITHOUT_RTT: Duration = Duration::from_secs(1);
 
-/// How long after the last transmission, or the last ACK, a tail loss probe is due, by the RFC's rules, or by Linux' where
-/// its smallest RTO is `linux` (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe).
+/// The probe timeout (PTO) by the RFC's rules, or by Linux' with `linux` as the minimum RTO (RFC 8985, section 7.2;
+/// Linux, tcp_schedule_loss_probe).
 #[inline]
 pub(crate) fn probe_timeout(srtt: Duration, flight_size: u32, linux: Option<Duration>) -> Duration {
     if srtt == Duration::ZERO {
@@ -31,44 +32,45 @@ pub(crate) fn probe_timeout(srtt: Duration, flight_size: u32, linux: Option<Dura
         }
 }
 
-/// Which timer runs.
+/// The kinds of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// None.
     Off,
-    /// Retransmission; of the SYN before the connection is established.
+    /// Retransmission timer; before the connection is established, that of the SYN.
     Rto,
-    /// Tail loss probe.
+    /// Tail loss probe timer.
     LossProbe,
     /// RACK's reordering timer.
     Reordering,
-    /// The receive window is closed.
+    /// Persist timer, while the receive window is closed.
     Persist,
 }
 
-/// The timer, and what the retransmission timer needs while another one runs. What every ACK needs comes first.
+/// The running timer, and the state of the retransmission timer while another one runs. The fields that every ACK uses
+/// come first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timers {
-    /// Which timer `due` is of.
+    /// The running timer.
     pub(crate) running: Timer,
-    /// Tail loss probes are sent.
+    /// Tail loss probes are enabled.
     pub(crate) probes: bool,
-    /// A repeated segment, not new data, was the probe (Linux, `tp->tlp_retrans`).
+    /// The probe was a retransmission, not new data (Linux, `tp->tlp_retrans`).
     pub(crate) tlp_retrans: bool,
     persist_backoff: u32,
-    /// When it expires; `Time::MAX`: never.
+    /// Its expiry; `Time::MAX` if no timer runs.
     pub(crate) due: Time,
-    /// When the retransmission timer expires by RFC 6298, while another one runs.
+    /// Expiry of the retransmission timer by RFC 6298, while another timer runs.
     pub(crate) rto_at: Time,
-    /// SND.NXT when a tail loss probe was sent that is not acknowledged yet (`TLP.end_seq`).
+    /// SND.NXT at the transmission of an unacknowledged tail loss probe (`TLP.end_seq`).
     pub(crate) tlp_end_seq: Option<u64>,
-    /// SND.UNA when the retransmission timer expired last.
+    /// SND.UNA at the last expiry of the retransmission timer.
     pub(crate) timed_out_una: Option<u64>,
 }
 
 impl Timers {
-    /// None runs. `probes`: tail loss probes are sent.
+    /// No timer runs. `probes`: tail loss probes are enabled.
     pub(crate) fn new(probes: bool) -> Self {
         Self {
             running: Timer::Off,
@@ -101,24 +103,24 @@ impl Timers {
         self.arm(Timer::Rto, due);
     }
 
-    /// The retransmission timer, due at `due`, resumes after another one ran; it does not expire in the past.
+    /// Resumes the retransmission timer, to expire at `due` but not in the past.
     pub(crate) fn resume_rto(&mut self, now: Time, due: Time) {
         self.arm_rto(due.max(now + OVERDUE));
     }
 
-    /// The probe or the reordering timer runs in place of the retransmission timer.
+    /// Whether the probe or the reordering timer runs in place of the retransmission timer.
     #[inline]
     pub(crate) fn replaces_rto(&self) -> bool {
         matches!(self.running, Timer::LossProbe | Timer::Reordering)
     }
 
-    /// A retransmitted tail loss probe is not acknowledged yet.
+    /// Whether a tail loss probe that retransmitted a segment is unacknowledged.
     pub(crate) fn tlp_copy_outstanding(&self) -> bool {
         self.tlp_end_seq.is_some() && self.tlp_retrans
     }
 
-    /// The receive window has closed and nothing is in flight: starts the persist timer, unless another one runs (Linux,
-    /// tcp_check_probe_timer).
+    /// Starts the persist timer if no timer runs; called if the receive window is closed and no segment is in flight
+    /// (Linux, tcp_check_probe_timer).
     pub(crate) fn start_persist(&mut self, now: Time, rto: Duration) {
         if self.running == Timer::Off {
             self.persist_backoff = 0;
@@ -126,13 +128,13 @@ impl Timers {
         }
     }
 
-    /// The receiver answered that its window is still closed: the persist timer restarts (Linux, tcp_ack_probe).
+    /// Restarts the persist timer after an ACK whose window is still closed (Linux, tcp_ack_probe).
     pub(crate) fn restart_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
         let wait = Duration(rto.0.saturating_mul(1 << self.persist_backoff.min(MAX_PERSIST_BACKOFF)));
         self.arm(Timer::Persist, now + wait.min(max_rto));
     }
 
-    /// A window probe is sent: the persist timer backs off.
+    /// Backs off the persist timer after a window probe.
     pub(crate) fn back_off_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
         self.persist_backoff += 1;
         self.restart_persist(now, rto, max_rto);
@@ -151,7 +153,7 @@ mod tests {
         Time::ZERO + ms(count)
     }
 
-    /// RFC 8985, section 8: one timer at a time; the retransmission timer's time is kept.
+    /// RFC 8985, section 8: one timer at a time; the expiry of the retransmission timer is kept.
     #[test]
     fn arming_a_timer_replaces_the_running_one() {
         let mut timers = Timers::new(false);
@@ -173,7 +175,7 @@ mod tests {
 
     /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then exponential back-off; by hand, RTO 300 ms, ceiling 2 s.
     #[test]
-    fn the_persist_timer_doubles_up_to_the_largest_rto() {
+    fn the_persist_timer_doubles_up_to_the_maximum_rto() {
         let mut timers = Timers::new(false);
         timers.start_persist(at(0), ms(300));
         assert_eq!(timers.due, at(300));

@@ -2,29 +2,29 @@
 
 use cwndlab_units::{Duration, Rate};
 
-/// Smallest burst, segments (Linux, tcp_min_tso_segs).
+/// Minimum burst, segments (Linux, tcp_min_tso_segs).
 pub(crate) const MIN_BURST: u32 = 2;
-/// A burst is what the pacing rate gives in about a millisecond (Linux, `sk_pacing_shift`).
+/// A burst is about a millisecond of the pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// A super-segment holds 64 kB.
 const MAX_BURST_BYTES: u64 = 65_536;
-/// A small burst is deferred only within this time of the last one, and if the next ACK is due within it
+/// A small burst is deferred only within this time after the last one, and only if the next ACK is due within this time
 /// (tcp_tso_should_defer).
-pub(crate) const RECENT: Duration = Duration::from_millis(1);
+pub(crate) const DEFER_LIMIT: Duration = Duration::from_millis(1);
 /// The first packets of a connection are not paced (tcp_update_skb_after_send, as in sch_fq).
 pub(crate) const UNPACED_PACKETS: u64 = 10;
 
-/// A burst that is being sent.
+/// The state of a burst.
 #[derive(Default)]
 pub(crate) struct Burst {
-    /// Its size by the rate; 0 until it is computed, since the division is costly.
+    /// Its size by the pacing rate; 0 until it is computed, because the division is expensive.
     goal: u32,
-    /// Segments that may be sent without another test.
-    pub(crate) cleared: u32,
+    /// Segments that may be sent without further checks.
+    pub(crate) allowance: u32,
 }
 
 impl Burst {
-    /// Its size by the rate, computed once.
+    /// Its size by the pacing rate, computed once.
     #[inline]
     pub(crate) fn goal(&mut self, autosize: impl FnOnce() -> u32) -> u32 {
         if self.goal == 0 {

@@ -1,17 +1,18 @@
-//! Segments and ACKs as sender and receiver exchange them, without headers.
+//! Segments and ACKs between sender and receiver, without headers.
 
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Time};
 
-/// A 64-bit segment number from the low half of it that a packet carries, as in TCP and QUIC: the number nearest to `near`
-/// (RFC 9000, appendix A.3; RFC 9293, section 3.4). No two numbers in flight are 2³¹ apart.
+/// Expands the low 32 bits of a segment number, as carried in a packet, to the 64-bit number nearest to `near`, as in
+/// TCP and QUIC (RFC 9000, appendix A.3; RFC 9293, section 3.4). Numbers in flight are less than 2³¹ apart.
 #[inline]
 #[must_use]
 pub fn expand(low: u32, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(low.wrapping_sub(near as u32).cast_signed()))
 }
 
-/// Largest congestion and receive window, segments: no two segments in flight are further apart (see [`expand`]).
+/// Maximum congestion and receive window, segments; it bounds the distance of segment numbers in flight (see
+/// [`expand`]).
 pub(crate) const MAX_WINDOW: u64 = 1 << 30;
 
 /// A data segment.
@@ -21,34 +22,34 @@ pub struct Data {
     pub seq: u64,
     /// Its payload, bytes; 0 in a window probe.
     pub len: u32,
-    /// It was sent before.
+    /// It is a retransmission.
     pub retransmission: bool,
     /// ECN-capable.
     pub ect: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
     /// Timestamp value.
-    pub stamp: Time,
-    /// Feedback of the routers on the path; `None` when it is sent, and unless all of them wrote theirs.
+    pub timestamp: Time,
+    /// Feedback of the routers on the path; `None` at the sender, and unless every router added its feedback.
     pub feedback: Option<Feedback>,
 }
 
-/// SACK blocks per ACK at most: four without timestamps.
+/// Maximum SACK blocks per ACK: four without timestamps.
 pub const MAX_BLOCKS: usize = 4;
 
-/// SACK blocks: `[from, to)` in segments, the first one of the most recent arrival.
+/// SACK blocks: `[from, to)` in segments, the first one reports the most recent arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
+pub struct SackBlocks {
     /// The blocks.
     pub list: [(u64, u64); MAX_BLOCKS],
-    /// How many of them are valid.
+    /// Number of valid blocks.
     pub len: u8,
-    /// The first is a D-SACK: it reports a duplicate (RFC 2883).
+    /// The first block is a D-SACK, which reports a duplicate (RFC 2883).
     pub duplicate: bool,
 }
 
-impl Blocks {
-    /// The valid ones.
+impl SackBlocks {
+    /// The valid blocks.
     #[must_use]
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.list[..self.len as usize]
@@ -69,12 +70,12 @@ pub struct AckPacket {
     /// Segments received with a CE mark so far (accurate ECN), modulo 2³².
     pub ce_count: u32,
     /// SACK blocks.
-    pub blocks: Blocks,
+    pub blocks: SackBlocks,
     /// Feedback of the routers on the acknowledged segments; `accelerated` counts since the connection's start.
     pub feedback: Option<Feedback>,
 }
 
-/// An acknowledgement without options: most are.
+/// An acknowledgement without options, the most frequent kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainAck {
     /// Next segment expected.
@@ -90,12 +91,12 @@ pub struct PlainAck {
 impl From<PlainAck> for AckPacket {
     fn from(plain: PlainAck) -> Self {
         let PlainAck { ack, window, echo, ece } = plain;
-        Self { ack, window, echo, ece, ce_count: 0, blocks: Blocks::default(), feedback: None }
+        Self { ack, window, echo, ece, ce_count: 0, blocks: SackBlocks::default(), feedback: None }
     }
 }
 
 impl AckPacket {
-    /// The same where it has no options.
+    /// The ACK without its options; `None` if it has any.
     #[inline]
     pub(crate) fn plain(&self) -> Option<PlainAck> {
         let Self { ack, window, echo, ece, .. } = *self;
@@ -108,7 +109,7 @@ impl AckPacket {
     }
 }
 
-/// Where an endpoint puts the packets it sends and the events it records.
+/// The output of an endpoint: packets sent and events recorded.
 pub trait Output {
     /// Sends a data segment.
     fn data(&mut self, segment: &Data);
@@ -116,8 +117,8 @@ pub trait Output {
     fn ack(&mut self, ack: &AckPacket);
     /// Sends a SYN.
     fn syn(&mut self);
-    /// Records an event: kind, cause, the window before and after, and the pipe (bandwidth-delay product) that an algorithm
-    /// compared it with, all three in segments; NaN where there is no pipe.
+    /// Records an event: kind, cause, the window before and after, and the pipe (bandwidth-delay product) that the
+    /// algorithm compared it with, all three in segments. The pipe is NaN if there is none.
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64);
 }
 
@@ -136,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_within_half_the_range_is_recovered(near in 1u64 << 31..1 << 62, ahead in -(1i64 << 31) + 1..1i64 << 31) {
+        fn numbers_within_half_of_the_range_are_recovered(near in 1u64 << 31..1 << 62, ahead in -(1i64 << 31) + 1..1i64 << 31) {
             let number = near.wrapping_add_signed(ahead);
             prop_assert_eq!(expand(number as u32, near), number);
         }

@@ -1,7 +1,7 @@
-//! The sender validated against Linux 6.x: situations in which the kernel departs from the RFCs, or in which both agree and a
-//! sender is easily wrong. Expected values come from the functions named, from packetdrill's scripts of the names given
-//! (github.com/google/packetdrill, gtests/net/tcp; the situations are rebuilt, not copied) or from the calculation beside
-//! them. `docs/validity.md` has the list.
+//! Validation of the sender against Linux 6.x, where the kernel differs from the RFCs and in error-prone cases.
+//! Expected values follow from the Linux functions named, from the packetdrill scripts named
+//! (github.com/google/packetdrill, gtests/net/tcp; rebuilt, not copied) or from the given calculation.
+//! `docs/validity.md` has the list.
 
 #![allow(clippy::single_range_in_vec_init)] // a lone SACK block is a range
 
@@ -11,9 +11,9 @@ use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{Ecn, Stack};
 use script::{linux, rfc, Script};
 
-/// tcp_schedule_loss_probe caps the probe at the RTO, and tcp_send_loss_probe restarts the RTO. By hand, RTT 100 ms: a
-/// lone segment's probe would be due after 200 + 200 ms, the RTO after 100 + 200: the probe is sent at 300, the RTO at 600.
-/// packetdrill: cubic-rto-ss-ca-cwnd-bump.
+/// tcp_schedule_loss_probe limits the probe timeout to the RTO, and tcp_send_loss_probe restarts the RTO timer. By
+/// hand, RTT 100 ms: with one segment in flight the probe timeout would be 200 + 200 ms, the RTO is 100 + 200 ms: the
+/// probe is sent at 300 ms, and the RTO timer expires at 600 ms. packetdrill: cubic-rto-ss-ca-cwnd-bump.
 #[test]
 fn a_lone_segments_probe_is_sent_when_the_rto_is_due_and_restarts_the_rto() {
     let mut it = Script::linux(100.0);
@@ -23,7 +23,7 @@ fn a_lone_segments_probe_is_sent_when_the_rto_is_due_and_restarts_the_rto() {
     it.after(100.0).ack(2, &[]).has_cwnd(2).has_ssthresh(7);
 }
 
-/// RFC 8985, section 7.2, caps the probe as well: `PTO = TCP_RTO_expiration() - Now()`.
+/// RFC 8985, section 7.2, limits the probe timeout as well: `PTO = TCP_RTO_expiration() - Now()`.
 #[test]
 fn under_the_rfc_the_probe_is_sent_before_a_simultaneous_rto_as_well() {
     let mut it = Script::new(&rfc(), 100.0);
@@ -32,8 +32,8 @@ fn under_the_rfc_the_probe_is_sent_before_a_simultaneous_rto_as_well() {
     it.after_silence_sends(300.0, [1]).counts(1, 1);
 }
 
-/// With an SRTT of 300 ms and a settled variance the RTO is 500 ms, shorter than two round trips and 2 ms: each tail is
-/// probed at the RTO, and an acknowledged probe prevents the timeout. tcp_schedule_loss_probe.
+/// With an SRTT of 300 ms and a settled variance the RTO is 500 ms, less than two round trips plus 2 ms: the tail is
+/// probed after an RTO, and an acknowledged probe prevents the timeout. tcp_schedule_loss_probe.
 #[test]
 fn a_path_with_an_rtt_above_200_ms_sends_a_probe_before_the_timeout() {
     let mut it = Script::linux(300.0);
@@ -66,14 +66,15 @@ fn the_reordering_timer_replaces_the_probe_timer() {
     it.after_silence_sends(4.5, [0]).is_in(State::Recovery).counts(0, 0);
 }
 
-/// After a spurious timeout RACK reconsiders the segments that the timeout had marked (tcp_undo_cwnd_reduction: `rack.advanced = 1`;
-/// tcp_timeout_mark_lost leaves segments on the list by time). packetdrill: cheng-rto-dsack-undo-tlp-rack.
+/// After a spurious timeout RACK reconsiders the segments that the timeout marked lost (tcp_undo_cwnd_reduction:
+/// `rack.advanced = 1`; tcp_timeout_mark_lost leaves segments on the list by time). packetdrill:
+/// cheng-rto-dsack-undo-tlp-rack.
 #[test]
 fn after_a_spurious_timeout_rack_detects_the_real_losses() {
     let mut it = Script::new(&Stack { timestamps: true, ..linux() }, 100.0);
     let sent = it.now();
     it.echo(sent).write(10).sends(0..10).after_silence_sends(202.0, [9]).after_silence_sends(300.0, [0]).counts(1, 1);
-    // The originals of the first two were late, as the echo shows; the rest is lost.
+    // The echo shows that the originals of the first two segments were delayed; the others are lost.
     it.after(10.0).ack(2, &[]).is_in(State::Open).has_cwnd(12).has_in_flight(8);
     it.sends([]);
     let again = it.now();
@@ -84,8 +85,8 @@ fn after_a_spurious_timeout_rack_detects_the_real_losses() {
     it.sends([2, 3, 4, 5]);
 }
 
-/// A D-SACK reports a segment that arrived: it counts as delivered (tcp_dsack_seen: `sack_delivered += dup_segs`). By hand:
-/// ten segments and one copy of the tail in slow start make 10 + 11. packetdrill: cheng-rto-dsack-undo-tlp-rack.
+/// A segment reported by a D-SACK counts as delivered (tcp_dsack_seen: `sack_delivered += dup_segs`). By hand: ten
+/// segments and one copy of the tail in slow start make 10 + 11. packetdrill: cheng-rto-dsack-undo-tlp-rack.
 #[test]
 fn a_dsacked_segment_counts_as_delivered() {
     for (stack, cwnd) in [(linux(), 21), (rfc(), 20)] {
@@ -96,8 +97,8 @@ fn a_dsacked_segment_counts_as_delivered() {
     }
 }
 
-/// tcp_ack, `old_ack`: an ACK below `una` carries SACKs. By hand, RTT 10 ms: 0, 4 and 7 are lost; two segments SACKed by
-/// an overtaken ACK allow two segments. packetdrill: prr-ss-ack-below-snd_una-cubic.
+/// tcp_ack, `old_ack`: an ACK below `una` carries SACKs. By hand, RTT 10 ms: 0, 4 and 7 are lost; two segments SACKed
+/// by a reordered ACK allow two segments. packetdrill: prr-ss-ack-below-snd_una-cubic.
 #[test]
 fn sacks_of_an_ack_below_una_are_evaluated() {
     let mut it = Script::linux(10.0);
@@ -107,7 +108,7 @@ fn sacks_of_an_ack_below_una_are_evaluated() {
     it.after(2.0).ack(3, &[5..7]).sends([7, 10]);
 }
 
-/// The same of a D-SACK, which undoes the reduction. packetdrill: undo-fr-ack-then-dsack-on-ack-below-snd_una.
+/// A D-SACK in an ACK below `una` undoes the reduction. packetdrill: undo-fr-ack-then-dsack-on-ack-below-snd_una.
 #[test]
 fn a_dsack_below_una_undoes_a_reduction() {
     let mut it = Script::linux(100.0);
@@ -118,10 +119,10 @@ fn a_dsack_below_una_undoes_a_reduction() {
     it.after(49.0).write(11).sends(11..21);
 }
 
-/// tcp_rack_advance since 5.x: RACK.rtt is of the segment delivered last. By hand, RTT 100 ms, reo_wnd 25 ms: segment 5 of
-/// t = 20 SACKed at 120, segment 2 of t = 0 at 122: RACK.rtt is 122 ms, and of the segments sent before t = 20 the last,
-/// 4 of t = 10, is overdue at 10 + 122 + 25, and 2 ms more. RFC 8985, section 6.2, step 2: RACK.rtt stays 100 ms, and the last is
-/// overdue at 135.
+/// tcp_rack_advance since 5.x: RACK.rtt is that of the last segment delivered. By hand, RTT 100 ms, reo_wnd 25 ms:
+/// segment 5 of t = 20 SACKed at 120, segment 2 of t = 0 at 122: RACK.rtt is 122 ms, and of the segments sent before t
+/// = 20 the last, 4 of t = 10, is overdue at 10 + 122 + 25, and 2 ms more. RFC 8985, section 6.2, step 2: RACK.rtt
+/// stays 100 ms, and the last is overdue at 135.
 #[test]
 fn rack_rtt_is_of_the_segment_delivered_last() {
     for (stack, due) in [(linux(), 159.0), (rfc(), 135.0)] {
@@ -150,7 +151,7 @@ fn linux_adds_two_milliseconds_to_the_probe_and_reordering_timers() {
     it.write(2).sends([0, 1]).after(1.0).ack(0, &[1..2]).after_silence_sends(2.25, [0]);
 }
 
-/// An RTT of zero is a sample, too; the probe is sent after 2 ms (tcp_schedule_loss_probe).
+/// An RTT of zero is a valid sample; the probe is sent after 2 ms (tcp_schedule_loss_probe).
 #[test]
 fn with_an_rtt_of_zero_the_probe_is_sent_after_two_milliseconds() {
     let mut it = Script::linux(0.0);
@@ -168,7 +169,7 @@ fn retransmitting_the_first_segment_restarts_the_rto() {
     it.after_silence_sends(rto, [0]).counts(1, 0);
 }
 
-/// tcp_schedule_loss_probe: in Open and in CWR.
+/// tcp_schedule_loss_probe: probes are sent in Open and in CWR.
 #[test]
 fn a_loss_probe_is_sent_in_cwr() {
     let mut it = Script::new(&Stack { ecn: Ecn::Classic, ..linux() }, 100.0);
@@ -176,7 +177,7 @@ fn a_loss_probe_is_sent_in_cwr() {
     it.after_silence_sends(202.0, [9]).is_in(State::Cwr).counts(0, 1);
 }
 
-/// tcp_send_loss_probe: one at a time, of new data as well; the next timer is the RTO.
+/// tcp_send_loss_probe: one probe at a time, including probes of new data; the next timer is the RTO timer.
 #[test]
 fn one_loss_probe_is_sent_per_flight_even_if_it_is_new_data() {
     let mut it = Script::linux(100.0);
@@ -184,10 +185,10 @@ fn one_loss_probe_is_sent_per_flight_even_if_it_is_new_data() {
     it.after_silence_sends(300.0, [0]).counts(1, 1);
 }
 
-/// tcp_dsack_seen, tcp_rack_update_reo_wnd: a D-SACK widens the reordering window only where reordering was seen.
+/// tcp_dsack_seen, tcp_rack_update_reo_wnd: a D-SACK widens the reordering window only after reordering was observed.
 /// RFC 8985, section 6.2, step 4, has no such condition. By hand, RTT 100 ms: the wait for a hole is 25 ms, or 50.
 #[test]
-fn without_reordering_a_dsack_leaves_the_reordering_window() {
+fn without_reordering_a_dsack_does_not_widen_the_reordering_window() {
     for (stack, wait) in [(linux(), 27.0), (rfc(), 50.0)] {
         let mut it = Script::new(&stack, 100.0);
         it.write(1).sends([0]).after(100.0).ack(1, &[]);
@@ -198,37 +199,36 @@ fn without_reordering_a_dsack_leaves_the_reordering_window() {
     }
 }
 
-/// tcp_check_sack_reordering, tcp_may_raise_cwnd. By hand: a SACK of 3 after one of 9 is a displacement by 10 - 3 = 7, beyond
-/// 3: from that ACK on SACKs alone raise the window: 1, and 8 for the rest. packetdrill:
+/// tcp_check_sack_reordering, tcp_may_raise_cwnd. By hand: a SACK of 3 after one of 9 is a displacement by 10 - 3 = 7,
+/// beyond 3: from that ACK on SACKs alone raise the window: by 1, and by 8 for the last ACK. packetdrill:
 /// cubic-rack-reo-timeout-retrans-failed-incoming-data.
 #[test]
-fn sacks_alone_raise_the_window_on_a_path_that_reorders_far() {
+fn sacks_alone_raise_the_window_on_a_path_with_much_reordering() {
     for (stack, cwnd) in [(linux(), 19), (rfc(), 18)] {
         let mut it = Script::new(&stack, 20.0);
         it.write(10).sends(0..10).after(20.0).ack(0, &[9..10]).ack(0, &[3..4, 9..10]).ack(10, &[]).has_cwnd(cwnd);
     }
 }
 
-/// tcp_rack_reo_wnd: once reordering was seen, many SACKed segments alone make no loss; a timeout in Disorder with 3 SACKed
-/// resets the degree of reordering (tcp_enter_loss).
+/// tcp_rack_reo_wnd: after reordering was observed, SACKed segments alone do not indicate a loss; a timeout in Disorder
+/// with 3 SACKed segments resets the degree of reordering (tcp_enter_loss).
 #[test]
-fn once_reordering_is_seen_three_sacks_make_no_loss() {
+fn after_reordering_three_sacks_indicate_no_loss() {
     let mut it = Script::linux(20.0);
     it.write(10).sends(0..10).after(20.0).ack(0, &[9..10]).ack(0, &[3..4, 9..10]).ack(10, &[]).has_cwnd(19);
     assert!(it.sender.is_drained());
-    // Reordering is known: three SACKs do not make a loss, the timer does (20 + 5 + 2 ms).
+    // After reordering three SACKs do not indicate a loss; the timer detects it (20 + 5 + 2 ms).
     it.write(10).sends(10..20).after(20.0).ack(10, &[11..14]).is_silent().is_in(State::Disorder);
     it.after_silence_sends(7.0, [10]);
 }
 
-/// tcp_ack_probe and tcp_check_probe_timer: when the window opens, the persist timer stops, and the segments sent have an RTO of their
-/// own.
-/// packetdrill: tcp-info-rwnd-limited.
+/// tcp_ack_probe and tcp_check_probe_timer: when the window opens, the persist timer stops, and the RTO timer starts
+/// anew. packetdrill: tcp-info-rwnd-limited.
 #[test]
 fn segments_sent_when_the_window_opens_have_a_full_rto() {
     let mut it = Script::linux(10.0);
     it.window(0).write(1).sends([0]).after(10.0).ack(1, &[]).write(1).is_silent();
-    // The RTO is 210 ms, and so is the persist timer, which has 10 ms to run.
+    // The RTO is 210 ms, and so is the persist timer, of which 10 ms remain.
     it.after(200.0).window(2000).ack(1, &[]).sends([1]).after(20.0).is_silent().counts(0, 0);
     it.ack(2, &[]).after(1000.0).is_silent().counts(0, 0);
 }
@@ -244,7 +244,7 @@ fn a_closed_window_is_probed_with_exponential_backoff() {
     it.window(100_000).after(900.0).ack(10, &[]).sends(10..20);
 }
 
-/// tcp_ack_probe: the answer that the window is still closed restarts the timer. packetdrill: dumazet-zwp-backoff.
+/// tcp_ack_probe: an ACK with a closed window restarts the timer. packetdrill: dumazet-zwp-backoff.
 #[test]
 fn an_answer_with_a_closed_window_restarts_the_persist_timer() {
     let mut it = Script::linux(100.0);
@@ -253,8 +253,9 @@ fn an_answer_with_a_closed_window_restarts_the_persist_timer() {
     it.after(100.0).ack(10, &[]).after_silence_probes_window(1200.0);
 }
 
-/// tcp_check_sack_reneging, tcp_timeout_mark_lost: an ACK up to a SACKed segment means that the receiver discarded the others; the
-/// sender waits max(RTT/2, 10 ms), then retransmits all. RFC 2018, section 8. packetdrill: chen-sack-reneging.
+/// tcp_check_sack_reneging, tcp_timeout_mark_lost: a cumulative ACK up to a SACKed segment means that the receiver
+/// discarded SACKed data; the sender waits max(RTT/2, 10 ms), then retransmits all segments. RFC 2018, section 8.
+/// packetdrill: chen-sack-reneging.
 #[test]
 fn after_reneging_everything_is_retransmitted() {
     let mut it = Script::linux(100.0);
@@ -266,7 +267,7 @@ fn after_reneging_everything_is_retransmitted() {
     it.after(100.0).ack(10, &[]).is_in(State::Open);
 }
 
-/// RFC 2018, section 8, under the RFCs' rules: the timeout discards all SACKs.
+/// RFC 2018, section 8, under the RFCs' rules: a timeout discards all SACKs.
 #[test]
 fn under_the_rfcs_a_timeout_recovers_from_reneging() {
     let mut it = Script::new(&rfc(), 100.0);
@@ -276,8 +277,9 @@ fn under_the_rfcs_a_timeout_recovers_from_reneging() {
     it.after(100.0).ack(10, &[]).is_in(State::Open);
 }
 
-/// __tcp_retransmit_skb: beyond a shrunken receive window only the first segment is retransmitted. tcp_retransmit_timer:
-/// under a closed one it is a window probe, with exponential back-off. packetdrill: dong-rwin-rto-zero-window.
+/// __tcp_retransmit_skb: beyond a shrunken receive window only the first segment is retransmitted.
+/// tcp_retransmit_timer: under a closed window it is a window probe, with exponential back-off. packetdrill:
+/// dong-rwin-rto-zero-window.
 #[test]
 fn beyond_a_shrunken_window_only_the_first_segment_is_retransmitted() {
     let mut it = Script::linux(100.0);
@@ -287,7 +289,7 @@ fn beyond_a_shrunken_window_only_the_first_segment_is_retransmitted() {
     it.window(3000).ack(1, &[]).is_silent().ack(2, &[]).sends([2, 3]);
 }
 
-/// tcp_may_update_window: an ACK that acknowledges nothing new and offers less is an old one.
+/// tcp_may_update_window: an ACK without newly acknowledged data and with a smaller window is an old one.
 #[test]
 fn an_old_ack_does_not_shrink_the_window() {
     let mut it = Script::linux(100.0);
@@ -295,8 +297,9 @@ fn an_old_ack_does_not_shrink_the_window() {
     it.window(6_000).ack(1, &[]).write(20).sends(5..11);
 }
 
-/// tcp_timeout_mark_lost: segments sent less than RACK.rtt ago are not marked lost; tcp_enter_loss: the window is the data in
-/// flight, and one segment. By hand, RTT 100 ms, RTO 300 ms: five are sent at 0, one at 250; the RTO expires at 300.
+/// tcp_timeout_mark_lost: segments sent less than RACK.rtt ago are not marked lost; tcp_enter_loss: the window is the
+/// data in flight plus one segment. By hand, RTT 100 ms, RTO 300 ms: five are sent at 0, one at 250; the RTO expires at
+/// 300.
 #[test]
 fn a_timeout_spares_segments_sent_recently() {
     let mut it = Script::new(&Stack { tail_loss_probe: false, ..linux() }, 100.0);
@@ -306,20 +309,21 @@ fn a_timeout_spares_segments_sent_recently() {
     it.after_silence_sends(rto - 250.0, [1]).has_in_flight(2).has_cwnd(2).counts(1, 0);
 }
 
-/// tcp_process_loss, RFC 5682, section 3.1, step 2b: after the first segment's ACK new data is sent first; a SACK of it
-/// shows that the loss was real.
+/// tcp_process_loss, RFC 5682, section 3.1, step 2b: after the first segment's ACK new data is sent first; a SACK of
+/// new data shows that the loss was genuine.
 #[test]
 fn f_rto_sends_new_data_before_retransmissions() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(5, &[]).write(20).sends(10..20);
-    // The first segment was sent 100 ms ago and has 200 ms of its RTO left: 2 ms less than the probe's two round trips and
-    // 2 ms.
+    // The first segment was sent 100 ms ago and 200 ms of its RTO remain: 2 ms less than the probe timeout of two round
+    // trips plus 2 ms.
     it.after_silence_sends(200.0, [20]).after_silence_sends(300.0, [5]).is_in(State::Loss).after(50.0);
     it.ack(6, &[]).sends([21, 22]).is_in(State::Loss);
     it.after(100.0).ack(6, &[21..22]).is_in(State::Loss).sends([6]);
 }
 
-/// tcp_enter_loss: one reduction per window. A timeout in Recovery does not lower `ssthresh` again: 10 · 0.7 = 7.
+/// tcp_enter_loss: one reduction per window of data. A timeout in Recovery does not lower `ssthresh` again: 10 · 0.7 =
+/// 7.
 #[test]
 fn a_timeout_in_recovery_does_not_lower_ssthresh_again() {
     for (stack, ssthresh) in [(linux(), 7), (rfc(), 4)] {

@@ -1,5 +1,5 @@
-//! Each kind of recovery, by script: the expected segments and windows are those of the RFC or paper named, calculated by hand.
-//! The algorithm reduces the window of 10 segments to 7.
+//! Scripted tests of each kind of recovery. Expected segments and windows follow from the RFC or paper named,
+//! calculated by hand. The algorithm reduces the window of 10 segments to 7.
 
 #![allow(clippy::single_range_in_vec_init)] // a lone SACK block is a range
 
@@ -10,16 +10,16 @@ use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{AckCounting, Rampdown, Stack};
 use script::{rfc, Script};
 
-/// Ten segments are in flight after a first round trip of 100 ms, and ten more wait.
+/// A script with ten segments in flight after a first round trip of 100 ms, and ten more in the send buffer.
 fn ten_in_flight(kind: RecoveryKind, stack: &Stack) -> Script {
     let mut it = Script::with(kind, &Stack { tso_burst: false, ..stack.clone() }, 100.0);
     it.write(20).sends(0..10).after(100.0);
     it
 }
 
-/// RFC 3042: the first two duplicate ACKs let one new segment each be sent. RFC 5681, section 3.2: the third one triggers the
-/// fast retransmission.
-fn three_duplicates(it: &mut Script) {
+/// RFC 3042: each of the first two duplicate ACKs allows one new segment. RFC 5681, section 3.2: the third one triggers
+/// the fast retransmission.
+fn ack_three_duplicates(it: &mut Script) {
     it.ack(0, &[]).sends([10]).ack(0, &[]).sends([11]).ack(0, &[]);
 }
 
@@ -27,37 +27,39 @@ fn three_duplicates(it: &mut Script) {
 #[test]
 fn tahoe_restarts_from_one_segment() {
     let mut it = ten_in_flight(RecoveryKind::Tahoe, &rfc());
-    three_duplicates(&mut it);
+    ack_three_duplicates(&mut it);
     it.sends([0]).has_cwnd(1).has_ssthresh(7).is_in(State::Loss);
     it.after(100.0).ack(12, &[]).is_in(State::Open).sends(12..19);
 }
 
-/// RFC 2581, section 3.2: the window is ssthresh + 3 = 10, one more for each further duplicate, and ssthresh again upon the
-/// first ACK of new data. By hand: 12 are in flight, so the third further duplicate lets the first new segment be sent.
+/// RFC 2581, section 3.2: the window is ssthresh + 3 = 10, one more for each further duplicate, and ssthresh again
+/// after the first ACK of new data. By hand: 12 segments are in flight, so that the third further duplicate allows the
+/// first new segment.
 #[test]
 fn reno_inflates_the_window_until_the_first_new_ack() {
     let mut it = ten_in_flight(RecoveryKind::Reno, &rfc());
-    three_duplicates(&mut it);
+    ack_three_duplicates(&mut it);
     it.sends([0]).has_cwnd(10).has_ssthresh(7).is_in(State::Recovery);
     it.ack(0, &[]).ack(0, &[]).is_silent().ack(0, &[]).sends([12]).has_cwnd(13);
     it.after(100.0).ack(12, &[]).has_cwnd(7).is_in(State::Open);
 }
 
-/// RFC 2581: a second loss in the window ends Reno's recovery early, and needs duplicates of its own or a timeout.
+/// RFC 2581: after a second loss in the window a partial ACK ends Reno's recovery early; the second loss needs
+/// duplicates of its own or a timeout.
 #[test]
 fn a_partial_ack_ends_renos_recovery() {
     let mut it = ten_in_flight(RecoveryKind::Reno, &rfc());
-    three_duplicates(&mut it);
+    ack_three_duplicates(&mut it);
     it.sends([0]).after(100.0).ack(5, &[]).is_in(State::Open).has_cwnd(7).is_silent();
 }
 
-/// RFC 6582, section 3.2, step 3: a partial ACK retransmits the next hole at once, and recovery lasts until the ACK of all
-/// data. Option (1): the window is then min(ssthresh, max(FlightSize, 1) + 1) = 2, and one more since this ACK counts as one
-/// segment in slow start.
+/// RFC 6582, section 3.2, step 3: a partial ACK triggers the retransmission of the next hole, and recovery lasts until
+/// the ACK of all data. Option (1): the window is then min(ssthresh, max(FlightSize, 1) + 1) = 2, and one more because
+/// this ACK counts as one segment in slow start.
 #[test]
 fn newreno_retransmits_a_hole_per_partial_ack() {
     let mut it = ten_in_flight(RecoveryKind::NewReno, &Stack { ack_counting: AckCounting::Acks, ..rfc() });
-    three_duplicates(&mut it);
+    ack_three_duplicates(&mut it);
     it.sends([0]).after(100.0).ack(5, &[]).sends([5]).is_in(State::Recovery);
     it.after(100.0).ack(12, &[]).is_in(State::Open).has_cwnd(3).sends([12, 13, 14]);
 }
@@ -66,14 +68,14 @@ fn newreno_retransmits_a_hole_per_partial_ack() {
 #[test]
 fn newrenos_timer_expires_during_many_partial_acks() {
     let mut it = ten_in_flight(RecoveryKind::NewReno, &rfc());
-    three_duplicates(&mut it);
+    ack_three_duplicates(&mut it);
     it.sends([0]).after(100.0).ack(2, &[]).sends([2]);
     let rto = it.sender.rtt().rto().as_millis();
     it.after(100.0).ack(4, &[]).sends([4]).after_silence_sends(rto - 100.0, [4]).counts(1, 0);
 }
 
-/// RFC 6675, section 5: three SACKed segments above a hole mark it lost; the pipe of 12 - 3 - 1 segments and the window of 7
-/// let only the fast retransmission be sent, and new data once the pipe is below 7.
+/// RFC 6675, section 5: three SACKed segments above a hole mark it lost; the pipe of 12 - 3 - 1 segments and the window
+/// of 7 allow only the fast retransmission, and new data when the pipe is below 7.
 #[test]
 fn sack_retransmits_after_three_sacked_segments() {
     let mut it = ten_in_flight(RecoveryKind::Sack, &rfc());
@@ -92,18 +94,18 @@ fn sack_sends_one_rescue_retransmission_per_recovery() {
     it.ack(0, &[1..5]).sends([9]).ack(0, &[1..6]).is_silent();
 }
 
-/// Mathis & Mahdavi 1996: one SACK that lies four segments above the first hole is enough. By hand: 0 and 1 are lost, the pipe
-/// is 10 - 1 - 2, and the window of 7 lets the fast retransmission be sent. Each further SACK marks another segment: the pipe
-/// is 10 + 1 - 2 - 3 = 6, then 10 + 2 - 3 - 4 = 5.
+/// Mathis & Mahdavi 1996: one SACK four segments above the first hole suffices. By hand: 0 and 1 are lost, the pipe is
+/// 10 - 1 - 2, and the window of 7 allows the fast retransmission. Each further SACK marks another segment: the pipe is
+/// 10 + 1 - 2 - 3 = 6, then 10 + 2 - 3 - 4 = 5.
 #[test]
-fn fack_retransmits_upon_the_first_distant_sack() {
+fn fack_retransmits_after_the_first_distant_sack() {
     let mut it = ten_in_flight(RecoveryKind::Fack, &Stack { rampdown: Rampdown::None, ..rfc() });
     it.ack(0, &[4..5]).sends([0]).is_in(State::Recovery).has_cwnd(7);
     it.ack(0, &[4..6]).sends([1]).ack(0, &[4..7]).sends([2, 3]);
 }
 
-/// Linux 2.6, tcp_cwnd_down: the window falls by one for every second ACK down to 7, and new data is sent for every second
-/// ACK. By hand: recovery begins with a pipe of 12 - 3 - 1 = 8 segments and at most one more.
+/// Linux 2.6, tcp_cwnd_down: every second ACK reduces the window by one down to 7, and every second ACK allows new
+/// data. By hand: recovery begins with a pipe of 12 - 3 - 1 = 8 segments and at most one more.
 #[test]
 fn fack_halves_the_rate_ack_by_ack() {
     let mut it = ten_in_flight(RecoveryKind::Fack, &Stack { rampdown: Rampdown::RateHalving, ..rfc() });

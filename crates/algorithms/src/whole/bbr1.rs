@@ -231,15 +231,15 @@ pub(crate) mod tests {
         let mut flow = bbr();
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         clock.in_flight = 140;
-        let mut seen = Vec::new();
+        let mut gains = Vec::new();
         for _ in 0..9000 {
             steady(&mut flow, &mut clock, 1);
-            if seen.last() != Some(&gain(&flow)) {
-                seen.push(gain(&flow));
+            if gains.last() != Some(&gain(&flow)) {
+                gains.push(gain(&flow));
             }
         }
-        let from = seen.iter().position(|&one| one == 1.25).unwrap();
-        assert!(seen[from..].chunks(3).take(8).all(|three| three == [1.25, 0.75, 1.0]), "{seen:?}");
+        let from = gains.iter().position(|&one| one == 1.25).unwrap();
+        assert!(gains[from..].chunks(3).take(8).all(|three| three == [1.25, 0.75, 1.0]), "{gains:?}");
     }
 
     /// Linux: packet conservation in the first round of a recovery; the end of the recovery restores the window.

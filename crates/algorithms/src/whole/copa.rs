@@ -336,13 +336,13 @@ mod tests {
     #[test]
     fn velocity_doubles_after_three_windows_in_one_direction() {
         let mut flow = copa(100.0);
-        let mut seen = Vec::new();
+        let mut velocities = Vec::new();
         for up in [true, true, true, true, true, false, false] {
             flow.window.w += if up { 1.0 } else { -3.0 };
             flow.update_velocity();
-            seen.push(flow.window.velocity);
+            velocities.push(flow.window.velocity);
         }
-        assert_eq!(seen, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0]);
+        assert_eq!(velocities, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0]);
     }
 
     /// By hand: RTTs between 150 and 200 ms with a minimum of 100 ms for more than five RTTs: 1/δ increases by 1 per

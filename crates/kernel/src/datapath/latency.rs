@@ -56,10 +56,10 @@ impl Latency {
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total() as f64 * share).ceil() as u64;
-        let mut seen = 0;
+        let mut cumulative = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen >= wanted && seen > 0 {
+            cumulative += count;
+            if cumulative >= wanted && cumulative > 0 {
                 return upper_bound(bucket).min(self.max);
             }
         }

@@ -17,7 +17,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -93,7 +93,7 @@ impl<P: Packet> Blue<P> {
 }
 
 impl<P: Packet> Discipline<P> for Blue<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let before = dropped.len();
         if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
             self.update(now, self.config.increment);
@@ -109,7 +109,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.update(now, -self.config.decrement);
@@ -142,8 +142,8 @@ mod tests {
         Blue::new(config, Limit::Packets(limit), Stream::new(1, 1, 1))
     }
 
-    fn packet(number: u64, ecn: Codepoint) -> Waiting<u64> {
-        Waiting { size: 1500, packet: number, ecn, ..Waiting::default() }
+    fn packet(number: u64, ecn: Codepoint) -> QueuedPacket<u64> {
+        QueuedPacket { size: 1500, packet: number, ecn, ..QueuedPacket::default() }
     }
 
     /// By hand from the paper's figure 3, freeze time 100 ms: an overflow at 0 ms gives 0.02, at 50 ms no change, at

@@ -14,7 +14,7 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{maths, Duration, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 
 /// CoDel's declaration.
@@ -97,9 +97,9 @@ impl CodelState {
         &mut self,
         config: &Config,
         now: Time,
-        dropped: &mut Vec<Waiting<P>>,
-        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<Waiting<P>> {
+        dropped: &mut Vec<QueuedPacket<P>>,
+        mut next: impl FnMut() -> Option<(QueuedPacket<P>, u64)>,
+    ) -> Option<QueuedPacket<P>> {
         let (one, due) = self.take(config, now, &mut next)?;
         if self.dropping {
             self.keep_dropping(config, now, (one, due), dropped, next)
@@ -116,8 +116,8 @@ impl CodelState {
         &mut self,
         config: &Config,
         now: Time,
-        next: &mut impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<(Waiting<P>, bool)> {
+        next: &mut impl FnMut() -> Option<(QueuedPacket<P>, u64)>,
+    ) -> Option<(QueuedPacket<P>, bool)> {
         let Some((one, behind)) = next() else {
             self.first_above = Time::ZERO;
             self.dropping = false;
@@ -133,10 +133,10 @@ impl CodelState {
         &mut self,
         config: &Config,
         now: Time,
-        (mut one, due): (Waiting<P>, bool),
-        dropped: &mut Vec<Waiting<P>>,
-        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<Waiting<P>> {
+        (mut one, due): (QueuedPacket<P>, bool),
+        dropped: &mut Vec<QueuedPacket<P>>,
+        mut next: impl FnMut() -> Option<(QueuedPacket<P>, u64)>,
+    ) -> Option<QueuedPacket<P>> {
         self.dropping = due;
         while self.dropping && now >= self.next {
             self.count += 1;
@@ -158,10 +158,10 @@ impl CodelState {
         &mut self,
         config: &Config,
         now: Time,
-        mut one: Waiting<P>,
-        dropped: &mut Vec<Waiting<P>>,
-        mut next: impl FnMut() -> Option<(Waiting<P>, u64)>,
-    ) -> Option<Waiting<P>> {
+        mut one: QueuedPacket<P>,
+        dropped: &mut Vec<QueuedPacket<P>>,
+        mut next: impl FnMut() -> Option<(QueuedPacket<P>, u64)>,
+    ) -> Option<QueuedPacket<P>> {
         self.dropping = true;
         // (3)
         let delta = self.count.wrapping_sub(self.last_count);
@@ -194,11 +194,11 @@ impl<P: Copy + Default> Codel<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.queue.enqueue(now, serving, one, dropped);
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let queue = &mut self.queue;
         self.state.dequeue(&self.config, now, dropped, || {
             let one = queue.pop()?;
@@ -246,7 +246,7 @@ mod tests {
         let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
             let now = Time(n * 1_000_000);
-            codel.enqueue(now, 1500, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
+            codel.enqueue(now, 1500, QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() }, &mut dropped);
             if n >= 25 {
                 let _ = codel.dequeue(now, &mut dropped);
                 for _ in dropped.drain(..) {
@@ -255,7 +255,7 @@ mod tests {
                     codel.enqueue(
                         now,
                         1500,
-                        Waiting { since: now, size: 1500, packet: n, ..Waiting::default() },
+                        QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() },
                         &mut Vec::new(),
                     );
                 }
@@ -271,7 +271,7 @@ mod tests {
         let mut dropped = Vec::new();
         for n in 0..50u64 {
             let now = Time(n * 200_000_000);
-            codel.enqueue(now, 0, Waiting { since: now, size: 1500, packet: n, ..Waiting::default() }, &mut dropped);
+            codel.enqueue(now, 0, QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() }, &mut dropped);
             assert!(codel.dequeue(now + Duration::from_millis(150), &mut dropped).is_some());
         }
         assert!(dropped.is_empty());
@@ -283,12 +283,12 @@ mod tests {
         let (mut dropped, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
             let now = Time(n * 1_000_000);
-            let one = Waiting {
+            let one = QueuedPacket {
                 since: now,
                 size: 1500,
                 ecn: super::super::Codepoint::Classic,
                 packet: n,
-                ..Waiting::default()
+                ..QueuedPacket::default()
             };
             codel.enqueue(now, 1500, one, &mut dropped);
             if n >= 25 {

@@ -62,7 +62,7 @@ pub enum Codepoint {
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Waiting<P> {
+pub struct QueuedPacket<P> {
     /// Time of arrival at the queue.
     pub since: Time,
     /// Bytes on the wire.
@@ -77,7 +77,7 @@ pub struct Waiting<P> {
     pub packet: P,
 }
 
-impl<P> Waiting<P> {
+impl<P> QueuedPacket<P> {
     /// Sets the mark if the packet is ECN-capable; returns whether it is.
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn != Codepoint::NotCapable;
@@ -93,10 +93,10 @@ impl<P> Waiting<P> {
 pub trait Discipline<P>: fmt::Debug + Send {
     /// Enqueues or drops `one`, which arrives at `now`; `serving` is the size of the packet on the line in bytes, 0 if
     /// idle.
-    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>);
+    fn enqueue(&mut self, now: Time, serving: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>);
 
     /// Removes and returns the next packet for the line at `now`; `None` if the queue is empty.
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>>;
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>>;
 
     /// Queue length in packets and in bytes.
     fn backlog(&self) -> (u64, u64);

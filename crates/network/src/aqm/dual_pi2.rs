@@ -18,7 +18,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, Waiting};
+use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 
 /// DualPI2's declaration.
@@ -187,7 +187,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.catch_up(now);
         let (packets, bytes) = self.backlog();
         if !self.limit.admits(packets, bytes, one.size) {
@@ -199,7 +199,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         self.catch_up(now);
         let (p_classic, p_coupled) = self.probabilities();
         let protection = self.config.protection;
@@ -261,8 +261,8 @@ mod tests {
         protection: 0.1,
     };
 
-    fn packet(now: Time, ecn: Codepoint) -> Waiting<u64> {
-        Waiting { since: now, size: 1500, ecn, ..Waiting::default() }
+    fn packet(now: Time, ecn: Codepoint) -> QueuedPacket<u64> {
+        QueuedPacket { since: now, size: 1500, ecn, ..QueuedPacket::default() }
     }
 
     /// `links-and-queues.md`: p' = 0.1 gives p_C = 0.01 and p_CL = 0.2; p_C is at most 1/k² = 25 %.

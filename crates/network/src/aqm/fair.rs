@@ -22,7 +22,7 @@ use cwndlab_units::{Bytes, Time};
 use super::codel::{self, CodelState};
 use super::fifo::Fifo;
 use super::pie::{self, Controller};
-use super::{Discipline, Packet, QueueContext, Waiting};
+use super::{Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -159,7 +159,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
     }
 
     /// (5).
-    fn drop_from_longest(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
+    fn drop_from_longest(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
         let Some(longest) = (0..self.flow_queues.len()).max_by_key(|&at| (self.flow_queues[at].queue.backlog().1, at))
         else {
             return;
@@ -184,7 +184,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
     }
 
     /// The next packet of a flow's queue, after the drops of its AQM.
-    fn take(&mut self, index: usize, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn take(&mut self, index: usize, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let FlowQueue { queue, state, controller, .. } = &mut self.flow_queues[index];
         let (packets, bytes) = queue.backlog();
         let taken = match &self.config.aqm {
@@ -209,7 +209,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let at = self.flow_queue(one.flow);
         let flow_queue = &mut self.flow_queues[at];
         if let QueueAqm::Pie(config) = &self.config.aqm {
@@ -234,7 +234,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         loop {
             let (at, fresh) = match (self.new.front(), self.old.front()) {
                 (Some(&at), _) => (at, true),
@@ -284,8 +284,8 @@ mod tests {
         FairQueue::new(config, limit, Stream::new(1, 1, 1))
     }
 
-    fn packet(flow: u64, size: u32, number: u64) -> Waiting<u64> {
-        Waiting { since: Time::ZERO, size, flow, packet: number, ..Waiting::default() }
+    fn packet(flow: u64, size: u32, number: u64) -> QueuedPacket<u64> {
+        QueuedPacket { since: Time::ZERO, size, flow, packet: number, ..QueuedPacket::default() }
     }
 
     /// Shreedhar and Varghese 1996: backlogged flows get equal numbers of bytes, independent of their packet sizes.

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use super::{Discipline, Waiting};
+use super::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 use crate::ring::Ring;
 
@@ -11,7 +11,7 @@ use crate::ring::Ring;
 pub struct Fifo<P> {
     limit: Limit,
     counts_in_service: bool,
-    waiting: Ring<Waiting<P>>,
+    waiting: Ring<QueuedPacket<P>>,
     bytes: u64,
 }
 
@@ -23,7 +23,7 @@ impl<P: Copy + Default> Fifo<P> {
     }
 
     /// Removes and returns the head of the queue.
-    pub fn pop(&mut self) -> Option<Waiting<P>> {
+    pub fn pop(&mut self) -> Option<QueuedPacket<P>> {
         let one = self.waiting.pop()?;
         self.bytes -= u64::from(one.size);
         Some(one)
@@ -31,13 +31,13 @@ impl<P: Copy + Default> Fifo<P> {
 
     /// The head of the queue.
     #[must_use]
-    pub fn front(&self) -> Option<&Waiting<P>> {
+    pub fn front(&self) -> Option<&QueuedPacket<P>> {
         self.waiting.front()
     }
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
-    fn enqueue(&mut self, _now: Time, serving: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, _now: Time, serving: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let counted = if self.counts_in_service { serving } else { 0 };
         let packets = self.waiting.len() as u64 + u64::from(counted > 0);
         if self.limit.admits(packets, self.bytes + u64::from(counted), one.size) {
@@ -48,7 +48,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         self.pop()
     }
 

@@ -18,7 +18,7 @@ use cwndlab_config::{registry, Choice};
 
 pub use capacity::CapacitySpec;
 pub use codel::Codel;
-pub use discipline::{Codepoint, ComputedDropTail, Configuration, Discipline, Packet, QueueContext, Waiting};
+pub use discipline::{Codepoint, ComputedDropTail, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 pub use fair::FairQueue;
 pub use fifo::Fifo;
 

@@ -17,7 +17,7 @@ use cwndlab_config::{Faults, Field, Reader, Table};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -151,7 +151,7 @@ impl Controller {
         now: Time,
         backlog: u64,
         stream: &mut Stream,
-        one: &mut Waiting<P>,
+        one: &mut QueuedPacket<P>,
     ) -> bool {
         self.catch_up(config, now, backlog);
         let safe = self.burst > Duration::ZERO
@@ -188,7 +188,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Pie<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let backlog = self.queue.backlog().1;
         if self.controller.admits(&self.config, now, backlog, &mut self.stream, &mut one) {
             self.queue.enqueue(now, serving, one, dropped);
@@ -197,7 +197,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let backlog = self.queue.backlog().1;
         let one = self.queue.dequeue(now, dropped)?;
         self.controller.on_departure(&self.config, now, backlog, now - one.since);
@@ -274,7 +274,7 @@ mod tests {
                 pie.enqueue(
                     now,
                     1000,
-                    Waiting { since: now, size: 1000, packet: n, ..Waiting::default() },
+                    QueuedPacket { since: now, size: 1000, packet: n, ..QueuedPacket::default() },
                     &mut dropped,
                 );
             }

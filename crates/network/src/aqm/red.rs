@@ -21,7 +21,7 @@ use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
 use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Configuration, Discipline, Packet, QueueContext, Waiting};
+use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -282,8 +282,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
             return Decision::ForcedDrop;
         }
         self.count += 1;
-        let chance = self.spaced_probability(base);
-        if chance <= 0.0 || (chance < 1.0 && self.stream.unit() >= chance) {
+        let probability = self.spaced_probability(base);
+        if probability <= 0.0 || (probability < 1.0 && self.stream.unit() >= probability) {
             return Decision::Admit;
         }
         self.count = 0;
@@ -307,7 +307,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
-    fn enqueue(&mut self, now: Time, serving: u32, mut one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.adapt(now);
         let weight = self.config.weight;
         if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
@@ -323,7 +323,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) -> Option<Waiting<P>> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
             self.empty_since = Some(now);
@@ -389,7 +389,7 @@ mod tests {
             red.enqueue(
                 Time(n),
                 1500,
-                Waiting { since: Time(n), size: 1500, packet: n, ..Waiting::default() },
+                QueuedPacket { since: Time(n), size: 1500, packet: n, ..QueuedPacket::default() },
                 &mut dropped,
             );
         }
@@ -444,7 +444,7 @@ mod tests {
             red.enqueue(
                 Time(n),
                 1500,
-                Waiting { since: Time(n), size: 1500, ecn, packet: n, ..Waiting::default() },
+                QueuedPacket { since: Time(n), size: 1500, ecn, packet: n, ..QueuedPacket::default() },
                 &mut dropped,
             );
         }

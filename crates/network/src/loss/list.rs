@@ -52,7 +52,7 @@ impl Config {
     }
 
     pub(super) fn build(&self, _: Stream) -> Process {
-        Process { config: self.clone(), seen: 0, at: 0 }
+        Process { config: self.clone(), packets: 0, at: 0 }
     }
 }
 
@@ -61,7 +61,7 @@ impl Config {
 pub struct Process {
     config: Config,
     /// Packets counted so far.
-    seen: u64,
+    packets: u64,
     /// Position of the next entry in the list.
     at: usize,
 }
@@ -72,8 +72,8 @@ impl Process {
         if self.config.payload_only && !payload {
             return false;
         }
-        let index = self.seen;
-        self.seen += 1;
+        let index = self.packets;
+        self.packets += 1;
         let hit = self.config.indices.get(self.at) == Some(&index);
         self.at += usize::from(hit);
         hit

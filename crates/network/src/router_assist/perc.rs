@@ -107,7 +107,7 @@ fn min_of_others(shares: &[f64], hop: usize) -> f64 {
 struct Entry {
     flow: u32,
     demand: f64,
-    seen: Time,
+    last_packet: Time,
 }
 
 /// The state of a router.
@@ -130,10 +130,10 @@ impl Perc {
         let hop = usize::from(arrival.hop).min(MAX_HOPS - 1);
         let demand = min_of_others(&header.shares, hop); // (1)
         let now = arrival.now;
-        self.flows.retain(|one| one.flow == arrival.flow || one.seen + IDLE_TIMEOUT > now);
+        self.flows.retain(|one| one.flow == arrival.flow || one.last_packet + IDLE_TIMEOUT > now);
         match self.flows.iter_mut().find(|one| one.flow == arrival.flow) {
-            Some(one) => (one.demand, one.seen) = (demand, now),
-            None => self.flows.push(Entry { flow: arrival.flow, demand, seen: now }),
+            Some(one) => (one.demand, one.last_packet) = (demand, now),
+            None => self.flows.push(Entry { flow: arrival.flow, demand, last_packet: now }),
         }
         self.scratch.clear();
         self.scratch.extend(self.flows.iter().map(|one| one.demand));

@@ -13,7 +13,7 @@ use super::rules::{Deferral, Rules};
 use super::station::{
     Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State, Station,
 };
-use crate::aqm::{Discipline, Waiting};
+use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -53,9 +53,9 @@ pub struct PathConfig {
 #[derive(Clone, Copy, Debug)]
 pub enum FrameOutcome<P> {
     /// The receiver has it.
-    Delivered(Waiting<P>),
+    Delivered(QueuedPacket<P>),
     /// It was dropped after the last attempt.
-    Lost(Waiting<P>),
+    Lost(QueuedPacket<P>),
 }
 
 /// A frame exchange: optional RTS/CTS, data and acknowledgement.
@@ -81,7 +81,7 @@ struct FrameCounts {
 
 /// The medium with its stations.
 ///
-/// At the time that [`next`](Self::next) returns, the caller calls [`settle`](Self::settle) and then
+/// At the time that [`next`](Self::next) returns, the caller calls [`process_until`](Self::process_until) and then
 /// [`take`](Self::take), which returns the outcomes, before it offers further packets.
 #[derive(Debug)]
 pub struct Medium<P> {
@@ -111,7 +111,7 @@ pub struct Medium<P> {
     winners: Vec<u32>,
     beacons: u64,
     /// Buffer for packets that disciplines drop.
-    dropped: Vec<Waiting<Routed<P>>>,
+    dropped: Vec<QueuedPacket<Routed<P>>>,
 }
 
 fn new_path<P>(config: &PathConfig, rules: &Rules) -> Path<P> {
@@ -191,7 +191,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Processes transmissions until `now`, up to the first with outcomes.
-    pub fn settle(&mut self, now: Time) {
+    pub fn process_until(&mut self, now: Time) {
         while self.outcomes.is_empty() && self.start <= now {
             self.transmit();
             if self.outcomes.is_empty() {
@@ -204,7 +204,7 @@ impl<P: Copy> Medium<P> {
 
     /// Moves the outcomes until `now` to `taken`, which must be empty, and refills devices. Appends the packets that
     /// disciplines drop to `dropped`.
-    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<Waiting<P>>) {
+    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         debug_assert!(taken.is_empty(), "the caller has processed the previous outcomes");
         if self.due > now {
             return;
@@ -218,7 +218,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Refills the devices of stations whose outcomes were taken.
-    fn refill_pending(&mut self, now: Time, dropped: &mut Vec<Waiting<P>>) {
+    fn refill_pending(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_unstable();
         for index in pending.drain(..).map(|index| index as usize) {

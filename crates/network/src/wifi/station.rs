@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cwndlab_units::{Duration, Time};
 
 use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES};
-use crate::aqm::{Discipline, Waiting};
+use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 
 /// Counts of the current exchange. They are computed at its start and take effect at its end.
@@ -153,7 +153,7 @@ pub(super) enum State {
 
 #[derive(Debug)]
 pub(super) struct Frame<P> {
-    pub(super) one: Waiting<P>,
+    pub(super) one: QueuedPacket<P>,
     pub(super) serial: u64,
     /// Failed attempts without RTS, and with RTS.
     pub(super) failures: [u32; 2],

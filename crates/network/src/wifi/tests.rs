@@ -6,7 +6,7 @@ use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
 use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
-use crate::aqm::{codel, Codel, Waiting};
+use crate::aqm::{codel, Codel, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -33,15 +33,15 @@ fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
     Medium::new(rules, stations(senders), &paths, Stream::new(seed, 90, 0))
 }
 
-fn packet<P>(now: Time, packet: P, size: u32) -> Waiting<P>
+fn packet<P>(now: Time, packet: P, size: u32) -> QueuedPacket<P>
 where
     P: Default,
 {
-    Waiting { since: now, size, packet, ..Waiting::default() }
+    QueuedPacket { since: now, size, packet, ..QueuedPacket::default() }
 }
 
 /// The outcomes until `now`, in order.
-fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<Waiting<P>>) -> Vec<FrameOutcome<P>> {
+fn take<P: Copy>(medium: &mut Medium<P>, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Vec<FrameOutcome<P>> {
     let mut taken = Vec::new();
     medium.take(now, &mut taken, dropped);
     taken
@@ -79,7 +79,7 @@ fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
     let mut delivered = vec![0; paths as usize];
     while medium.next() < Time::ZERO + S * seconds {
         let now = medium.next();
-        medium.settle(now);
+        medium.process_until(now);
         for outcome in take(&mut medium, now, &mut Vec::new()) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             let path = one.packet;
@@ -262,7 +262,7 @@ fn a_frame_for_an_idle_medium_is_sent_immediately() {
     medium.offer(FIRST, 0, packet(FIRST, 7, IP_BYTES), &mut Vec::new());
     let (received, ack) = (FIRST + Duration::from_micros(254), SIFS + Duration::from_micros(34));
     assert_eq!(medium.next(), received);
-    medium.settle(received);
+    medium.process_until(received);
     let taken = take(&mut medium, received, &mut Vec::new());
     assert!(matches!(taken[..], [FrameOutcome::Delivered(one)] if one.packet == 7));
     assert_eq!(medium.backlog(received, 0), (1, 1500));
@@ -281,7 +281,7 @@ fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
         let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, 90, 0));
         medium.offer(FIRST, 0, packet(FIRST, 0, IP_BYTES), &mut Vec::new());
         let at = medium.next();
-        medium.settle(at);
+        medium.process_until(at);
         let _ = take(&mut medium, at, &mut Vec::new());
         medium.offer(at, 1, packet(at, 1, IP_BYTES), &mut Vec::new());
         medium.next() - at
@@ -311,19 +311,19 @@ proptest! {
         let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, 90, 0));
         let (mut now, mut accepted, mut refused) = (Time::ZERO, [0u64; 4], [0u64; 4]);
-        let mut seen: [Vec<u32>; 4] = Default::default();
+        let mut delivered_numbers: [Vec<u32>; 4] = Default::default();
         let (mut given_up, mut air) = (0u64, 0);
-        let run = |medium: &mut Medium<(usize, u32)>, until: Time, seen: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
+        let run = |medium: &mut Medium<(usize, u32)>, until: Time, delivered_numbers: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
             while medium.next() <= until {
                 let at = medium.next();
-                medium.settle(at);
+                medium.process_until(at);
                 for outcome in take(medium, at, &mut Vec::new()) {
                     let delivered = matches!(outcome, FrameOutcome::Delivered(_));
                     let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
                     let (path, number) = one.packet;
                     if delivered {
                         *air += 20_000;
-                        seen[path].push(number);
+                        delivered_numbers[path].push(number);
                     } else {
                         *given_up += 1;
                     }
@@ -332,7 +332,7 @@ proptest! {
         };
         for (number, (gap, path, size)) in offers.into_iter().enumerate() {
             now += Duration(gap);
-            run(&mut medium, now, &mut seen, &mut given_up, &mut air);
+            run(&mut medium, now, &mut delivered_numbers, &mut given_up, &mut air);
             let mut dropped = Vec::new();
             medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut dropped);
             *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
@@ -343,11 +343,11 @@ proptest! {
             }
         }
         // After ten idle seconds all queues are empty.
-        run(&mut medium, now + S * 10, &mut seen, &mut given_up, &mut air);
+        run(&mut medium, now + S * 10, &mut delivered_numbers, &mut given_up, &mut air);
         prop_assert_eq!(medium.next(), NEVER);
-        let delivered: u64 = seen.iter().map(|one| one.len() as u64).sum();
+        let delivered: u64 = delivered_numbers.iter().map(|one| one.len() as u64).sum();
         prop_assert_eq!(accepted.iter().sum::<u64>(), delivered + given_up);
-        for (path, numbers) in seen.iter().enumerate() {
+        for (path, numbers) in delivered_numbers.iter().enumerate() {
             prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
             let totals = medium.path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
@@ -376,7 +376,7 @@ fn codel_above_the_device_limits_the_queueing_delay() {
         let now = Time(number * 393_500 * 20 / 21);
         while medium.next() <= now {
             let at = medium.next();
-            medium.settle(at);
+            medium.process_until(at);
             for outcome in take(&mut medium, at, &mut dropped) {
                 let FrameOutcome::Delivered(one) = outcome else { panic!("nothing is lost") };
                 delivered += 1;

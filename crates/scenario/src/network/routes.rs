@@ -52,7 +52,7 @@ impl<'a> Routes<'a> {
     /// # Errors
     /// A message and a hint if the links do not form a path between the nodes.
     fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<u32>, (String, &'static str)> {
-        let (mut node, mut route, mut seen) = (from, Vec::new(), BTreeSet::from([from]));
+        let (mut node, mut route, mut visited) = (from, Vec::new(), BTreeSet::from([from]));
         for name in names {
             let Some(&index) = self.by_name.get(name.as_str()) else {
                 return Err((format!("no link is called '{name}'"), ""));
@@ -63,7 +63,7 @@ impl<'a> Routes<'a> {
                 return Err((format!("'{name}' starts at '{start}', but the previous link ends at '{end}'"), ""));
             }
             node = link.to;
-            if !seen.insert(node) {
+            if !visited.insert(node) {
                 return Err((format!("the route visits '{}' twice", self.node(node)), "a route has no cycle"));
             }
             route.push(index);

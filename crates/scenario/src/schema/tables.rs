@@ -444,7 +444,7 @@ pub static CONTROL: Table = Table::new(
 
 /// A field of a stack, whose meaning is declared in the crate `transport`.
 const fn stack(name: &'static str, kind: Kind) -> Field {
-    Field::new(name, kind, Stack::meaning(name)).absent("the profile's")
+    Field::new(name, kind, Stack::description(name)).absent("the profile's")
 }
 
 const fn count(name: &'static str, low: u64, high: u64) -> Field {

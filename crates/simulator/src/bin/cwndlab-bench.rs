@@ -1,8 +1,8 @@
-//! Measures the engine in a process without Python and Arrow.
+//! Measures the simulator in a process without Python and Arrow.
 //!
-//! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the process's own user time and peak memory.
-//! `cwndlab-bench algorithms [NAME …]` prints one per algorithm: its time for an ACK, with the event stream of the
-//! conformance tests.
+//! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the user time and the peak memory of the process.
+//! `cwndlab-bench algorithms [NAME …]` prints one JSON line per algorithm with its time per ACK, for the event stream
+//! of the conformance tests.
 #![allow(clippy::print_stdout, reason = "the output is the purpose")]
 
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use cwndlab_scenario::Scenario;
 
-/// User time of this process in seconds and its largest resident size in kB, as the kernel counts them.
+/// User time of this process in seconds and its peak resident size in kB, as counted by the kernel.
 fn usage() -> (f64, u64) {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let stat = read("/proc/self/stat");
@@ -20,13 +20,13 @@ fn usage() -> (f64, u64) {
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())
         .unwrap_or(0);
-    // schedstat counts nanoseconds on the CPU; `stat` only ticks of 10 ms, but splits off the kernel's share.
+    // `schedstat` counts nanoseconds on the CPU; `stat` has ticks of 10 ms, but separates user from kernel time.
     let on_cpu: f64 =
         read("/proc/self/schedstat").split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
     (if on_cpu > 0.0 { on_cpu * 1e-9 } else { ticks / 100.0 }, peak)
 }
 
-/// ACKs of the stream, and its repetitions: the fastest one counts, since noise only adds.
+/// ACKs of the stream, and its repetitions. The fastest repetition is reported, because noise only adds time.
 const TIMED: (usize, u32) = (65_536, 9);
 
 fn main() -> ExitCode {

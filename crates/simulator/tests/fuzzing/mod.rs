@@ -1,37 +1,37 @@
-//! Random extreme scenarios, and the invariants of every run.
+//! Random extreme scenarios, and the invariants of all runs.
 //!
-//! A case is made from its seed alone. It lasts as long as some [`PACKETS`] packets take on its fastest line, so that the
-//! cost of a case is bounded, and its run ends with an error if it takes more than [`EVENTS`] events.
+//! A case depends only on its seed. Its duration is that of about [`PACKETS`] packets on its fastest line, which bounds
+//! the cost. Its run fails after [`EVENTS`] events.
 
-mod draw;
-mod oracle;
+mod generator;
+mod invariants;
 
 use std::panic::AssertUnwindSafe;
 
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
 
-/// About as many packets cross the lines of a case.
+/// Approximate number of packets on the lines of a case.
 pub(crate) const PACKETS: f64 = 30_000.0;
-/// The most events of a run.
+/// Maximum number of events of a run.
 pub(crate) const EVENTS: u64 = 20_000_000;
 
 /// The outcome of a case.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// All invariants hold.
-    Held,
-    /// The scenario is invalid: why.
-    Refused(String),
-    /// An invariant was violated: the scenario as TOML, and what.
+    Passed,
+    /// The scenario is invalid; the reason.
+    Rejected(String),
+    /// An invariant was violated; the scenario as TOML, and the violation.
     Violated(String, String),
 }
 
-/// Draws the case of this seed, runs it and checks its records.
+/// Generates the case of this seed, runs it and checks its records.
 pub(crate) fn check(seed: u64) -> Verdict {
-    let document = draw::document(seed).to_string();
+    let document = generator::scenario(seed).to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
-        Verdict::Refused(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };
     let scenario = match Scenario::from_json(&document, None) {
         Ok(scenario) => scenario,
@@ -46,11 +46,11 @@ pub(crate) fn check(seed: u64) -> Verdict {
     match attempt {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            violated(format!("the engine panicked: {}", text.unwrap_or("without a text")))
+            violated(format!("the engine panicked: {}", text.unwrap_or("without a message")))
         }
-        Ok(Err(_)) => violated(format!("the run takes more than {EVENTS} events")),
-        Ok(Ok((records, _))) => match oracle::check(&plan, &records) {
-            Ok(()) => Verdict::Held,
+        Ok(Err(_)) => violated(format!("the run exceeds {EVENTS} events")),
+        Ok(Ok((records, _))) => match invariants::check(&plan, &records) {
+            Ok(()) => Verdict::Passed,
             Err(what) => violated(what),
         },
     }

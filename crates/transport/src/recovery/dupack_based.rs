@@ -1,31 +1,33 @@
-//! Recovery without SACK: fast retransmit upon duplicate ACKs, common to Tahoe, Reno and NewReno (RFC 5681, section 3.2).
+//! Recovery without SACK: fast retransmit after duplicate ACKs, common to Tahoe, Reno and NewReno (RFC 5681, section
+//! 3.2).
 
 use cwndlab_control::Cause;
 use cwndlab_units::{Bytes, Time};
 
-use super::reduction::{enter_cwr, is_due_upon_ecn, leave};
+use super::reduction::{ecn_requires_reduction, enter_cwr, exit_to_open};
 use crate::ack_summary::AckSummary;
 use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// Where Tahoe, Reno and NewReno differ.
+/// The differences between Tahoe, Reno and NewReno.
 pub(super) trait DupackBased {
-    /// The duplicate-ACK threshold is reached: reports the congestion, marks what is lost, sets state and window.
+    /// Handles reaching the duplicate-ACK threshold: reports the congestion, marks lost segments, sets state and
+    /// window.
     fn enter(&mut self, tcb: &mut Tcb, now: Time);
 
-    /// A partial ACK during Recovery, for `acked` segments. Returns whether Recovery continues.
+    /// Handles a partial ACK of `acked` segments during Recovery. Returns whether Recovery continues.
     fn on_partial_ack(&mut self, _tcb: &mut Tcb, _acked: u32) -> bool {
         false
     }
 
-    /// The window when Recovery ends.
+    /// The window at the end of Recovery.
     fn exit_window(&mut self, tcb: &mut Tcb, _now: Time) -> u32 {
         tcb.ssthresh
     }
 }
 
-/// An ACK arrives.
+/// Handles an ACK.
 pub(super) fn on_ack(
     kind: &mut impl DupackBased,
     tcb: &mut Tcb,
@@ -33,7 +35,7 @@ pub(super) fn on_ack(
     summary: &mut AckSummary,
     out: &mut impl Output,
 ) {
-    if is_due_upon_ecn(tcb, summary) {
+    if ecn_requires_reduction(tcb, summary) {
         enter_cwr(tcb, now, out);
     }
     if !summary.advanced {
@@ -43,7 +45,7 @@ pub(super) fn on_ack(
         return;
     }
     let acked = (summary.ack - summary.prior_una) as u32;
-    // Segments that duplicates reported were delivered before (Linux, tcp_add_reno_sack).
+    // Segments reported by duplicate ACKs have already been delivered (Linux, tcp_add_reno_sack).
     let reported = tcb.controller.bytes(tcb.dupacks.take_reported(acked));
     summary.rate.bytes = summary.rate.bytes.saturating_sub(reported).max(Bytes(1));
     let full = tcb.scoreboard.una >= tcb.high_seq;
@@ -54,7 +56,7 @@ pub(super) fn on_ack(
                 end_fast_recovery(kind, tcb, now, out);
             }
         }
-        State::Loss | State::Cwr if full => leave(tcb, now, |tcb| tcb.ssthresh, out),
+        State::Loss | State::Cwr if full => exit_to_open(tcb, now, |tcb| tcb.ssthresh, out),
         State::Cwr => tcb.reduce_proportionally(acked, true, false),
         _ => {}
     }
@@ -77,8 +79,8 @@ fn on_duplicate(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut
     }
 }
 
-/// RFC 6582, section 3.2, step 2: the ACK covers more than `recover`, so that needless retransmissions did not cause these
-/// duplicates.
+/// RFC 6582, section 3.2, step 2: the ACK covers more than `recover`, so that spurious retransmissions did not cause
+/// these duplicates.
 fn covers_recover(tcb: &Tcb) -> bool {
     tcb.high_seq == 0 || tcb.scoreboard.una > tcb.high_seq
 }
@@ -92,7 +94,7 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
     out.event("recovery", "fast-retransmit", before, tcb.ssthresh, f64::NAN);
 }
 
-/// Fast recovery of Reno and NewReno begins (RFC 5681, section 3.2, steps 2 and 3).
+/// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3).
 pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time) {
     tcb.on_congestion(now, Cause::Loss, false, false);
     tcb.high_seq = tcb.scoreboard.next;

@@ -1,4 +1,5 @@
-//! The retransmission timer expired: RFC 5681, section 3.1, equation 4; RFC 6298, section 5; Linux, tcp_enter_loss.
+//! The retransmission timeout: entry into Loss (RFC 5681, section 3.1, equation 4; RFC 6298, section 5; Linux,
+//! tcp_enter_loss).
 
 use cwndlab_control::{Cause, Change};
 use cwndlab_units::Time;
@@ -8,11 +9,11 @@ use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// Enters Loss. `mark_lost` marks the segments that are considered lost.
+/// Enters Loss. `mark_lost` marks the lost segments.
 pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut Tcb), out: &mut impl Output) {
     let before = tcb.cwnd;
     let una = tcb.scoreboard.una;
-    // Nothing was acknowledged since the timer expired last (Linux, icsk_retransmits).
+    // No data was acknowledged since the last expiry of the timer (Linux, icsk_retransmits).
     let again = tcb.timers.timed_out_una == Some(una);
     // Under a closed window the retransmission probes the window and does not count (Linux, tcp_retransmit_timer).
     tcb.timers.timed_out_una = (!(tcb.features.linux && tcb.send_buffer.is_window_closed())).then_some(una);
@@ -33,7 +34,7 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
         tcb.init_undo();
     }
     tcb.controller.count_lost(tcb.scoreboard.lost);
-    // RFC 5682, section 2.1, and its SACK variant: upon the first timeout, in Linux upon repeated ones as well.
+    // RFC 5682, section 2.1, and its SACK variant: after the first timeout, in Linux also after repeated ones.
     if tcb.features.linux {
         tcb.undo.frto = tcb.stack.undo && (tcb.state < State::Recovery || again);
     } else if first {
@@ -54,11 +55,11 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     tcb.arm_rto(now);
 }
 
-/// The first segment in flight is SACKed: the receiver reneged (RFC 2018, section 8). Otherwise many SACKs before a timeout
-/// mean that the degree of reordering was overestimated (Linux).
+/// Detects reneging: the first segment in flight is SACKed (RFC 2018, section 8). Otherwise, many SACKs before a
+/// timeout show that the degree of reordering was overestimated (Linux).
 fn check_sacks(tcb: &mut Tcb) {
     if tcb.scoreboard.get(tcb.scoreboard.una).flags & SACKED != 0 {
-        tcb.scoreboard.forget_sacks();
+        tcb.scoreboard.discard_sacks();
     } else if tcb.features.linux && tcb.state <= State::Disorder && tcb.scoreboard.sacked >= tcb.stack.dup_thresh {
         tcb.rack.reset_reordering(tcb.stack.dup_thresh);
     }

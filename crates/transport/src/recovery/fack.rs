@@ -1,4 +1,5 @@
-//! FACK: a segment is lost once the highest SACKed segment lies more than three above it; the window falls by rate halving.
+//! FACK: a segment is lost when the highest SACKed segment is more than three above it; rate halving reduces the
+//! window.
 //!
 //! Source: M. Mathis and J. Mahdavi, "Forward acknowledgement: refining TCP congestion control", SIGCOMM 1996,
 //! doi:10.1145/248156.248181; Linux 2.6, tcp_mark_lost_retrans and tcp_cwnd_down.
@@ -16,15 +17,15 @@ use crate::wire::Output;
 /// FACK's recovery.
 #[derive(Debug, Default)]
 pub(crate) struct Fack {
-    /// Rate halving: the window falls upon every second ACK.
-    halving_odd: bool,
+    /// Rate halving: every second ACK reduces the window.
+    odd_ack: bool,
 }
 
 impl Fack {
-    /// Linux 2.6, tcp_cwnd_down: one segment less for every second ACK.
+    /// Linux 2.6, tcp_cwnd_down: every second ACK reduces the window by one segment.
     fn halve(&mut self, tcb: &mut Tcb, floor: u32) {
-        self.halving_odd = !self.halving_odd;
-        if !self.halving_odd && tcb.cwnd > floor {
+        self.odd_ack = !self.odd_ack;
+        if !self.odd_ack && tcb.cwnd > floor {
             tcb.cwnd -= 1;
         }
         tcb.cwnd = tcb.cwnd.min(tcb.scoreboard.in_flight() + 1);
@@ -37,12 +38,12 @@ impl SackBased for Fack {
     fn mark_lost(&self, tcb: &mut Tcb) -> u32 {
         let board = &mut tcb.scoreboard;
         let (limit, fack) = (board.fack_limit(tcb.stack.dup_thresh), board.fack());
-        // A retransmission is lost when data sent after it has arrived (Linux 2.6, tcp_mark_lost_retrans).
+        // A retransmission is lost if data sent after it was delivered (Linux 2.6, tcp_mark_lost_retrans).
         board.mark_below(limit) + board.mark_retransmitted_while(|one| fack > one.next)
     }
 
     fn on_reduction_start(&mut self) {
-        self.halving_odd = false;
+        self.odd_ack = false;
     }
 
     fn reduces_at_once(&self, tcb: &Tcb) -> bool {
@@ -78,7 +79,7 @@ impl LossRecovery for Fack {
         sack_based::on_ack(self, tcb, now, summary, out);
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
         tcb.undo.marker.is_none()
     }
 }

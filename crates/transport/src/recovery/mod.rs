@@ -1,4 +1,4 @@
-//! Loss recovery: which segments are lost, and what the sender does about it. One file per kind; the constructor alone selects
+//! Loss recovery: loss detection, retransmission and window reduction. One file per kind; only the constructor selects
 //! by [`RecoveryKind`].
 
 mod dupack_based;
@@ -28,13 +28,14 @@ use crate::stack::Rules;
 use crate::tcb::{Features, Tcb};
 use crate::wire::Output;
 
-/// Whether this recovery evaluates SACK blocks: otherwise SACK stays unused even where it is negotiated.
+/// Whether this kind of recovery evaluates SACK blocks. If not, SACK stays unused even if it is negotiated.
 #[must_use]
 pub fn uses_sack(kind: RecoveryKind) -> bool {
     Recovery::new(kind).uses_sack()
 }
 
-/// The recovery in use. An enum and not a trait object: one predictable jump per ACK, and its methods are inlined.
+/// The loss recovery of a sender. An enum instead of a trait object: it costs one predictable jump per ACK, and its
+/// methods are inlined.
 #[derive(Debug)]
 pub(crate) enum Recovery {
     Tahoe(Tahoe),
@@ -45,7 +46,7 @@ pub(crate) enum Recovery {
     Rack(RackTlp),
 }
 
-/// Calls the same method on whatever recovery is in use.
+/// Calls a method of the selected recovery.
 macro_rules! delegate {
     ($recovery:expr, $method:ident($($argument:expr),*)) => {
         match $recovery {
@@ -72,7 +73,7 @@ impl Recovery {
         }
     }
 
-    /// What it requires of the rest of the sender under these rules.
+    /// The features that it requires of the sender under these rules.
     pub(crate) fn features(&self, rules: Rules) -> Features {
         let time_based = matches!(self, Self::Rack(_));
         Features { sack: self.uses_sack(), time_based, linux: time_based && rules == Rules::Linux }
@@ -89,8 +90,8 @@ impl LossRecovery for Recovery {
         delegate!(self, on_ack(tcb, now, summary, out));
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
-        delegate!(self, is_quiet(tcb))
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
+        delegate!(self, allows_fast_path(tcb))
     }
 
     fn on_old_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {

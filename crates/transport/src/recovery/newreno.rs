@@ -1,5 +1,5 @@
-//! NewReno: a partial ACK during fast recovery retransmits the next segment, and recovery lasts until all data is
-//! acknowledged that was outstanding at its start.
+//! NewReno: a partial ACK during fast recovery retransmits the next segment, and recovery ends when all data
+//! outstanding at its start is acknowledged.
 //!
 //! Source: RFC 6582, section 3.2, with the "Impatient" variant of the retransmission timer and option (1) for the window at
 //! the end.
@@ -16,7 +16,7 @@ use crate::wire::Output;
 /// NewReno's recovery.
 #[derive(Debug, Default)]
 pub(crate) struct NewReno {
-    /// The first partial ACK of this recovery restarted the retransmission timer; others do not.
+    /// A partial ACK of this recovery has restarted the retransmission timer; further ones do not.
     partial_ack_seen: bool,
 }
 
@@ -26,7 +26,7 @@ impl DupackBased for NewReno {
         self.partial_ack_seen = false;
     }
 
-    /// Step 3, partial acknowledgement: deflates the window by what was acknowledged, and adds back one segment.
+    /// Step 3, partial acknowledgement: deflates the window by the acknowledged segments, and adds back one.
     fn on_partial_ack(&mut self, tcb: &mut Tcb, acked: u32) -> bool {
         tcb.cwnd = tcb.cwnd.saturating_sub(acked).max(1) + 1;
         if tcb.scoreboard.flight_size() > 0 {
@@ -52,7 +52,7 @@ impl LossRecovery for NewReno {
         dupack_based::on_ack(self, tcb, now, summary, out);
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
         tcb.dupacks.is_clear()
     }
 

@@ -1,7 +1,8 @@
-//! RACK-TLP: losses by time of sending; the states Disorder, CWR, Recovery and Loss, and their undo, as in Linux.
+//! RACK-TLP: loss detection by transmission time, and the states Disorder, CWR, Recovery and Loss with their undo, as
+//! in Linux.
 //!
-//! Source: RFC 8985; Linux 6.x, `tcp_input.c` and `tcp_recovery.c`, function by function: each function here bears the name
-//! of Linux'. Where Linux departs from the RFC, `Features::linux` decides (docs/validity.md has the list).
+//! Source: RFC 8985; Linux 6.x, `tcp_input.c` and `tcp_recovery.c`, function by function: each function has the name of
+//! its Linux counterpart. Where Linux differs from the RFC, `Features::linux` selects (listed in docs/validity.md).
 
 use cwndlab_control::Cause;
 use cwndlab_units::{Duration, Time};
@@ -15,7 +16,7 @@ use crate::tcb::Tcb;
 use crate::timers::{Timer, TIMEOUT_MIN};
 use crate::wire::Output;
 
-/// A receiver that seems to renege gets half an RTT, and this at least, for ACKs that show otherwise (Linux,
+/// Minimum time that a receiver suspected of reneging has to send ACKs that disprove it (Linux,
 /// tcp_check_sack_reneging).
 const RENEGING: Duration = Duration::from_millis(10);
 
@@ -49,7 +50,7 @@ impl LossRecovery for RackTlp {
         }
     }
 
-    /// RFC 8985, section 6.3; Linux, tcp_timeout_mark_lost: spares segments that were sent lately.
+    /// RFC 8985, section 6.3; Linux, tcp_timeout_mark_lost: does not mark recently sent segments.
     fn on_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let mark_lost = |tcb: &mut Tcb| {
             let grace = tcb.rack.rto_grace(reo_wnd(tcb));
@@ -63,7 +64,7 @@ fn reo_wnd(tcb: &Tcb) -> Duration {
     tcb.rack.reo_wnd(tcb.state >= State::Recovery, tcb.scoreboard.sacked, tcb.stack.dup_thresh, &tcb.rtt)
 }
 
-/// An ACK that does more than advance SND.UNA in Open.
+/// Handles an ACK that does more than advance SND.UNA in Open.
 fn on_dubious_ack(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
     if summary.was_idle {
         if summary.dsack {
@@ -93,9 +94,9 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
         return;
     }
     if tcb.state == State::Open {
-        tcb.undo.clear_stamp();
+        tcb.undo.clear_retrans_stamp();
     } else if tcb.scoreboard.una >= tcb.high_seq {
-        leave_reduction(tcb, now, summary, out);
+        exit_reduction(tcb, now, summary, out);
     }
     match tcb.state {
         State::Recovery => alert_in_recovery(tcb, now, summary, out),
@@ -110,10 +111,10 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
     }
 }
 
-/// All data outstanding at the start of the state is acknowledged (tcp_fastretrans_alert, step D).
-fn leave_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+/// Handles the acknowledgement of all data outstanding at the start of the state (tcp_fastretrans_alert, step D).
+fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
     match tcb.state {
-        // One segment more than the reduction covers: the CWR bit has to reach the receiver.
+        // One segment more than the reduction covers, so that the CWR bit reaches the receiver.
         State::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
         State::Recovery => {
             let spurious = try_undo_recovery(tcb, now, summary, out);
@@ -142,7 +143,7 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
     }
 }
 
-/// Open, Disorder, CWR, and the state that follows Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
+/// The states Open, Disorder and CWR, and the state after Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
 fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
     if tcb.state <= State::Disorder {
         try_undo_dsack(tcb, now, out);
@@ -153,7 +154,7 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
         return;
     }
     if !tcb.scoreboard.any_retrans_done() {
-        tcb.undo.clear_stamp();
+        tcb.undo.clear_retrans_stamp();
     }
     if summary.ece {
         tcb.undo.restorable = false;
@@ -213,7 +214,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
         init_cwnd_reduction(tcb, now, Cause::Loss);
     }
     if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
-        tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it as the head is retransmitted
+        tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it when the first segment is retransmitted
     }
     tcb.state = State::Recovery;
     tcb.rexmit = Rexmit::Lost;
@@ -234,8 +235,8 @@ fn end_cwnd_reduction(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     out.event("recovered", "", before, tcb.cwnd, f64::NAN);
 }
 
-/// tcp_identify_packet_loss, once there was a delivery: marks overdue segments lost, and starts the reordering timer for
-/// those not yet overdue, in place of any other. Returns whether a retransmission is lost.
+/// tcp_identify_packet_loss, after a delivery: marks overdue segments lost, and starts the reordering timer for those
+/// not yet overdue in place of any other timer. Returns whether a retransmission is lost.
 fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
     if !tcb.rack.advanced || tcb.scoreboard.flight_size() == 0 {
         return false;
@@ -255,7 +256,7 @@ fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> b
     tcb.scoreboard.retrans < retrans
 }
 
-/// tcp_rack_detect_loss: how many segments it marked, and when the next one is overdue.
+/// tcp_rack_detect_loss. Returns the number of marked segments, and the time at which the next one becomes overdue.
 fn detect_loss(tcb: &mut Tcb, now: Time) -> (u32, Option<Time>) {
     let reo_wnd = reo_wnd(tcb);
     let (marked, overdue_at) = tcb.rack.detect_loss(now, reo_wnd, &mut tcb.scoreboard);
@@ -263,8 +264,8 @@ fn detect_loss(tcb: &mut Tcb, now: Time) -> (u32, Option<Time>) {
     (marked, overdue_at)
 }
 
-/// tcp_check_sack_reneging: the first segment in flight is SACKed. The timer gives the receiver a moment for ACKs that show
-/// otherwise.
+/// tcp_check_sack_reneging: the first segment in flight is SACKed. The timer leaves the receiver time for ACKs that
+/// disprove reneging.
 fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
     let board = &tcb.scoreboard;
     let reneged = board.flight_size() > 0 && board.get(board.una).flags & SACKED != 0;
@@ -277,8 +278,8 @@ fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bo
     true
 }
 
-/// tcp_try_undo_recovery, when all data outstanding at the start of Recovery or Loss is acknowledged. Returns whether it was
-/// spurious.
+/// tcp_try_undo_recovery, called when all data outstanding at the start of Recovery or Loss is acknowledged. Returns
+/// whether the reduction was spurious.
 fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
     let spurious = tcb.undo.may_undo(summary.echo, tcb.stack.timestamps);
     if spurious {
@@ -292,8 +293,9 @@ fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut i
     spurious
 }
 
-/// tcp_try_undo_partial: part of the window was late, by its timestamp, and the rest may have been, too. While retransmissions
-/// are outstanding nothing more is retransmitted (returns true); otherwise the reduction is undone.
+/// tcp_try_undo_partial: timestamps show that part of the window was delayed, and the rest may be delayed as well.
+/// While retransmissions are outstanding, the sender does not retransmit (returns true); otherwise it undoes the
+/// reduction.
 fn try_undo_partial(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
     if tcb.undo.marker.is_none() || !tcb.undo.packet_delayed(summary.echo, tcb.stack.timestamps) {
         return false;
@@ -303,7 +305,7 @@ fn try_undo_partial(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut im
         return true;
     }
     if !tcb.scoreboard.any_retrans_done() {
-        tcb.undo.clear_stamp();
+        tcb.undo.clear_retrans_stamp();
     }
     undo_cwnd_reduction(tcb, now, true, "eifel", out);
     try_keep_open(tcb);
@@ -312,7 +314,7 @@ fn try_undo_partial(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut im
 
 /// tcp_try_undo_dsack.
 fn try_undo_dsack(tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
-    if tcb.undo.marker.is_none() || !tcb.undo.all_needless() {
+    if tcb.undo.marker.is_none() || !tcb.undo.all_spurious() {
         return false;
     }
     tcb.rack.prolong_reo_wnd();
@@ -322,7 +324,7 @@ fn try_undo_dsack(tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
 
 /// tcp_process_loss: F-RTO, and the end of Loss.
 fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
-    let repaired = tcb.scoreboard.una >= tcb.high_seq;
+    let recovered = tcb.scoreboard.una >= tcb.high_seq;
     if summary.advanced && tcb.undo.may_undo(summary.echo, tcb.stack.timestamps) {
         let cause = tcb.undo.cause();
         try_undo_loss(tcb, now, cause, out);
@@ -335,9 +337,9 @@ fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl O
         }
         if tcb.scoreboard.next > tcb.high_seq {
             if summary.sacked || summary.is_duplicate_ack() {
-                tcb.undo.frto = false; // step 3a: the loss was real
+                tcb.undo.frto = false; // step 3a: the loss was genuine
             }
-        } else if summary.advanced && !repaired {
+        } else if summary.advanced && !recovered {
             tcb.high_seq = tcb.scoreboard.next;
             if tcb.send_buffer.may_send(tcb.scoreboard.flight_size()) {
                 tcb.rexmit = Rexmit::New; // step 2b
@@ -346,7 +348,7 @@ fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl O
             tcb.undo.frto = false;
         }
     }
-    if !repaired {
+    if !recovered {
         tcb.rexmit = Rexmit::Lost;
     } else if !try_undo_recovery(tcb, now, summary, out) {
         tcb.force_retransmit = false;
@@ -363,8 +365,7 @@ fn try_undo_loss(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl O
     tcb.undo.frto = false;
 }
 
-/// tcp_undo_cwnd_reduction: the reduction was spurious. The window is restored, and with `unmark` no segment is marked lost
-/// any more.
+/// tcp_undo_cwnd_reduction: restores the window after a spurious reduction, and with `unmark` clears all loss marks.
 fn undo_cwnd_reduction(tcb: &mut Tcb, now: Time, unmark: bool, cause: &'static str, out: &mut impl Output) {
     let before = tcb.cwnd;
     if unmark {
@@ -380,13 +381,13 @@ fn undo_cwnd_reduction(tcb: &mut Tcb, now: Time, unmark: bool, cause: &'static s
     out.event("undo", cause, before, tcb.cwnd, f64::NAN);
 }
 
-/// tcp_process_tlp_ack; RFC 8985, section 7.4.2: whether the tail loss probe repaired a loss.
+/// tcp_process_tlp_ack; RFC 8985, section 7.4.2: detects whether the tail loss probe repaired a loss.
 fn process_tlp_ack(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
     let Some(end_seq) = tcb.timers.tlp_end_seq.filter(|&end_seq| summary.ack >= end_seq) else { return };
     if !tcb.timers.tlp_retrans || summary.tlp_dsack {
         tcb.timers.tlp_end_seq = None; // new data arrived, or both copies
     } else if summary.ack > end_seq {
-        // Only one of the two copies arrived: a loss, which costs a reduction.
+        // Only one of the two copies arrived: a loss, which requires a reduction.
         let before = tcb.cwnd;
         init_cwnd_reduction(tcb, now, Cause::Loss);
         tcb.counters.recoveries += 1;

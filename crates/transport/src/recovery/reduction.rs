@@ -1,4 +1,4 @@
-//! ECN reductions and the end of a reduction, for every recovery but RACK (RFC 3168, section 6.1.2; RFC 5681).
+//! ECN reductions and the end of a reduction, for every recovery except RACK (RFC 3168, section 6.1.2; RFC 5681).
 
 use cwndlab_control::Cause;
 use cwndlab_units::Time;
@@ -8,9 +8,9 @@ use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// An ECN echo asks for a reduction: one per window of data, and none during recovery.
+/// Whether an ECN echo requires a reduction: at most one per window of data, and none during recovery.
 #[inline]
-pub(super) fn is_due_upon_ecn(tcb: &Tcb, summary: &AckSummary) -> bool {
+pub(super) fn ecn_requires_reduction(tcb: &Tcb, summary: &AckSummary) -> bool {
     summary.ece && tcb.state <= State::Disorder && tcb.scoreboard.una >= tcb.high_seq
 }
 
@@ -26,9 +26,9 @@ pub(super) fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
 }
 
-/// Everything that was outstanding at the entry into CWR, Recovery or Loss is acknowledged: back to Open. `exit_window` is
-/// the window after a reduction of the transport.
-pub(super) fn leave(tcb: &mut Tcb, now: Time, exit_window: impl FnOnce(&mut Tcb) -> u32, out: &mut impl Output) {
+/// Returns to Open when all data outstanding at the entry into CWR, Recovery or Loss is acknowledged. `exit_window`
+/// computes the window after a reduction by the transport.
+pub(super) fn exit_to_open(tcb: &mut Tcb, now: Time, exit_window: impl FnOnce(&mut Tcb) -> u32, out: &mut impl Output) {
     let from = tcb.state;
     tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
     tcb.force_retransmit = false;

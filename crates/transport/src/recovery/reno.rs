@@ -1,4 +1,4 @@
-//! Reno: fast retransmit and fast recovery, which the first ACK of new data ends.
+//! Reno: fast retransmit and fast recovery; the first ACK of new data ends the recovery.
 //!
 //! Source: RFC 2581, section 3.2.
 
@@ -25,7 +25,7 @@ impl LossRecovery for Reno {
         dupack_based::on_ack(self, tcb, now, summary, out);
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
         tcb.dupacks.is_clear()
     }
 }

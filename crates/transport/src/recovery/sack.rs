@@ -1,6 +1,6 @@
-//! SACK: a segment is lost once three segments above it are SACKed; the pipe says how much may be sent.
+//! SACK: a segment is lost when three segments above it are SACKed; the pipe limits transmission.
 //!
-//! Source: RFC 6675 (IsLost, NextSeg, the rescue retransmission), with the reduction of the stack profile.
+//! Source: RFC 6675 (IsLost, NextSeg, the rescue retransmission), with the window reduction of the stack profile.
 
 use cwndlab_units::Time;
 
@@ -53,7 +53,7 @@ impl LossRecovery for Sack {
         sack_based::on_ack(self, tcb, now, summary, out);
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
         tcb.undo.marker.is_none()
     }
 
@@ -61,7 +61,7 @@ impl LossRecovery for Sack {
         self.high_rxt = self.high_rxt.max(seq + 1);
     }
 
-    /// NextSeg, rules (3) and (4): the lowest segment that is not SACKed, and last the rescue retransmission.
+    /// NextSeg, rules (3) and (4): the lowest segment that is not SACKed, then the rescue retransmission.
     fn next_hole(&mut self, tcb: &mut Tcb) -> Option<u64> {
         if tcb.state != State::Recovery {
             return None;

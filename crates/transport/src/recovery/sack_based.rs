@@ -1,42 +1,43 @@
-//! Recovery on the scoreboard, common to SACK and FACK: entry, undo of spurious reductions, end (RFC 6675; RFC 3522, 3708 and
+//! Recovery with SACK, common to SACK and FACK: entry, undo of spurious reductions, exit (RFC 6675; RFC 3522, 3708 and
 //! 5682 for the undo).
 
 use cwndlab_control::Cause;
 use cwndlab_units::Time;
 
-use super::reduction::{enter_cwr, is_due_upon_ecn, leave};
+use super::reduction::{ecn_requires_reduction, enter_cwr, exit_to_open};
 use crate::ack_summary::AckSummary;
 use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// Where SACK and FACK differ.
+/// The differences between SACK and FACK.
 pub(super) trait SackBased {
-    /// The cause of a recovery as `events` names it.
+    /// The cause of a recovery in the table `events`.
     const CAUSE: &'static str;
 
-    /// Marks lost segments; returns how many.
+    /// Marks lost segments; returns their number.
     fn mark_lost(&self, tcb: &mut Tcb) -> u32;
 
-    /// A reduction begins.
+    /// Called at the start of a reduction.
     fn on_reduction_start(&mut self) {}
 
-    /// Recovery begins.
+    /// Called at the start of Recovery.
     fn on_recovery_start(&mut self, _tcb: &Tcb) {}
 
-    /// The window falls to `ssthresh` as Recovery begins, not ACK by ACK.
+    /// Whether the window is set to `ssthresh` at the start of Recovery, instead of ACK by ACK.
     fn reduces_at_once(&self, tcb: &Tcb) -> bool;
 
-    /// The window upon an ACK during CWR and Recovery. `marked`: the ACK let segments be marked lost.
+    /// Updates the window after an ACK during CWR and Recovery. `marked`: segments were marked lost because of this
+    /// ACK.
     fn reduce(&mut self, tcb: &mut Tcb, summary: &AckSummary, marked: bool);
 
-    /// The window when a reduction ends.
+    /// The window at the end of a reduction.
     fn exit_window(&self, tcb: &mut Tcb, _now: Time) -> u32 {
         tcb.ssthresh
     }
 }
 
-/// An ACK arrives.
+/// Handles an ACK.
 #[inline]
 pub(super) fn on_ack<K: SackBased>(
     kind: &mut K,
@@ -45,7 +46,7 @@ pub(super) fn on_ack<K: SackBased>(
     summary: &AckSummary,
     out: &mut impl Output,
 ) {
-    if is_due_upon_ecn(tcb, summary) {
+    if ecn_requires_reduction(tcb, summary) {
         kind.on_reduction_start();
         enter_cwr(tcb, now, out);
     }
@@ -53,15 +54,15 @@ pub(super) fn on_ack<K: SackBased>(
     if tcb.state == State::Open && board.sacked == 0 && board.lost == 0 && tcb.undo.marker.is_none() {
         return;
     }
-    react(kind, tcb, now, summary, out);
+    update_recovery(kind, tcb, now, summary, out);
 }
 
-fn react<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+fn update_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
     if (summary.advanced || summary.dsack) && try_undo(tcb, now, summary, out) {
         return;
     }
     if tcb.state >= State::Cwr && tcb.scoreboard.una >= tcb.high_seq {
-        leave(tcb, now, |tcb| kind.exit_window(tcb, now), out);
+        exit_to_open(tcb, now, |tcb| kind.exit_window(tcb, now), out);
     }
     let marked = kind.mark_lost(tcb);
     tcb.controller.count_lost(marked);
@@ -106,16 +107,16 @@ fn try_undo(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Outpu
     if !tcb.stack.undo || tcb.undo.marker.is_none() {
         return false;
     }
-    // Linux, tcp_try_undo_partial: part of the window that was late proves nothing while other segments are retransmitted.
+    // Linux, tcp_try_undo_partial: a delayed part of the window is no proof while other segments are retransmitted.
     let partial = tcb.state == State::Recovery && tcb.scoreboard.una < tcb.high_seq;
     let eifel = tcb.stack.timestamps
         && tcb.undo.echo_precedes_retransmission(summary.echo)
         && !(partial && tcb.scoreboard.retrans > 0);
     let frto = tcb.undo.frto && tcb.state == State::Loss && summary.original;
-    let dsack = tcb.undo.all_needless() && tcb.undo.has_stamp() && summary.dsack;
+    let dsack = tcb.undo.all_spurious() && tcb.undo.has_retrans_stamp() && summary.dsack;
     if !(eifel || frto || dsack) {
         if tcb.state <= State::Disorder && tcb.scoreboard.una >= tcb.high_seq + u64::from(tcb.cwnd) {
-            tcb.undo.marker = None; // a window later no report is expected any more
+            tcb.undo.marker = None; // no D-SACK is expected one window later
         }
         return false;
     }

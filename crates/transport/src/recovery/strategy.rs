@@ -7,32 +7,33 @@ use crate::ack_summary::AckSummary;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// A kind of loss recovery. It reads and changes the state in `tcb`; the sender transmits afterwards.
+/// A kind of loss recovery. It updates the state in `tcb`; the sender transmits afterwards.
 pub(crate) trait LossRecovery {
-    /// An ACK arrived and its deliveries are counted: detects losses, enters and leaves recovery, sets the window meanwhile.
+    /// Handles an ACK whose deliveries are counted: detects losses, enters and exits recovery, sets the window during
+    /// recovery.
     fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output);
 
-    /// In Open, an ACK that only advances SND.UNA over segments sent once changes nothing: [`on_ack`](Self::on_ack) is
-    /// not called for it.
-    fn is_quiet(&self, _tcb: &Tcb) -> bool {
+    /// Whether an ACK in Open that only advances SND.UNA over segments sent once has no effect on this recovery, so
+    /// that [`on_ack`](Self::on_ack) is not called for it.
+    fn allows_fast_path(&self, _tcb: &Tcb) -> bool {
         true
     }
 
-    /// An ACK below SND.UNA arrived that carries SACK blocks (Linux' rules only).
+    /// Handles an ACK below SND.UNA with SACK blocks (Linux' rules only).
     fn on_old_ack(&mut self, _tcb: &mut Tcb, _now: Time, _summary: &mut AckSummary, _out: &mut impl Output) {}
 
-    /// The reordering timer expired.
+    /// Handles the expiry of the reordering timer.
     fn on_reordering_timer(&mut self, _tcb: &mut Tcb, _now: Time, _out: &mut impl Output) {}
 
-    /// The retransmission timer expired while segments are in flight.
+    /// Handles the expiry of the retransmission timer while segments are in flight.
     fn on_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         enter_loss(tcb, now, |tcb| tcb.scoreboard.mark_all_lost(|_| false), out);
     }
 
-    /// A segment marked lost is retransmitted.
+    /// Handles the retransmission of a segment marked lost.
     fn on_retransmit(&mut self, _seq: u64) {}
 
-    /// Without new data to send: another segment to retransmit though it is not marked lost.
+    /// Another segment to retransmit although it is not marked lost, if there is no new data to send.
     fn next_hole(&mut self, _tcb: &mut Tcb) -> Option<u64> {
         None
     }

@@ -18,7 +18,7 @@ use crate::wire::Output;
 pub(crate) struct Tahoe;
 
 impl DupackBased for Tahoe {
-    /// As upon a timeout: everything in flight is considered lost.
+    /// Marks all segments in flight lost, as after a timeout.
     fn enter(&mut self, tcb: &mut Tcb, now: Time) {
         tcb.on_congestion(now, Cause::Loss, true, false);
         tcb.high_seq = tcb.scoreboard.next;
@@ -34,7 +34,7 @@ impl LossRecovery for Tahoe {
         dupack_based::on_ack(self, tcb, now, summary, out);
     }
 
-    fn is_quiet(&self, tcb: &Tcb) -> bool {
+    fn allows_fast_path(&self, tcb: &Tcb) -> bool {
         tcb.dupacks.is_clear()
     }
 }

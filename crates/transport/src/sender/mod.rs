@@ -1,4 +1,4 @@
-//! The sender of a connection: the order in which an ACK, a timer or new data passes through the components.
+//! The sender of a connection: the processing order of ACKs, timers and new data.
 
 mod on_ack;
 mod on_timer;
@@ -21,17 +21,17 @@ pub use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// The sending end of a connection. Fields that every segment needs come first.
+/// The sender of a connection. Fields that every segment uses come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
     established: bool,
-    /// It gave the connection up.
+    /// The connection was aborted.
     closed: bool,
-    /// An ACK that only advances SND.UNA concerns neither recovery nor undo: every segment in flight was sent once, and nothing
-    /// was reported of any. Only another ACK and timers end that.
-    quiet: bool,
-    /// When a segment was sent last; zero: none was (Linux, `tp->lsndtime`).
+    /// An ACK that only advances SND.UNA affects neither recovery nor undo, because every segment in flight was sent
+    /// once and is neither SACKed nor lost. Only other ACKs and timers end this state.
+    fast_path: bool,
+    /// Time of the last transmission; zero before the first (Linux, `tp->lsndtime`).
     last_sent: Time,
     pacer: Pacer,
     validation: CwndValidation,
@@ -51,7 +51,7 @@ impl Sender {
         Self {
             established: false,
             closed: false,
-            quiet: false,
+            fast_path: false,
             tcb: Tcb::new(algorithm, recovery.features(stack.rules), stack),
             recovery,
             validation: CwndValidation::default(),
@@ -63,20 +63,22 @@ impl Sender {
         }
     }
 
-    /// Applies what the algorithm's entry requests of its transport. A model-based algorithm keeps its window during recovery
-    /// and after idleness, and is notified of the end of each recovery (Linux: a module with `cong_control`).
+    /// Applies the transport requirements of the algorithm's specification. A model-based algorithm sets the window
+    /// during recovery and after idle periods too, and is notified of the end of each recovery (Linux: a module with
+    /// `cong_control`).
     #[must_use]
     pub fn with_spec(mut self, spec: &Spec) -> Self {
         self.tcb.controller.set_spec(spec);
         self
     }
 
-    /// Nagle's algorithm (RFC 9293, section 3.7.4): a partial segment waits while others are not acknowledged.
+    /// Turns Nagle's algorithm on or off (RFC 9293, section 3.7.4): it delays a partial segment while other segments
+    /// are unacknowledged.
     pub fn set_nagle(&mut self, nagle: bool) {
         self.tcb.send_buffer.nagle = nagle;
     }
 
-    /// Nagle's algorithm is in use.
+    /// Whether Nagle's algorithm is on.
     #[must_use]
     pub fn nagle(&self) -> bool {
         self.tcb.send_buffer.nagle
@@ -90,18 +92,18 @@ impl Sender {
         self.tcb.arm_rto(now);
     }
 
-    /// The peer opened the connection: its SYN was answered at `answered`, and now its first data is here. `None`: it was
-    /// answered several times, so that the RTT is ambiguous (Karn's rule; Linux, tcp_synack_rtt_meas: no sample with
-    /// `num_retrans`).
-    pub fn accept(&mut self, answered: Option<Time>, now: Time, window: Bytes, out: &mut impl Output) {
-        match answered {
+    /// Completes a handshake that the peer started, at the arrival of its first data. `syn_ack_at` is the time of the
+    /// SYN-ACK; `None` if there were several, so that the RTT is ambiguous (Karn's algorithm; Linux,
+    /// tcp_synack_rtt_meas: no sample with `num_retrans`).
+    pub fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, window: Bytes, out: &mut impl Output) {
+        match syn_ack_at {
             Some(at) => self.opened_at = at,
             None => self.syn_retransmissions = 1,
         }
         self.on_syn_ack(now, window, None, out);
     }
 
-    /// The SYN-ACK arrived.
+    /// Handles the SYN-ACK.
     pub fn on_syn_ack(&mut self, now: Time, window: Bytes, feedback: Option<Feedback>, out: &mut impl Output) {
         if self.established {
             return;
@@ -131,33 +133,33 @@ impl Sender {
         }
     }
 
-    /// An endless supply ends; data that was written is still sent.
+    /// Ends an endless supply. Data already written is still sent.
     pub fn stop(&mut self) {
         self.tcb.send_buffer.end();
     }
 
-    /// All data is sent and acknowledged.
+    /// Whether all data is sent and acknowledged.
     #[inline]
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.tcb.send_buffer.is_empty() && self.tcb.scoreboard.flight_size() == 0
     }
 
-    /// It gave the connection up: no SYN was answered.
+    /// Whether the connection was aborted because no SYN was acknowledged.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// When [`on_timer`](Self::on_timer) is due; `Time::MAX`: never.
+    /// When [`on_timer`](Self::on_timer) is due; `Time::MAX` if no timer runs.
     #[inline]
     #[must_use]
     pub fn timer(&self) -> Time {
         self.tcb.timers.due
     }
 
-    /// When [`on_pace`](Self::on_pace) is due; `Time::MAX`: never.
+    /// When [`on_pace`](Self::on_pace) is due; `Time::MAX` if the timer is off.
     #[inline]
     #[must_use]
     pub fn pace_timer(&self) -> Time {
@@ -183,7 +185,7 @@ impl Sender {
         self.tcb.in_flight()
     }
 
-    /// The window in force, segments.
+    /// The congestion window, segments.
     #[must_use]
     pub fn cwnd(&self) -> u32 {
         self.tcb.cwnd
@@ -207,7 +209,7 @@ impl Sender {
         &self.tcb.rtt
     }
 
-    /// The pacing rate; `None` where it does not pace.
+    /// The pacing rate; `None` if the sender does not pace.
     #[must_use]
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pacer.is_on().then_some(self.pacer.rate())
@@ -219,19 +221,19 @@ impl Sender {
         self.tcb.rate.rate()
     }
 
-    /// Its totals.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.tcb.counters
     }
 
-    /// Begins its totals, and those of the RTT samples, anew.
+    /// Resets the counters, and the totals of the RTT samples.
     pub fn reset_totals(&mut self) {
         self.tcb.counters = Counters::default();
         self.tcb.rtt.reset_totals();
     }
 
-    /// Memory held beyond the struct itself, bytes.
+    /// Memory in use beyond the struct itself, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.tcb.scoreboard.memory()

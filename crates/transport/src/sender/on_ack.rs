@@ -1,4 +1,4 @@
-//! An ACK's way through the sender: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
+//! ACK processing: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
 
 use cwndlab_control::{Ack, DeliveryRate, Feedback};
 use cwndlab_units::{Bytes, Duration, Time};
@@ -12,11 +12,11 @@ use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::wire::{AckPacket, Output, PlainAck};
 
-/// What a report to the algorithm needs to know of an ACK.
-struct News {
-    /// Newly delivered, before the stack's rule of counting.
+/// The data of an ACK for the report to the algorithm.
+struct AckReport {
+    /// Data newly delivered, before the stack's ACK counting.
     bytes: Bytes,
-    /// The RTT sample; zero is none.
+    /// The RTT sample; zero if there is none.
     rtt: Duration,
     prior_in_flight: Bytes,
     in_flight: Bytes,
@@ -28,38 +28,38 @@ struct News {
 }
 
 impl Sender {
-    /// An ACK arrives.
+    /// Handles an ACK.
     pub fn on_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         match ack.plain() {
             Some(plain) => self.on_plain_ack(now, plain, out),
-            None => self.on_other_ack(now, ack, out),
+            None => self.on_slow_path_ack(now, ack, out),
         }
     }
 
-    /// An ACK without options arrives. Mostly it is an ordinary one, which does nothing but advance SND.UNA over data that was
+    /// Handles an ACK without options. Most of these take the fast path: they only advance SND.UNA over data that was
     /// sent once.
     #[inline]
     pub fn on_plain_ack(&mut self, now: Time, ack: PlainAck, out: &mut impl Output) {
         let board = &self.tcb.scoreboard;
-        if self.quiet && ack.ack > board.una && ack.ack <= board.next && !ack.ece {
-            self.on_ordinary_ack(now, ack, out);
+        if self.fast_path && ack.ack > board.una && ack.ack <= board.next && !ack.ece {
+            self.on_fast_path_ack(now, ack, out);
         } else {
-            self.on_other_ack(now, &ack.into(), out);
+            self.on_slow_path_ack(now, &ack.into(), out);
         }
     }
 
-    /// The steps of [`on_other_ack`](Self::on_other_ack) that such an ACK needs, in the same order, without a summary: what is
-    /// known of it stays in registers.
+    /// The steps of [`on_slow_path_ack`](Self::on_slow_path_ack) that a fast-path ACK needs, in the same order. Without
+    /// a summary, its values stay in registers.
     #[inline]
-    fn on_ordinary_ack(&mut self, now: Time, ack: PlainAck, out: &mut impl Output) {
+    fn on_fast_path_ack(&mut self, now: Time, ack: PlainAck, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         let prior_in_flight = tcb.flight_size();
-        if tcb.send_buffer.differs(ack.window) {
+        if tcb.send_buffer.window_differs(ack.window) {
             let mss = tcb.mss();
             tcb.send_buffer.set_window(ack.window, mss);
         }
         let run = tcb.scoreboard.pop_untouched(ack.ack);
-        tcb.scoreboard.advanced();
+        tcb.scoreboard.on_una_advanced();
         tcb.counters.acked_bytes += run.bytes.0;
         let (oldest, newest) = rtts(now, &run);
         tcb.rack.advance(now, (run.last_seq(), &run.last), tcb.rtt.min_or_max(), false, &mut false);
@@ -68,7 +68,7 @@ impl Sender {
         tcb.rtt.sample(now, oldest, newest);
         let delivery_rate = tcb.rate.generate(now, &sample, tcb.rtt.min_or_max());
         tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
-        let news = News {
+        let report = AckReport {
             bytes: run.bytes,
             rtt: newest,
             prior_in_flight,
@@ -79,10 +79,10 @@ impl Sender {
             recovering: false,
             feedback: None,
         };
-        self.report_ack(now, news, out);
-        self.tcb.take_cwnd();
+        self.report_ack(now, report, out);
+        self.tcb.adopt_cwnd();
         self.update_pacing_rate();
-        if let Some(room) = self.room() {
+        if let Some(room) = self.free_window() {
             self.fill_window(room, now, out);
         } else {
             self.restart_timers(now, true);
@@ -90,14 +90,14 @@ impl Sender {
         }
     }
 
-    /// Any other ACK. A function of its own, so that the ordinary one has all registers.
+    /// Handles any other ACK. A separate function, so that the fast path has all registers.
     #[inline(never)]
-    fn on_other_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
+    fn on_slow_path_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         if !self.established || ack.ack > tcb.scoreboard.next {
             return;
         }
-        self.quiet = false;
+        self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
         if ack.ack < prior_una {
             if tcb.features.linux {
@@ -117,7 +117,7 @@ impl Sender {
         }
         self.recovery.on_ack(tcb, now, &mut summary, out);
         if summary.rate.segments > 0 && !summary.was_idle {
-            let news = News {
+            let report = AckReport {
                 bytes: summary.rate.bytes,
                 rtt: summary.rtt.reported,
                 prior_in_flight,
@@ -128,21 +128,22 @@ impl Sender {
                 recovering: tcb.state.is_reducing() || !tcb.may_raise_cwnd(&summary),
                 feedback: self.feedback.take(),
             };
-            self.report_ack(now, news, out);
+            self.report_ack(now, report, out);
         }
         self.tcb.sync_cwnd();
         self.restart_timers(now, summary.restart_timer);
         self.update_pacing_rate();
         self.transmit(now, out);
         self.tcb.rexmit = Rexmit::Lost;
-        self.quiet = self.tcb.is_untroubled() && self.recovery.is_quiet(&self.tcb) && !self.feedback.waits();
+        self.fast_path =
+            self.tcb.allows_fast_path() && self.recovery.allows_fast_path(&self.tcb) && !self.feedback.is_pending();
     }
 
-    /// Counts what the ACK delivers, and takes its samples of RTT and rate.
+    /// Counts the deliveries of the ACK, and takes its RTT and rate samples.
     #[inline]
     fn take_deliveries(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) -> Option<DeliveryRate> {
         let tcb = &mut self.tcb;
-        if tcb.send_buffer.differs(ack.window) {
+        if tcb.send_buffer.window_differs(ack.window) {
             let mss = tcb.mss();
             summary.window_update =
                 tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary.advanced);
@@ -162,13 +163,13 @@ impl Sender {
             self.feedback.on_ack(feedback);
         }
         if summary.was_idle {
-            self.on_window_answer(now);
+            self.on_window_probe_ack(now);
         }
         rate
     }
 
-    /// An ACK below SND.UNA, which another one overtook, still reports SACKs (Linux, tcp_ack, `old_ack`); window and timers
-    /// stay as they are, and the algorithm receives no report.
+    /// Handles a reordered ACK below SND.UNA: evaluates its SACK blocks (Linux, tcp_ack, `old_ack`). Window and timers
+    /// do not change, and the algorithm receives no report.
     #[cold]
     fn on_old_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         if ack.blocks.len > 0 {
@@ -182,32 +183,32 @@ impl Sender {
         self.tcb.rexmit = Rexmit::Lost;
     }
 
-    /// Reports the ACK to the algorithm: with the data in flight before it, its rate sample and the data marked CE.
-    #[allow(clippy::inline_always)] // as a call it would store what it needs and load it again
+    /// Reports the ACK to the algorithm.
+    #[allow(clippy::inline_always)] // as a call it would store its arguments and load them again
     #[inline(always)]
-    fn report_ack(&mut self, now: Time, news: News, out: &mut impl Output) {
+    fn report_ack(&mut self, now: Time, report: AckReport, out: &mut impl Output) {
         let tcb = &mut self.tcb;
-        let counted = tcb.stack.ack_counting.counted(news.bytes, tcb.stack.mss, || tcb.is_below_ssthresh(1));
+        let counted = tcb.stack.ack_counting.counted(report.bytes, tcb.stack.mss, || tcb.is_below_ssthresh(1));
         let ack = Ack {
             now,
             mss: tcb.stack.mss,
             acked: counted,
             acks: 1,
             interval: Duration::ZERO,
-            prior_in_flight: news.prior_in_flight,
-            in_flight: news.in_flight,
-            lost: news.lost,
-            rtt: (news.rtt > Duration::ZERO).then_some(news.rtt),
+            prior_in_flight: report.prior_in_flight,
+            in_flight: report.in_flight,
+            lost: report.lost,
+            rtt: (report.rtt > Duration::ZERO).then_some(report.rtt),
             srtt: tcb.rtt.srtt(),
             min_rtt: tcb.rtt.min_rtt(),
-            delivery_rate: news.delivery_rate,
+            delivery_rate: report.delivery_rate,
             delivered: tcb.rate.delivered(),
-            ce: news.ce,
+            ce: report.ce,
             app_limited: tcb.rate.is_app_limited(),
             cwnd_limited: self.validation.is_cwnd_limited(tcb.cwnd, || tcb.is_below_ssthresh(1)),
-            recovering: news.recovering,
+            recovering: report.recovering,
             round: tcb.rate.round(),
-            feedback: news.feedback,
+            feedback: report.feedback,
         };
         if let Some(event) = tcb.controller.on_ack(&ack) {
             let window = event.cwnd_segments as u32;
@@ -215,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer upon new data acknowledged (RFC 6298, 5.2 and 5.3), which `restart` says.
+    /// Restarts the retransmission timer if `restart`, after an ACK of new data (RFC 6298, 5.2 and 5.3).
     #[inline]
     fn restart_timers(&mut self, now: Time, restart: bool) {
         let tcb = &mut self.tcb;
@@ -230,8 +231,9 @@ impl Sender {
         }
     }
 
-    /// An ACK while nothing was in flight: the window has opened, or the persist timer restarts (Linux, tcp_ack_probe).
-    fn on_window_answer(&mut self, now: Time) {
+    /// Handles an ACK while no segment was in flight: the window has opened, or the persist timer restarts (Linux,
+    /// tcp_ack_probe).
+    fn on_window_probe_ack(&mut self, now: Time) {
         let tcb = &mut self.tcb;
         if tcb.timers.running != Timer::Persist {
             return;
@@ -250,11 +252,11 @@ mod tests {
     use crate::linux_stack::linux;
     use crate::sender::ENDLESS;
     use crate::stack::{Pacing, Rules, Stack};
-    use crate::wire::{Blocks, Data};
+    use crate::wire::{Data, SackBlocks};
     use cwndlab_control::{Congestion, CongestionControl, Event, RecoveryKind};
     use proptest::prelude::*;
 
-    /// Grows by what is acknowledged, up to a limit, and halves.
+    /// An algorithm whose window grows by the acknowledged data up to a limit, and halves.
     #[derive(Clone, Debug)]
     struct Growing(u64);
 
@@ -287,11 +289,12 @@ mod tests {
         fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
     }
 
-    /// An ACK: so many segments further, so long after the one before (µs), and so many segments SACKed behind a hole.
+    /// An ACK: the number of newly acknowledged segments, the time since the previous ACK (µs), and the number of
+    /// segments SACKed above a hole.
     type Step = (u64, u64, u64);
 
-    /// What a sender sends upon these ACKs, and its state in the end; how many ACKs were ordinary.
-    fn run(kind: RecoveryKind, stack: &Stack, steps: &[Step], ordinary: bool) -> (Vec<Data>, String, usize) {
+    /// The segments that a sender sends after these ACKs, its final state, and the number of ACKs on the fast path.
+    fn run(kind: RecoveryKind, stack: &Stack, steps: &[Step], fast_path: bool) -> (Vec<Data>, String, usize) {
         let (mut out, mut now, mut count) = (Sent::default(), Time(1_000_000), 0);
         let mut sender = Sender::new(Box::new(Growing(10_000)), kind, &stack.clone().into());
         sender.open(now, &mut out);
@@ -304,11 +307,11 @@ mod tests {
             if sender.pace_timer() <= now {
                 sender.on_pace(now, &mut out);
             }
-            sender.quiet &= ordinary;
-            count += usize::from(sender.quiet && further > 0 && sacked == 0);
+            sender.fast_path &= fast_path;
+            count += usize::from(sender.fast_path && further > 0 && sacked == 0);
             let ack = (sender.una() + further).min(sender.next_segment());
             let end = (ack + 1 + sacked).min(sender.next_segment());
-            let mut blocks = Blocks::default();
+            let mut blocks = SackBlocks::default();
             if ack + 1 < end {
                 (blocks.list[0], blocks.len) = ((ack + 1, end), 1);
             }
@@ -317,7 +320,7 @@ mod tests {
             let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, blocks, feedback: None };
             sender.on_ack(now, &packet, &mut out);
         }
-        sender.quiet = false;
+        sender.fast_path = false;
         (out.0, format!("{sender:?}"), count)
     }
 
@@ -331,9 +334,9 @@ mod tests {
     ];
 
     proptest! {
-        /// An ordinary ACK leaves the sender as all steps of any other ACK would leave it.
+        /// The fast path has the same effect on the sender as the slow path.
         #[test]
-        fn an_ordinary_ack_has_the_effect_of_all_steps(
+        fn a_fast_path_ack_has_the_effect_of_the_slow_path(
             kind in prop::sample::select(&KINDS[..]),
             (rfc, tso_burst, tail_loss_probe) in (any::<bool>(), any::<bool>(), any::<bool>()),
             pacing in prop::sample::select(vec![Pacing::Off, Pacing::Algorithm, Pacing::Always]),
@@ -350,9 +353,9 @@ mod tests {
         }
     }
 
-    /// Without losses all ACKs but the first are ordinary.
+    /// Without losses all ACKs except the first take the fast path.
     #[test]
-    fn most_acks_are_ordinary() {
+    fn most_acks_take_the_fast_path() {
         for kind in KINDS {
             assert_eq!(run(kind, &linux(), &[(2, 1000, 0); 10], true).2, 9, "{kind:?}");
         }

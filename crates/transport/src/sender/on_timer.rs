@@ -1,4 +1,4 @@
-//! Expired timers: SYN, retransmission, tail loss probe, reordering, persist.
+//! Handling of expired timers: SYN, retransmission, tail loss probe, reordering, persist.
 
 use cwndlab_units::Time;
 
@@ -8,7 +8,7 @@ use crate::timers::Timer;
 use crate::wire::{Data, Output};
 
 impl Sender {
-    /// The clock reached [`timer`](Self::timer).
+    /// Handles the expiry of [`timer`](Self::timer).
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
         if now < self.tcb.timers.due {
             return;
@@ -17,7 +17,7 @@ impl Sender {
             self.on_syn_timeout(now, out);
             return;
         }
-        self.quiet = false;
+        self.fast_path = false;
         match self.tcb.timers.running {
             Timer::Off => self.tcb.timers.disarm(),
             Timer::Rto => self.on_timeout(now, out),
@@ -51,7 +51,7 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// Linux, tcp_send_loss_probe: new data, or the last segment again; one probe at a time.
+    /// Sends a tail loss probe: new data, or the last segment again; one probe at a time (Linux, tcp_send_loss_probe).
     fn on_loss_probe(&mut self, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
@@ -63,7 +63,7 @@ impl Sender {
         out.event("loss-probe", "tail", tcb.cwnd, tcb.cwnd, f64::NAN);
         let new_data = tcb.send_buffer.may_send(flight_size);
         if new_data {
-            self.send_new(1, now, out); // beyond the window by one segment
+            self.send_new(1, now, out); // one segment beyond the window
         } else {
             self.send_tail_copy(now, out);
         }
@@ -84,8 +84,8 @@ impl Sender {
         }
     }
 
-    /// The window is still closed as far as is known: an empty segment below SND.UNA probes it; the receiver answers with an
-    /// ACK (Linux, tcp_xmit_probe_skb. RFC 9293, section 3.8.6.1, has an octet of data; segments are whole here).
+    /// Probes a closed window with an empty segment below SND.UNA, which the receiver acknowledges (Linux,
+    /// tcp_xmit_probe_skb; RFC 9293, section 3.8.6.1, uses an octet of data, but segments are whole here).
     fn on_persist(&mut self, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         if tcb.send_buffer.is_empty() || tcb.scoreboard.flight_size() > 0 {
@@ -94,7 +94,7 @@ impl Sender {
         }
         tcb.counters.sent_packets += 1;
         let seq = tcb.scoreboard.una.wrapping_sub(1);
-        out.data(&Data { seq, len: 0, retransmission: true, ect: false, cwr: false, stamp: now, feedback: None });
+        out.data(&Data { seq, len: 0, retransmission: true, ect: false, cwr: false, timestamp: now, feedback: None });
         tcb.timers.back_off_persist(now, tcb.rtt.rto(), tcb.stack.max_rto);
     }
 }

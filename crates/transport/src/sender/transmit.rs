@@ -1,4 +1,4 @@
-//! Transmission: retransmissions first, then new data, as window, pacing and receive window allow.
+//! Transmission: retransmissions first, then new data, limited by congestion window, receive window and pacing.
 
 use cwndlab_control::{Change, Sent};
 use cwndlab_units::{Bytes, Rate, Time};
@@ -10,21 +10,21 @@ use crate::recovery::LossRecovery;
 use crate::stack::{Ecn, Pacing, RtoRestart};
 use crate::state::{Rexmit, State};
 use crate::timers::Timer;
-use crate::tso::{autosize, Burst, MIN_BURST, RECENT, UNPACED_PACKETS};
+use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
 
-/// What one step sent.
-enum Sending {
+/// The segments sent in one step.
+enum SendStep {
     Retransmission,
-    /// So many new segments, and others may follow.
+    /// This many new segments; more may follow.
     New(u32),
-    /// So many new segments, up to the window.
+    /// This many new segments, up to the window.
     UpToWindow(u32),
     Nothing,
 }
 
 impl Sender {
-    /// Sends what may be sent now.
+    /// Sends all segments allowed at `now`.
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
         if !self.established {
             return;
@@ -44,14 +44,15 @@ impl Sender {
                 return;
             }
         }
-        let waits = self.pacer.holds(now) && self.has_work();
+        let waits = self.pacer.is_blocked(now) && self.can_send();
         self.pacer.set_timer(waits);
         self.after_sending(now, sent, sent_new);
     }
 
-    /// After an ordinary ACK: so many segments, where nothing but the windows limits what is sent, and the data fills them.
+    /// After a fast-path ACK: the number of segments to send, if only the windows limit transmission and the data fills
+    /// the segments.
     #[inline]
-    pub(super) fn room(&self) -> Option<u32> {
+    pub(super) fn free_window(&self) -> Option<u32> {
         let tcb = &self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
         if self.pacer.is_on() || tcb.stack.tso_burst && !tcb.controller.spaced || flight_size == 0 {
@@ -61,8 +62,8 @@ impl Sender {
         tcb.send_buffer.fills(room, tcb.mss()).then_some(room)
     }
 
-    /// What [`transmit`](Self::transmit) does in this case; the timers restart once, for the ACK and for what is sent. A
-    /// function of its own, so that the packets it sends leave all registers to the ACK.
+    /// The equivalent of [`transmit`](Self::transmit) in this case. The timers restart once, for the ACK and the
+    /// transmission together. A separate function, so that ACK processing has all registers.
     #[inline(never)]
     pub(super) fn fill_window(&mut self, room: u32, now: Time, out: &mut impl Output) {
         self.validation.deferred = false;
@@ -83,7 +84,7 @@ impl Sender {
         }
     }
 
-    /// Sends bursts until something holds the sender back. Returns how many segments it sent, and whether one was new.
+    /// Sends bursts until a limit is reached. Returns the number of segments sent, and whether any was new.
     #[inline]
     fn send_bursts(&mut self, now: Time, out: &mut impl Output) -> (u32, bool) {
         let paced = self.pacer.is_on();
@@ -91,24 +92,24 @@ impl Sender {
         let (mut sent, mut sent_new) = (0, false);
         let mut burst = Burst::default();
         loop {
-            if self.pacer.holds(now) && !self.tcb.force_retransmit {
+            if self.pacer.is_blocked(now) && !self.tcb.force_retransmit {
                 break;
             }
-            burst.cleared = 0;
+            burst.allowance = 0;
             let mut step = 0;
             while step < limit {
-                match self.send_some(now, limit - step, &mut burst, out) {
-                    Sending::Retransmission => step += 1,
-                    Sending::New(segments) => {
+                match self.send_step(now, limit - step, &mut burst, out) {
+                    SendStep::Retransmission => step += 1,
+                    SendStep::New(segments) => {
                         sent_new = true;
                         step += segments;
                     }
-                    Sending::UpToWindow(segments) => {
+                    SendStep::UpToWindow(segments) => {
                         sent_new = true;
                         step += segments;
                         break;
                     }
-                    Sending::Nothing => break,
+                    SendStep::Nothing => break,
                 }
             }
             sent += step;
@@ -123,8 +124,8 @@ impl Sender {
         (sent, sent_new)
     }
 
-    /// A segment waits that window and receive window admit.
-    fn has_work(&mut self) -> bool {
+    /// Whether there is a segment that the congestion and the receive window allow.
+    fn can_send(&mut self) -> bool {
         let board = &mut self.tcb.scoreboard;
         board.in_flight() < self.tcb.cwnd
             && (board.next_lost().is_some() || self.tcb.send_buffer.may_send(board.flight_size()))
@@ -145,14 +146,14 @@ impl Sender {
         }
     }
 
-    /// Sends a retransmission, or as many new segments, up to `most`, as no other test lies between.
+    /// Sends a retransmission, or at most `max` new segments that need no further checks between them.
     #[inline]
-    fn send_some(&mut self, now: Time, most: u32, burst: &mut Burst, out: &mut impl Output) -> Sending {
+    fn send_step(&mut self, now: Time, max: u32, burst: &mut Burst, out: &mut impl Output) -> SendStep {
         let tcb = &mut self.tcb;
         let in_flight = tcb.scoreboard.in_flight();
         if tcb.scoreboard.lost > 0 && tcb.rexmit == Rexmit::Lost {
             if in_flight >= tcb.cwnd && !tcb.force_retransmit {
-                return Sending::Nothing;
+                return SendStep::Nothing;
             }
             if let Some(seq) = tcb.scoreboard.next_lost() {
                 return self.retransmit_lost(seq, now, out);
@@ -163,35 +164,35 @@ impl Sender {
         let tcb = &mut self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
         if in_flight >= window || flight_size >= tcb.send_buffer.rwnd {
-            return Sending::Nothing;
+            return SendStep::Nothing;
         }
         if tcb.send_buffer.is_partial(tcb.mss()) {
             if tcb.send_buffer.is_empty() {
                 return self.fill_hole(now, out);
             }
             if tcb.send_buffer.nagle && flight_size > 0 {
-                return Sending::Nothing;
+                return SendStep::Nothing;
             }
         }
         let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
-        let most = if tcb.scoreboard.lost > 0 { 1 } else { most };
-        let mut segments = tcb.send_buffer.full_or_one(room.min(most), tcb.mss());
+        let max = if tcb.scoreboard.lost > 0 { 1 } else { max };
+        let mut segments = tcb.send_buffer.full_or_one(room.min(max), tcb.mss());
         if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
-            if burst.cleared == 0 && !self.clear_burst(now, window - in_flight, burst) {
-                return Sending::Nothing;
+            if burst.allowance == 0 && !self.begin_burst(now, window - in_flight, burst) {
+                return SendStep::Nothing;
             }
-            segments = segments.min(burst.cleared);
-            burst.cleared -= segments;
+            segments = segments.min(burst.allowance);
+            burst.allowance -= segments;
         }
         self.send_new(segments, now, out);
         if segments < room {
-            Sending::New(segments)
+            SendStep::New(segments)
         } else {
-            Sending::UpToWindow(segments)
+            SendStep::UpToWindow(segments)
         }
     }
 
-    /// The window for new data: with limited transmit (RFC 3042), without it less what SACKs reported.
+    /// The window for new data: extended by limited transmit (RFC 3042), or without it reduced by the SACKed segments.
     #[inline]
     fn usable_window(&self) -> u32 {
         let tcb = &self.tcb;
@@ -206,32 +207,33 @@ impl Sender {
         tcb.cwnd
     }
 
-    /// Retransmits `seq`, which is marked lost.
-    fn retransmit_lost(&mut self, seq: u64, now: Time, out: &mut impl Output) -> Sending {
+    /// Retransmits `seq`, which is marked lost, if the receive window allows it.
+    fn retransmit_lost(&mut self, seq: u64, now: Time, out: &mut impl Output) -> SendStep {
         let tcb = &mut self.tcb;
         // Linux, __tcp_retransmit_skb: beyond a shrunken receive window only the first segment is retransmitted, as a probe.
         if seq >= tcb.scoreboard.una.saturating_add(u64::from(tcb.send_buffer.rwnd.max(1))) {
-            return Sending::Nothing;
+            return SendStep::Nothing;
         }
         tcb.force_retransmit = false;
         self.recovery.on_retransmit(seq);
         self.retransmit(seq, now, out);
-        Sending::Retransmission
+        SendStep::Retransmission
     }
 
-    /// Without new data, a recovery may retransmit segments that are not marked lost (RFC 6675, NextSeg).
-    fn fill_hole(&mut self, now: Time, out: &mut impl Output) -> Sending {
+    /// If there is no new data, retransmits a segment that is not marked lost, if the recovery selects one (RFC 6675,
+    /// NextSeg).
+    fn fill_hole(&mut self, now: Time, out: &mut impl Output) -> SendStep {
         match self.recovery.next_hole(&mut self.tcb) {
             Some(seq) => {
                 self.retransmit(seq, now, out);
-                Sending::Retransmission
+                SendStep::Retransmission
             }
-            None => Sending::Nothing,
+            None => SendStep::Nothing,
         }
     }
 
-    /// Sends so many segments of new data.
-    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    /// Sends `segments` segments of new data.
+    #[allow(clippy::inline_always)] // called for each segment of a burst
     #[inline(always)]
     pub(super) fn send_new(&mut self, segments: u32, now: Time, out: &mut impl Output) {
         if self.tcb.scoreboard.flight_size() == 0 {
@@ -242,7 +244,7 @@ impl Sender {
         let mut bytes = 0;
         for _ in 0..segments {
             let tcb = &mut self.tcb;
-            data.len = tcb.send_buffer.take(tcb.controller.mss());
+            data.len = tcb.send_buffer.take_segment(tcb.controller.mss());
             data.seq = tcb.scoreboard.push(tcb.rate.new_segment(now, data.len));
             bytes += u64::from(data.len);
             self.emit(&data, out);
@@ -267,19 +269,19 @@ impl Sender {
         self.emit_copy(seq, now, out);
     }
 
-    /// The last segment again, as a tail loss probe: a second copy, which neither counts as in flight nor as a retransmission
-    /// to be undone (Linux, tcp_send_loss_probe, calls __tcp_retransmit_skb).
+    /// Sends the last segment again as a tail loss probe. The copy counts neither as in flight nor as a retransmission
+    /// for the undo (Linux, tcp_send_loss_probe, calls __tcp_retransmit_skb).
     pub(super) fn send_tail_copy(&mut self, now: Time, out: &mut impl Output) {
         let seq = self.tcb.scoreboard.next - 1;
         self.tcb.scoreboard.send_copy(seq, now);
         self.emit_copy(seq, now, out);
     }
 
-    /// Emits a segment that was sent before; its rate sample begins anew.
+    /// Sends a copy of a segment and restarts its rate sample.
     fn emit_copy(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         let segment = tcb.scoreboard.get_mut(seq);
-        tcb.rate.stamp(segment);
+        tcb.rate.on_retransmit(segment);
         let len = u32::from(segment.len);
         tcb.counters.retransmitted_packets += 1;
         tcb.counters.retransmitted_bytes += u64::from(len);
@@ -288,15 +290,15 @@ impl Sender {
         self.count_sent(1, u64::from(len), now);
     }
 
-    /// A segment to be sent now, without number and payload yet.
+    /// A data segment sent at `now`, without number and payload.
     #[inline]
     fn data(&mut self, retransmission: bool, now: Time) -> Data {
         let ect = self.tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
         let cwr = self.tcb.ecn.take_cwr(retransmission);
-        Data { seq: 0, len: 0, retransmission, ect, cwr, stamp: now, feedback: None }
+        Data { seq: 0, len: 0, retransmission, ect, cwr, timestamp: now, feedback: None }
     }
 
-    /// So many segments were sent, with this payload in all.
+    /// Counts `segments` segments with `bytes` of payload in total.
     #[inline]
     fn count_sent(&mut self, segments: u32, bytes: u64, now: Time) {
         self.last_sent = now;
@@ -304,14 +306,14 @@ impl Sender {
         self.tcb.counters.sent_bytes += bytes;
     }
 
-    #[allow(clippy::inline_always)] // for each segment, out of the loop
+    #[allow(clippy::inline_always)] // called for each segment of a burst
     #[inline(always)]
     fn emit(&mut self, data: &Data, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         out.data(data);
         if tcb.controller.observes_sent {
             tcb.controller.on_sent(&Sent {
-                now: data.stamp,
+                now: data.timestamp,
                 size: Bytes(u64::from(data.len)),
                 in_flight: tcb.in_flight(),
                 retransmission: data.retransmission,
@@ -320,27 +322,27 @@ impl Sender {
         }
     }
 
-    /// A burst of new data may begin with room for `room` segments: sets how many are sent without another test; `false`: the
-    /// sender waits for a larger one.
+    /// Starts a burst of new data in a window with room for `room` segments: sets the number of segments that need no
+    /// further checks. Returns `false` if the sender defers it for a larger one.
     #[inline]
-    fn clear_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
+    fn begin_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
         let supplied = room.min(self.tcb.send_buffer.segments(self.tcb.mss()));
         if self.should_defer(now, room, burst) {
             self.validation.deferred = true;
             return false;
         }
-        burst.cleared = if supplied <= MIN_BURST { supplied } else { supplied.min(burst.goal(|| self.burst_goal())) };
+        burst.allowance = if supplied <= MIN_BURST { supplied } else { supplied.min(burst.goal(|| self.burst_goal())) };
         true
     }
 
-    /// Linux, tcp_tso_should_defer: waits for a larger burst while an ACK that allows it is near.
+    /// Whether to wait for a larger burst because an ACK that allows it is due soon (Linux, tcp_tso_should_defer).
     #[inline]
     fn should_defer(&self, now: Time, room: u32, burst: &mut Burst) -> bool {
         let tcb = &self.tcb;
         if room >= (tcb.cwnd / 3).max(1) || tcb.scoreboard.flight_size() == 0 {
             return false;
         }
-        if now > self.last_sent.max(self.pacer.next()) + RECENT {
+        if now > self.last_sent.max(self.pacer.next_send_time()) + DEFER_LIMIT {
             return false;
         }
         if room >= tcb.send_buffer.segments(tcb.mss())
@@ -348,20 +350,20 @@ impl Sender {
         {
             return false;
         }
-        // Only if the ACK of the oldest segment is due within a millisecond, or half an RTT (Linux since 6.18; before, half an
-        // RTT alone).
+        // Only if the ACK of the oldest segment is due within a millisecond and half an RTT (Linux since 6.18; earlier
+        // versions, half an RTT).
         let srtt = tcb.rtt.srtt();
         let due = tcb.scoreboard.get(tcb.scoreboard.una).sent_at + srtt;
-        due <= now + RECENT.min(srtt / 2)
+        due <= now + DEFER_LIMIT.min(srtt / 2)
     }
 
-    /// Segments in a burst at the pacing rate, or at the rate at which Linux would pace.
+    /// Segments in a burst at the pacing rate, or at Linux' default rate.
     fn burst_goal(&self) -> u32 {
         let rate = if self.pacer.is_on() { self.pacer.rate() } else { self.default_rate() };
         autosize(rate, self.tcb.mss())
     }
 
-    /// Segments that a paced sender sends at once: with Linux' bursts at least what the rate gives in a millisecond.
+    /// Segments in a burst of a paced sender: with TSO autosizing at least a millisecond of the pacing rate.
     fn paced_burst(&self) -> u32 {
         let tcb = &self.tcb;
         let quantum = tcb.stack.pacing_quantum.max(1);
@@ -375,14 +377,14 @@ impl Sender {
         }
     }
 
-    /// Linux, tcp_update_pacing_rate: the rate of an algorithm that sets none.
+    /// The pacing rate for an algorithm without one (Linux, tcp_update_pacing_rate).
     fn default_rate(&self) -> Rate {
         let tcb = &self.tcb;
         let window = tcb.cwnd.max(tcb.scoreboard.flight_size());
         Pacer::rate_of(window, tcb.mss(), tcb.rtt.srtt(), || tcb.is_below_ssthresh(2))
     }
 
-    /// Takes the pacing rate from the algorithm, or from the stack's rule.
+    /// Sets the pacing rate from the algorithm, or by the stack's rule.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
         if self.tcb.stack.pacing == Pacing::Off && !self.pacer.is_on() {
@@ -396,13 +398,13 @@ impl Sender {
         self.pacer.set_rate(rate);
     }
 
-    /// The clock reached [`pace_timer`](Self::pace_timer).
+    /// Handles the expiry of [`pace_timer`](Self::pace_timer).
     pub fn on_pace(&mut self, now: Time, out: &mut impl Output) {
         self.pacer.timer = Time::MAX;
         self.transmit(now, out);
     }
 
-    /// Data is about to be sent while nothing is in flight, and not for the first time.
+    /// Whether data is about to be sent after an idle period: no segment is in flight, and it is not the first data.
     #[inline]
     fn is_idle(&self) -> bool {
         let tcb = &self.tcb;

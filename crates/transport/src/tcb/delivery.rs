@@ -19,10 +19,10 @@ impl Tcb {
         if self.scoreboard.una < summary.ack {
             self.acknowledge_rest(now, summary);
         }
-        self.scoreboard.advanced();
+        self.scoreboard.on_una_advanced();
     }
 
-    /// The runs behind the first one, where the ACK acknowledges several.
+    /// Acknowledges the runs after the first one, if the ACK covers several.
     #[cold]
     fn acknowledge_rest(&mut self, now: Time, summary: &mut AckSummary) {
         while self.scoreboard.una < summary.ack {
@@ -30,7 +30,7 @@ impl Tcb {
         }
     }
 
-    /// The oldest segments, below `to`, are acknowledged as one.
+    /// Acknowledges the first run of segments below `to`.
     #[inline]
     fn acknowledge_run(&mut self, now: Time, to: u64, summary: &mut AckSummary) {
         let run = self.scoreboard.pop_run(to);
@@ -40,7 +40,7 @@ impl Tcb {
         }
     }
 
-    /// Segments that no SACK had reported are acknowledged cumulatively.
+    /// Delivers a run that is acknowledged cumulatively and was not SACKed before.
     #[inline]
     fn deliver(&mut self, now: Time, run: &Run, summary: &mut AckSummary) {
         let segment = &run.last;
@@ -50,7 +50,7 @@ impl Tcb {
         } else {
             summary.retransmitted = true;
         }
-        // Linux, tcp_skb_spurious_retrans: an echo from before the retransmission is of the original.
+        // Linux, tcp_skb_spurious_retrans: an echo older than the retransmission belongs to the original.
         let spurious = !original
             && self.features.linux
             && self.stack.timestamps
@@ -63,14 +63,14 @@ impl Tcb {
         self.rate.on_run_delivered(run, &mut summary.rate);
     }
 
-    /// The SACK blocks of an ACK; the first one may be a D-SACK.
+    /// Processes the SACK blocks of an ACK; the first one may be a D-SACK.
     pub(crate) fn on_sack_blocks(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) {
         if !self.features.sack {
             return;
         }
         let mut list = ack.blocks.list;
         let blocks = &mut list[..(ack.blocks.len as usize).min(MAX_BLOCKS)];
-        // RFC 2883, section 4: a D-SACK lies below the acknowledgement, or within the second block.
+        // RFC 2883, section 4: a D-SACK is below the cumulative acknowledgement, or within the second block.
         let within = |outer: &(u64, u64)| outer.0 <= blocks[0].0 && blocks[0].1 <= outer.1;
         let is_dsack =
             ack.blocks.duplicate || self.features.linux && (blocks[0].0 < ack.ack || blocks.get(1).is_some_and(within));
@@ -80,12 +80,12 @@ impl Tcb {
         }
         let blocks = &mut blocks[usize::from(is_dsack)..];
         let (una, next, linux) = (self.scoreboard.una, self.scoreboard.next, self.features.linux);
-        // Linux, tcp_is_sackblock_valid: a block at `una` contradicts itself.
+        // Linux, tcp_is_sackblock_valid: a block that starts at SND.UNA is invalid.
         let is_valid = |from, to| !linux || from > una && to <= next && from < to;
-        let news = self.scoreboard.sack_cache.take_news(blocks, next, is_valid);
-        let blocks = &mut blocks[..news];
-        if self.features.time_based && news > 1 {
-            blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in the order of the segments
+        let count = self.scoreboard.sack_cache.take_new(blocks, next, is_valid);
+        let blocks = &mut blocks[..count];
+        if self.features.time_based && count > 1 {
+            blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
         }
         let mut lowest = self.mark_sacked(now, blocks, summary);
         if let Some((from, to)) = dsack.filter(|_| self.features.linux && summary.dsack) {
@@ -96,8 +96,8 @@ impl Tcb {
         }
     }
 
-    /// Marks segments SACKed. Returns the lowest one that was sent once and lies below what had arrived before: the path
-    /// reorders; `u64::MAX` is none.
+    /// Marks segments SACKed. Returns the lowest one that was sent once and is below a segment delivered before, which
+    /// shows reordering; `u64::MAX` if there is none.
     fn mark_sacked(&mut self, now: Time, blocks: &[(u64, u64)], summary: &mut AckSummary) -> u64 {
         let mut lowest = u64::MAX;
         let Self { scoreboard, rack, rate, rtt, high_seq, .. } = self;
@@ -116,7 +116,8 @@ impl Tcb {
         lowest
     }
 
-    /// A D-SACK: a retransmission was needless, unless more is reported than was retransmitted (Linux, tcp_dsack_seen).
+    /// Processes a D-SACK. It shows a spurious retransmission, unless D-SACKs report more than was retransmitted
+    /// (Linux, tcp_dsack_seen).
     fn on_dsack(&mut self, (from, to): (u64, u64), summary: &mut AckSummary) {
         let count = to.saturating_sub(from).min(u64::from(u32::MAX)) as u32;
         if !self.undo.on_dsack(count, self.counters.retransmitted_packets, self.features.linux) {
@@ -130,17 +131,18 @@ impl Tcb {
             summary.rate.bytes += self.controller.bytes(count);
             self.rack.on_dsack_linux(summary.tlp_dsack);
             if to <= summary.prior_una && self.undo.marker.is_some_and(|marker| to > marker) {
-                self.undo.note_needless(count);
+                self.undo.count_spurious(count);
             }
             return;
         }
         if self.undo.marker.is_some_and(|marker| from >= marker) {
-            self.undo.note_needless(1);
+            self.undo.count_spurious(1);
         }
         self.rack.on_dsack_rfc(self.rate.round());
     }
 
-    /// A D-SACK above `una` (Linux, tcp_sacktag_one): which retransmissions were needless, and are no longer in flight.
+    /// Processes a D-SACK above SND.UNA (Linux, tcp_sacktag_one): counts spurious retransmissions and removes them from
+    /// the data in flight.
     fn mark_dsacked(&mut self, from: u64, to: u64, lowest: &mut u64) {
         for seq in from.max(self.scoreboard.una)..to.min(self.scoreboard.next) {
             let flags = self.scoreboard.get(seq).flags;
@@ -148,7 +150,7 @@ impl Tcb {
                 continue;
             }
             if self.undo.marker.is_some_and(|marker| seq >= marker) {
-                self.undo.note_needless(1);
+                self.undo.count_spurious(1);
             }
             if flags & SACKED != 0 {
                 *lowest = (*lowest).min(seq);
@@ -159,18 +161,18 @@ impl Tcb {
         }
     }
 
-    /// `lowest` arrived after higher segments, and was sent once: the path reorders.
+    /// Records reordering: `lowest` was sent once and arrived after higher segments.
     pub(crate) fn note_reordering(&mut self, lowest: u64) {
         if self.features.time_based {
             self.rack.note_reordering(lowest, self.scoreboard.fack(), self.stack.dup_thresh);
         }
     }
 
-    /// The RTT sample of an ACK, and whether the retransmission timer restarts.
+    /// Takes the RTT sample of an ACK, and decides whether the retransmission timer restarts.
     #[inline]
     pub(crate) fn sample_rtt(&mut self, now: Time, summary: &mut AckSummary) {
         let samples = summary.rtt;
-        // Linux, tcp_clean_rtx_queue: an ACK of a retransmitted segment gives no sample of the others.
+        // Linux, tcp_clean_rtx_queue: an ACK of a retransmitted segment gives no sample of other segments.
         let in_order = if self.features.linux && summary.retransmitted { Duration::ZERO } else { samples.oldest };
         let oldest = if in_order > Duration::ZERO { in_order } else { samples.sacked_oldest };
         summary.rtt.reported =
@@ -186,7 +188,8 @@ impl Tcb {
         } else if self.features.linux {
             summary.rtt.reported = Duration::ZERO;
         }
-        // Linux, tcp_clean_rtx_queue: a SACK of a segment sent before the first one in flight was (re)transmitted is progress.
+        // Linux, tcp_clean_rtx_queue: a SACK of a segment sent before the last transmission of the first one in flight
+        // is progress.
         if self.features.linux
             && !summary.advanced
             && samples.sacked_oldest > Duration::ZERO
@@ -197,7 +200,7 @@ impl Tcb {
         }
     }
 
-    /// An ECN echo: marked data, and whether the ACK asks for a reduction.
+    /// Processes the ECN echo. Returns the marked data, and whether the ACK requires a reduction.
     #[inline]
     pub(crate) fn on_ecn_echo(&mut self, ack: &AckPacket) -> (Bytes, bool) {
         let (marked, echo) = self.ecn.on_ack(self.stack.ecn, ack);
@@ -212,27 +215,27 @@ mod tests {
     use crate::linux_stack;
     use crate::stack::Stack;
     use crate::tcb::Features;
-    use crate::wire::Blocks;
+    use crate::wire::SackBlocks;
     use proptest::prelude::*;
 
-    /// What happens to a segment before it is acknowledged: nothing, a SACK, a loss mark, a retransmission.
-    type Fate = (u8, u64);
+    /// The history of a segment before its acknowledgement: nothing, a SACK, a loss mark or a retransmission.
+    type History = (u8, u64);
 
     fn stack() -> Stack {
         Stack { timestamps: true, ..linux_stack::linux() }
     }
 
-    fn sent(linux: bool, fates: &[Fate]) -> Tcb {
+    fn sent(linux: bool, histories: &[History]) -> Tcb {
         let features = Features { sack: true, time_based: true, linux };
         let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack().into());
         let mut now = Time(1_000_000);
-        for &(_, gap) in fates {
+        for &(_, gap) in histories {
             now += Duration(gap);
             tcb.scoreboard.push(tcb.rate.new_segment(now, 1000 + gap as u32));
         }
-        tcb.high_seq = fates.len() as u64 / 2;
-        for (seq, &(fate, gap)) in (tcb.scoreboard.una..).zip(fates) {
-            match fate {
+        tcb.high_seq = histories.len() as u64 / 2;
+        for (seq, &(event, gap)) in (tcb.scoreboard.una..).zip(histories) {
+            match event {
                 1 => tcb.scoreboard.sack(seq, seq + 1, |_, _| {}),
                 2 => tcb.scoreboard.mark_lost(seq),
                 3 => {
@@ -248,20 +251,20 @@ mod tests {
     proptest! {
         /// An ACK of several segments has the effect of delivering them one by one, oldest first.
         #[test]
-        fn a_run_is_delivered_as_its_segments_one_by_one(
+        fn a_run_is_delivered_like_its_segments_one_by_one(
             linux in any::<bool>(),
-            fates in prop::collection::vec((prop_oneof![5 => Just(0u8), 1 => 1u8..4], 0u64..3), 1..40),
+            histories in prop::collection::vec((prop_oneof![5 => Just(0u8), 1 => 1u8..4], 0u64..3), 1..40),
             part in 0.0f64..1.0,
         ) {
-            let (mut whole, mut single) = (sent(linux, &fates), sent(linux, &fates));
+            let (mut whole, mut single) = (sent(linux, &histories), sent(linux, &histories));
             let (una, now) = (whole.scoreboard.una, Time(1_000_100));
             let packet = AckPacket {
-                ack: una + 1 + (part * fates.len() as f64) as u64,
+                ack: una + 1 + (part * histories.len() as f64) as u64,
                 window: Bytes(1 << 20),
                 echo: Time(1_000_000),
                 ece: false,
                 ce_count: 0,
-                blocks: Blocks::default(),
+                blocks: SackBlocks::default(),
                 feedback: None,
             };
             let mut summary = AckSummary::new(&packet, una);
@@ -271,7 +274,7 @@ mod tests {
             while single.scoreboard.una < packet.ack {
                 single.acknowledge_run(now, single.scoreboard.una + 1, &mut expected);
             }
-            single.scoreboard.advanced();
+            single.scoreboard.on_una_advanced();
             prop_assert_eq!(format!("{summary:?}"), format!("{expected:?}"));
             prop_assert_eq!(format!("{whole:?}"), format!("{single:?}"));
         }

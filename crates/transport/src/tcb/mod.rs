@@ -1,4 +1,5 @@
-//! The transmission control block (RFC 9293, section 3.3.1): the state that ACK processing, recovery and sending share.
+//! The transmission control block (RFC 9293, section 3.3.1): the state shared by ACK processing, recovery and
+//! transmission.
 
 mod delivery;
 mod reduction;
@@ -26,20 +27,20 @@ use crate::timers::Timers;
 use crate::undo::Undo;
 use crate::wire::MAX_WINDOW;
 
-/// What the recovery in use requires of the rest of the sender.
+/// Features that the loss recovery requires of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Features {
     /// It evaluates SACK blocks.
     pub(crate) sack: bool,
-    /// It detects losses by time (RACK), and tail loss probes belong to it.
+    /// It detects losses by time (RACK) and uses tail loss probes.
     pub(crate) time_based: bool,
-    /// Linux' rules apply where these depart from the RFCs (docs/validity.md has the list).
+    /// Linux' rules apply where they differ from the RFCs (listed in docs/validity.md).
     pub(crate) linux: bool,
 }
 
-/// The block, in the order of use: with hundreds of connections each ACK finds its block out of the cache, and the cost is the
-/// number of lines that it needs. Parts of which losses need the greater part lie at the end, and those with such an end
-/// before them.
+/// The transmission control block. Fields are in the order of use: with hundreds of connections the block is not in the
+/// cache when an ACK arrives, and the cost is the number of cache lines used. Fields that are mainly used with losses
+/// come last, preceded by those whose last part is.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tcb {
@@ -48,12 +49,12 @@ pub(crate) struct Tcb {
     pub(crate) features: Features,
     pub(crate) state: State,
     pub(crate) rexmit: Rexmit,
-    /// One segment marked lost is retransmitted whatever the window (RFC 5681, section 3.2, step 2).
+    /// One segment marked lost is retransmitted regardless of the window (RFC 5681, section 3.2, step 2).
     pub(crate) force_retransmit: bool,
     pub(crate) ecn: EcnEcho,
-    /// The window in force, segments.
+    /// The congestion window, segments.
     pub(crate) cwnd: u32,
-    /// The window to which a reduction leads, segments.
+    /// The target window of a reduction, segments.
     pub(crate) ssthresh: u32,
     pub(crate) send_buffer: SendBuffer,
     pub(crate) rate: RateSampler,
@@ -71,7 +72,7 @@ pub(crate) struct Tcb {
 }
 
 impl Tcb {
-    /// The state before the handshake.
+    /// The block before the handshake.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Arc<Stack>) -> Self {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
@@ -100,34 +101,34 @@ impl Tcb {
         }
     }
 
-    /// The algorithm sets the window during recovery itself. Without SACK it cannot: the pipe is not known.
+    /// Whether the algorithm sets the window during recovery. It cannot without SACK, because the pipe is unknown.
     #[inline]
     pub(crate) fn algorithm_owns_cwnd(&self) -> bool {
         self.controller.model_based && self.features.sack
     }
 
-    /// `cwnd` is below the `part`th part of the slow-start threshold.
+    /// Whether `cwnd` is below the slow-start threshold divided by `part`.
     #[inline]
     pub(crate) fn is_below_ssthresh(&self, part: u64) -> bool {
         self.controller.is_below_ssthresh(self.cwnd, part)
     }
 
-    /// Takes the algorithm's window over, unless a reduction of the transport is under way.
+    /// Sets `cwnd` to the algorithm's window, except during a reduction by the transport.
     #[inline]
     pub(crate) fn sync_cwnd(&mut self) {
         if !self.state.is_reducing() || self.algorithm_owns_cwnd() {
-            self.take_cwnd();
+            self.adopt_cwnd();
         }
     }
 
-    /// Takes the algorithm's window over.
+    /// Sets `cwnd` to the algorithm's window.
     #[inline]
-    pub(crate) fn take_cwnd(&mut self) {
-        self.cwnd = self.controller.window_since(self.cwnd);
+    pub(crate) fn adopt_cwnd(&mut self) {
+        self.cwnd = self.controller.window_near(self.cwnd);
     }
 
-    /// The window may grow upon this ACK, if no reduction is under way. Linux, tcp_may_raise_cwnd: if it advances SND.UNA, or
-    /// delivers anything where the path is known to reorder far.
+    /// Whether the window may grow after this ACK, outside of reductions: if it advances SND.UNA, or delivers data on a
+    /// path with a high degree of reordering (Linux, tcp_may_raise_cwnd).
     #[inline]
     pub(crate) fn may_raise_cwnd(&self, summary: &AckSummary) -> bool {
         if summary.advanced {
@@ -139,15 +140,15 @@ impl Tcb {
         self.state == State::Loss && self.scoreboard.lost == 0
     }
 
-    /// Neither retransmissions, losses, SACKs, a tail loss probe nor marks occupy the sender; the recovery has its own
-    /// conditions besides.
-    pub(crate) fn is_untroubled(&self) -> bool {
+    /// Whether the fast path is possible: there are no retransmissions, losses, SACKs, tail loss probe or ECN marks to
+    /// process. The recovery adds its own conditions.
+    pub(crate) fn allows_fast_path(&self) -> bool {
         self.state == State::Open
             && self.rexmit == Rexmit::Lost
             && !self.force_retransmit
             && self.timers.tlp_end_seq.is_none()
             && self.scoreboard.is_untouched()
-            && !self.controller.owes_losses()
+            && !self.controller.has_unreported_losses()
             && !self.ecn.has_marks()
     }
 

@@ -1,4 +1,4 @@
-//! Congestion events: what is reported to the algorithm, and the reduction that follows.
+//! Congestion events: the report to the algorithm, and the reduction that follows.
 
 use cwndlab_control::{Cause, Change, Congestion};
 use cwndlab_units::{Duration, Time};
@@ -8,7 +8,7 @@ use crate::stack::Prr as PrrVersion;
 use crate::state::State;
 
 impl Tcb {
-    /// Reports congestion to the algorithm; its new window is `ssthresh`.
+    /// Reports congestion to the algorithm and sets `ssthresh` to its new window.
     pub(crate) fn on_congestion(&mut self, now: Time, cause: Cause, restart: bool, repeated: bool) {
         let flight = self.flight_at_congestion();
         let event = Congestion {
@@ -26,13 +26,13 @@ impl Tcb {
         self.ssthresh = self.controller.on_congestion(&event, flight, self.stack.undo && self.features.sack);
     }
 
-    /// FlightSize without SACKed segments, and without those that limited transmit sent.
+    /// FlightSize without SACKed segments, and without those sent by limited transmit.
     fn flight_at_congestion(&self) -> u32 {
         let flight_size = self.scoreboard.flight_size();
         if self.features.sack {
             flight_size - self.scoreboard.sacked
         } else if self.state == State::Recovery {
-            // Each duplicate ACK that let a segment be sent reports another one delivered.
+            // Each duplicate ACK that allowed a segment also reported a delivered one.
             flight_size.min(self.ssthresh)
         } else if self.stack.limited_transmit {
             flight_size.saturating_sub(self.dupacks.limited_transmit())
@@ -41,7 +41,7 @@ impl Tcb {
         }
     }
 
-    /// Proportional rate reduction begins.
+    /// Starts proportional rate reduction.
     pub(crate) fn start_prr(&mut self) {
         self.prr.start(match self.stack.prr {
             _ if self.features.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
@@ -50,7 +50,8 @@ impl Tcb {
         });
     }
 
-    /// The window upon an ACK while proportional rate reduction lasts. `marked`: the ACK let segments be marked lost.
+    /// Updates the window after an ACK during proportional rate reduction. `marked`: segments were marked lost because
+    /// of this ACK.
     pub(crate) fn reduce_proportionally(&mut self, delivered: u32, advanced: bool, marked: bool) {
         if delivered == 0 && self.features.linux {
             return; // tcp_cwnd_reduction
@@ -62,7 +63,7 @@ impl Tcb {
         self.cwnd = self.prr.cwnd(self.scoreboard.in_flight(), self.ssthresh, delivered, safe);
     }
 
-    /// Notifies the algorithm of a window that the transport sets.
+    /// Notifies the algorithm of a window set by the transport.
     pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32) {
         self.controller.notify_window(now, change, cwnd, Duration::ZERO);
     }
@@ -75,14 +76,14 @@ impl Tcb {
         }
     }
 
-    /// From here on a reduction may turn out to be spurious. The stamp of retransmissions of an earlier recovery that are
-    /// still outstanding is kept: their ACKs prove nothing (Linux, tcp_init_undo, tcp_retrans_stamp_cleanup).
+    /// Starts the undo state of a reduction. Keeps the time of outstanding retransmissions from an earlier recovery,
+    /// because their ACKs do not prove a spurious reduction (Linux, tcp_init_undo, tcp_retrans_stamp_cleanup).
     pub(crate) fn init_undo(&mut self) {
         let marker = self.stack.undo.then_some(self.scoreboard.una);
         let outstanding = self.scoreboard.retrans + u32::from(self.timers.tlp_copy_outstanding());
         self.undo.init(marker, outstanding);
         if !self.scoreboard.any_retrans_done() {
-            self.undo.clear_stamp();
+            self.undo.clear_retrans_stamp();
         }
     }
 }

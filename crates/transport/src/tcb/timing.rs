@@ -1,4 +1,5 @@
-//! Which timer runs: the retransmission timer, and the tail loss probe in its place (RFC 6298; RFC 8985, section 7).
+//! Selection of the running timer: the retransmission timer, or the tail loss probe timer in its place (RFC 6298; RFC
+//! 8985, section 7).
 
 use cwndlab_units::Time;
 
@@ -13,8 +14,8 @@ impl Tcb {
         self.timers.arm_rto(now + self.rtt.rto());
     }
 
-    /// When the retransmission timer expires while another one runs: by RFC 6298 an RTO after the last progress; in Linux
-    /// (tcp_rto_delta_us) an RTO after the first segment in flight was sent last.
+    /// Expiry of the retransmission timer while another timer runs: by RFC 6298 one RTO after the last ACK of new data;
+    /// in Linux (tcp_rto_delta_us) one RTO after the last transmission of the first segment in flight.
     fn rto_due(&self) -> Time {
         if self.features.linux {
             self.scoreboard.get(self.scoreboard.una).sent_at + self.rtt.rto()
@@ -23,7 +24,7 @@ impl Tcb {
         }
     }
 
-    /// The retransmission timer runs again where another one did (Linux, tcp_rearm_rto).
+    /// Resumes the retransmission timer in place of another one (Linux, tcp_rearm_rto).
     #[cold]
     pub(crate) fn rearm_rto(&mut self, now: Time) {
         if self.scoreboard.flight_size() == 0 {
@@ -35,7 +36,8 @@ impl Tcb {
         }
     }
 
-    /// New data is acknowledged, and segments are in flight: RFC 6298 (5.3), or the probe timer instead.
+    /// Restarts the retransmission timer, or the probe timer instead, after an ACK of new data while segments are in
+    /// flight (RFC 6298, 5.3).
     #[inline]
     pub(crate) fn restart_rto(&mut self, now: Time) {
         let rto_at = now + self.rtt.rto();
@@ -48,7 +50,8 @@ impl Tcb {
         }
     }
 
-    /// Segments were sent: the retransmission timer starts unless a timer runs, and with new data the probe timer restarts.
+    /// Starts the retransmission timer after a transmission, unless a timer runs; with new data, restarts the probe
+    /// timer.
     #[inline]
     pub(crate) fn start_timers(&mut self, now: Time, sent_new: bool) {
         if matches!(self.timers.running, Timer::Off | Timer::Persist) {
@@ -63,8 +66,8 @@ impl Tcb {
         }
     }
 
-    /// New data is acknowledged, and other new data was sent: [`restart_rto`](Self::restart_rto) and
-    /// [`start_timers`](Self::start_timers) at once, in Open.
+    /// [`restart_rto`](Self::restart_rto) and [`start_timers`](Self::start_timers) in one step, in Open, after an ACK
+    /// of new data and the transmission of new data.
     #[inline]
     pub(crate) fn restart_timers_after_new_data(&mut self, now: Time) {
         if !self.timers.probes {
@@ -76,7 +79,7 @@ impl Tcb {
         self.schedule_loss_probe(now, due);
     }
 
-    /// Starts the probe timer, if a probe may be sent in this state; it expires no later than the retransmission timer would
+    /// Starts the probe timer if this state allows a probe. It expires no later than the retransmission timer would
     /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
     #[inline]
     fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {

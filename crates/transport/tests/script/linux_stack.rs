@@ -1,10 +1,10 @@
-//! The stack of Linux, for the tests of this crate and those beside it.
+//! The Linux stack, for unit and integration tests of this crate.
 
 use cwndlab_units::{Bytes, Duration};
 
 use super::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
 
-/// Linux 6.x' defaults, without timestamps as in packetdrill's scripts.
+/// The defaults of Linux 6.x, without timestamps as in packetdrill's scripts.
 pub(crate) fn linux() -> Stack {
     Stack {
         mss: Bytes(1000),

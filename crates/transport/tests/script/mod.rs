@@ -1,7 +1,7 @@
-//! Scripts of timed ACKs and the segments that the sender answers with, in packetdrill's manner: times in milliseconds since
-//! the last step, segments by number, 1000 bytes each.
+//! Scripted tests in the style of packetdrill: timed ACKs, and the segments that the sender sends. Times are in
+//! milliseconds since the previous step; segments have numbers and 1000 bytes each.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses some of it
 
 mod linux_stack;
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
 use cwndlab_transport::sender::{Sender, State};
 use cwndlab_transport::stack::{self, RtoRestart, Rules, Stack};
-use cwndlab_transport::wire::{AckPacket, Blocks, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
 use cwndlab_units::{Bytes, Time};
 
 pub(crate) use linux_stack::linux;
@@ -18,12 +18,13 @@ pub(crate) use linux_stack::linux;
 const MS: f64 = 1e6;
 const MSS: u64 = 1000;
 
-/// The same with the RFCs' rules.
+/// The Linux stack with the rules of the RFCs.
 pub(crate) fn rfc() -> Stack {
     Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, ..linux() }
 }
 
-/// tcp_slow_start up to `ssthresh`, nothing beyond it, and CUBIC's 0.7 for a reduction (RFC 9438, section 4.6).
+/// An algorithm with slow start up to `ssthresh`, no growth above, and a reduction to 0.7 as in CUBIC (RFC 9438,
+/// section 4.6).
 #[derive(Clone, Debug)]
 struct SlowStart {
     cwnd: u64,
@@ -56,7 +57,7 @@ impl CongestionControl for SlowStart {
         }
     }
 
-    /// It names no threshold to the transport, which derives its own.
+    /// It reports no threshold to the transport, which derives its own.
     fn state(&self, extra: Option<Extra<'_>>) -> cwndlab_control::State {
         if let Some(put) = extra {
             put("ssthresh_segments", (self.ssthresh / MSS) as f64);
@@ -98,7 +99,7 @@ impl Script {
         Self::with(RecoveryKind::Rack, stack, rtt)
     }
 
-    /// The same with another recovery.
+    /// An established connection with this recovery whose handshake took `rtt` ms.
     pub(crate) fn with(kind: RecoveryKind, stack: &Stack, rtt: f64) -> Self {
         let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40 });
         let mut sender = Sender::new(control, kind, &stack.clone().into());
@@ -110,32 +111,32 @@ impl Script {
         Self { sender, sent, now, window, echo: 0 }
     }
 
-    /// The same under Linux' rules.
+    /// An established connection with RACK and the Linux stack.
     pub(crate) fn linux(rtt: f64) -> Self {
         Self::new(&linux(), rtt)
     }
 
-    /// Now, ms since the start.
+    /// The current time, ms since the start.
     pub(crate) fn now(&self) -> f64 {
         self.now as f64 / MS
     }
 
-    /// Time passes, and timers expire.
+    /// Advances the time by `ms`; timers expire.
     pub(crate) fn after(&mut self, ms: f64) -> &mut Self {
         let until = self.now + (ms * MS).round() as u64;
-        while let Some(at) = self.due().filter(|&at| at <= until) {
-            self.expire(at);
+        while let Some(at) = self.next_timer().filter(|&at| at <= until) {
+            self.fire_timer(at);
         }
         self.now = until;
         self
     }
 
-    fn due(&self) -> Option<u64> {
+    fn next_timer(&self) -> Option<u64> {
         let at = self.sender.timer().min(self.sender.pace_timer());
         (at < Time::MAX).then_some(at.0)
     }
 
-    fn expire(&mut self, at: u64) {
+    fn fire_timer(&mut self, at: u64) {
         assert!(at >= self.now, "a timer in the past");
         self.now = at;
         if self.sender.pace_timer().0 <= at {
@@ -145,48 +146,48 @@ impl Script {
         }
     }
 
-    /// Waits until a segment is sent, for ten expired timers at most.
-    fn wait(&mut self) {
+    /// Advances until a segment is sent, for at most ten expired timers.
+    fn run_until_sent(&mut self) {
         for _ in 0..10 {
             if !self.sent.list.is_empty() {
                 return;
             }
-            let at = self.due().expect("no timer runs");
-            self.expire(at);
+            let at = self.next_timer().expect("no timer runs");
+            self.fire_timer(at);
         }
         assert!(!self.sent.list.is_empty(), "silent up to {} ms", self.now());
     }
 
-    /// The application writes so many segments.
+    /// The application writes `segments` segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
         self.sender.supply(Bytes(segments * MSS), Time(self.now), &mut self.sent);
         self
     }
 
-    /// From here on ACKs advertise this window, bytes.
+    /// Sets the window that further ACKs advertise, bytes.
     pub(crate) fn window(&mut self, bytes: u64) -> &mut Self {
         self.window = Bytes(bytes);
         self
     }
 
-    /// From here on ACKs echo the time of `ms`.
+    /// Sets the timestamp that further ACKs echo, ms.
     pub(crate) fn echo(&mut self, ms: f64) -> &mut Self {
         self.echo = (ms * MS) as u64;
         self
     }
 
-    /// An ACK with SACK blocks; one below it, or within the second, is a D-SACK.
+    /// Delivers an ACK with SACK blocks. A first block below `ack` or within the second block is a D-SACK.
     pub(crate) fn ack(&mut self, ack: u64, sack: &[Range<u64>]) -> &mut Self {
-        self.arrive(ack, sack, false)
+        self.deliver_ack(ack, sack, false)
     }
 
-    /// The same with ECN's echo.
+    /// Delivers an ACK with ECE.
     pub(crate) fn ack_ece(&mut self, ack: u64) -> &mut Self {
-        self.arrive(ack, &[], true)
+        self.deliver_ack(ack, &[], true)
     }
 
-    fn arrive(&mut self, ack: u64, sack: &[Range<u64>], ece: bool) -> &mut Self {
-        let mut blocks = Blocks { len: sack.len() as u8, ..Blocks::default() };
+    fn deliver_ack(&mut self, ack: u64, sack: &[Range<u64>], ece: bool) -> &mut Self {
+        let mut blocks = SackBlocks { len: sack.len() as u8, ..SackBlocks::default() };
         for (to, from) in blocks.list.iter_mut().zip(sack) {
             *to = (from.start, from.end);
         }
@@ -202,7 +203,7 @@ impl Script {
         self
     }
 
-    /// These segments were sent since the last check, in this order, and no others.
+    /// Checks that exactly these segments were sent since the last check, in this order.
     #[track_caller]
     pub(crate) fn sends(&mut self, segments: impl IntoIterator<Item = u64>) -> &mut Self {
         let sent: Vec<_> = self.sent.list.drain(..).map(|data| data.seq).collect();
@@ -210,37 +211,37 @@ impl Script {
         self
     }
 
-    /// No segment was sent since the last check.
+    /// Checks that no segment was sent since the last check.
     #[track_caller]
     pub(crate) fn is_silent(&mut self) -> &mut Self {
         self.sends([])
     }
 
-    /// Without an ACK, the next segments sent are these, after `ms`.
+    /// Checks that without an ACK these are the next segments sent, after `ms`.
     #[track_caller]
     pub(crate) fn after_silence_sends(&mut self, ms: f64, segments: impl IntoIterator<Item = u64>) -> &mut Self {
         self.is_silent();
         let from = self.now;
-        self.wait();
-        let passed = (self.now - from) as f64 / MS;
-        assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
+        self.run_until_sent();
+        let elapsed = (self.now - from) as f64 / MS;
+        assert!((elapsed - ms).abs() < 0.002, "after {elapsed} ms for {ms}");
         self.sends(segments)
     }
 
-    /// Without an ACK, the next segment sent is a window probe, after `ms`.
+    /// Checks that without an ACK the next segment sent is a window probe, after `ms`.
     #[track_caller]
     pub(crate) fn after_silence_probes_window(&mut self, ms: f64) -> &mut Self {
         let below = self.sender.una().wrapping_sub(1);
         let from = self.now;
-        self.wait();
+        self.run_until_sent();
         let probe = self.sent.list[0];
         assert_eq!((probe.seq, probe.len), (below, 0));
-        let passed = (self.now - from) as f64 / MS;
-        assert!((passed - ms).abs() < 0.002, "after {passed} ms for {ms}");
+        let elapsed = (self.now - from) as f64 / MS;
+        assert!((elapsed - ms).abs() < 0.002, "after {elapsed} ms for {ms}");
         self.sends([below])
     }
 
-    /// The window, segments.
+    /// Checks the congestion window, segments.
     #[track_caller]
     pub(crate) fn has_cwnd(&mut self, segments: u32) -> &mut Self {
         assert_eq!(self.sender.cwnd(), segments, "cwnd at {} ms", self.now());
@@ -249,13 +250,13 @@ impl Script {
 
     #[track_caller]
     pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
-        let mut seen = f64::NAN;
+        let mut ssthresh = f64::NAN;
         let _ = self.sender.algorithm().state(Some(&mut |name, value| {
             if name == "ssthresh_segments" {
-                seen = value;
+                ssthresh = value;
             }
         }));
-        assert_eq!(seen, f64::from(segments), "ssthresh at {} ms", self.now());
+        assert_eq!(ssthresh, f64::from(segments), "ssthresh at {} ms", self.now());
         self
     }
 
@@ -265,18 +266,23 @@ impl Script {
         self
     }
 
-    /// In flight, segments.
+    /// Checks the data in flight, segments.
     #[track_caller]
     pub(crate) fn has_in_flight(&mut self, segments: u32) -> &mut Self {
         assert_eq!(self.sender.in_flight(), Bytes(u64::from(segments) * MSS), "in flight at {} ms", self.now());
         self
     }
 
-    /// Expired retransmission timers and tail loss probes so far.
+    /// Checks the numbers of retransmission timeouts and tail loss probes so far.
     #[track_caller]
     pub(crate) fn counts(&mut self, timeouts: u64, probes: u64) -> &mut Self {
-        let count = self.sender.counters();
-        assert_eq!((count.timeouts, count.loss_probes), (timeouts, probes), "timeouts, probes at {} ms", self.now());
+        let counters = self.sender.counters();
+        assert_eq!(
+            (counters.timeouts, counters.loss_probes),
+            (timeouts, probes),
+            "timeouts, probes at {} ms",
+            self.now()
+        );
         self
     }
 }

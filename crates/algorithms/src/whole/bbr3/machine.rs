@@ -52,8 +52,8 @@ pub struct Bbr3 {
     pub(super) cycle: Cycle,
     pub(super) probe: ProbeRtt,
     pub(super) departures: Departures,
-    pub(super) chance: FlowRandom,
-    pub(super) repair: RecoveryState,
+    pub(super) random: FlowRandom,
+    pub(super) recovery: RecoveryState,
     pub(super) seen_rtt: bool,
     pub(super) idle_restart: bool,
     pub(super) ssthresh: f64,
@@ -77,8 +77,8 @@ impl Bbr3 {
             cycle: Cycle::default(),
             probe: ProbeRtt::default(),
             departures: Departures::default(),
-            chance: FlowRandom::new(path.seed),
-            repair: RecoveryState::default(),
+            random: FlowRandom::new(path.seed),
+            recovery: RecoveryState::default(),
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
@@ -162,9 +162,9 @@ impl CongestionControl for Bbr3 {
         let delivered = ack.delivered.0;
         let prior = ack.delivery_rate.map_or(0, |sample| sample.prior_delivered.0);
         if ack.lost.0 > 0 {
-            self.path.ledger.note(delivered, ack.lost.0 as f64 / self.path.mss);
+            self.path.loss_history.note(delivered, ack.lost.0 as f64 / self.path.mss);
         }
-        let ack_sample = AckSample::of(ack, &self.path.ledger, self.path.mss, self.probe.covers(prior));
+        let ack_sample = AckSample::of(ack, &self.path.loss_history, self.path.mss, self.probe.covers(prior));
         self.path.rounds.started = false;
         if ack_sample.valid {
             self.path.rounds.step(prior, delivered);
@@ -188,19 +188,19 @@ impl CongestionControl for Bbr3 {
         self.pace(self.pacing_gain);
         self.set_window(ack);
         self.path.bounds.advance(&ack_sample);
-        self.repair.was_active = self.repair.active;
+        self.recovery.was_active = self.recovery.active;
         event
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.repair.save(self.w, self.mode == Mode::ProbeRtt);
+        self.recovery.save(self.w, self.mode == Mode::ProbeRtt);
         self.path.bounds.save();
-        self.repair.active |= event.cause != Cause::Ecn;
+        self.recovery.active |= event.cause != Cause::Ecn;
         if event.restart {
-            self.repair.was_active = true;
+            self.recovery.was_active = true;
             self.path.full.restart(0.0);
             if !self.is_probing() && self.path.bounds.inflight_short.is_infinite() {
-                self.path.bounds.inflight_short = self.w.max(self.repair.prior);
+                self.path.bounds.inflight_short = self.w.max(self.recovery.prior);
             }
             self.w = 1.0;
         }
@@ -235,12 +235,12 @@ impl CongestionControl for Bbr3 {
             Change::Undo => {
                 self.path.full.restart(0.0);
                 self.path.bounds.undo();
-                self.repair.active = false;
-                self.w = self.w.max(self.repair.prior);
+                self.recovery.active = false;
+                self.w = self.w.max(self.recovery.prior);
             }
             Change::Recovered => {
-                self.repair.active = false;
-                self.w = self.w.max(self.repair.prior);
+                self.recovery.active = false;
+                self.w = self.w.max(self.recovery.prior);
             }
             Change::Idle => {} // (11) and pacing need no restart
         }

@@ -19,7 +19,7 @@ impl Bbr3 {
 
     pub(super) fn start_down(&mut self, ack: &Ack) {
         self.path.bounds.reset_signals();
-        self.cycle.down(ack.now, &mut self.chance);
+        self.cycle.down(ack.now, &mut self.random);
         self.path.rounds.restart(ack.delivered.0);
     }
 
@@ -33,7 +33,7 @@ impl Bbr3 {
     pub(super) fn check_startup(&mut self, ack: &Ack, ack_sample: &AckSample) -> Option<Event> {
         let mut event = None;
         let bounds = &self.path.bounds;
-        let lossy = bounds.round_started && self.repair.active && bounds.loss_events >= FULL_LOSS_EVENTS;
+        let lossy = bounds.round_started && self.recovery.active && bounds.loss_events >= FULL_LOSS_EVENTS;
         if !self.path.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
             self.path.full.reached = true;
             self.path.bounds.inflight_long =
@@ -150,7 +150,7 @@ impl Bbr3 {
         let mut event = None;
         let expired = self.path.min_rtt.update(ack, self.options.probe_rtt_interval);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.repair.save(self.w, false);
+            self.recovery.save(self.w, false);
             self.mode = Mode::ProbeRtt;
             self.probe.enter(ack.delivered.0);
             self.cycle.stop();
@@ -169,13 +169,13 @@ impl Bbr3 {
 
     pub(super) fn end_probe_rtt(&mut self, now: Time, delivered: u64) {
         self.path.min_rtt.probed(now);
-        self.w = self.w.max(self.repair.prior);
+        self.w = self.w.max(self.recovery.prior);
         self.path.bounds.reset_short_term();
         self.mode = Mode::Startup;
         if self.path.full.reached {
             self.mode = Mode::ProbeBw;
             self.path.bounds.reset_signals();
-            self.cycle.down(now, &mut self.chance);
+            self.cycle.down(now, &mut self.random);
             self.path.rounds.restart(delivered);
             self.cycle.phase = Phase::Cruise;
         }

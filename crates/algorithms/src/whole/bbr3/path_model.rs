@@ -135,7 +135,7 @@ pub struct PathModel {
     pub(super) full: Plateau,
     pub(super) aggregation: Aggregation,
     pub(super) bounds: Bounds,
-    pub(super) ledger: LossHistory,
+    pub(super) loss_history: LossHistory,
 }
 
 impl PathModel {
@@ -152,7 +152,7 @@ impl PathModel {
             full: Plateau::default(),
             aggregation: Aggregation::default(),
             bounds: Bounds::default(),
-            ledger: LossHistory::default(),
+            loss_history: LossHistory::default(),
         }
     }
 
@@ -195,11 +195,11 @@ mod tests {
     fn probe_rtt_is_due_after_five_seconds_and_the_minimum_expires_after_ten() {
         let mut min = MinRtt::default();
         min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
-        let mut seen = |at_s: u64| {
+        let mut sample = |at_s: u64| {
             let mut ack = ack_at(Time(at_s * 1_000_000_000), 1);
             ack.rtt = Some(Duration::from_millis(120));
             (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().0 / 1_000_000)
         };
-        assert_eq!([5, 7, 9, 12].map(&mut seen), [(false, 100), (true, 100), (false, 100), (false, 120)]);
+        assert_eq!([5, 7, 9, 12].map(&mut sample), [(false, 100), (true, 100), (false, 100), (false, 120)]);
     }
 }

@@ -51,7 +51,7 @@ impl<P: Copy> Medium<P> {
 
     /// Maximum number of packets of a path in the queue.
     #[must_use]
-    pub fn path_most(&self, path: u32) -> u64 {
+    pub fn path_max_queue_length(&self, path: u32) -> u64 {
         self.paths[path as usize].queue_length.max
     }
 
@@ -69,7 +69,7 @@ impl<P: Copy> Medium<P> {
 
     /// Maximum length of the queue of a station, packets.
     #[must_use]
-    pub fn most(&self, station: u32) -> u64 {
+    pub fn max_queue_length(&self, station: u32) -> u64 {
         self.stations[station as usize].queue_length.max
     }
 

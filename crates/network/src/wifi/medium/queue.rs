@@ -3,13 +3,13 @@
 use cwndlab_units::Time;
 
 use super::{Frame, Medium, Routed, State, Station};
-use crate::aqm::Waiting;
+use crate::aqm::QueuedPacket;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {
     /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
-    pub fn offer(&mut self, now: Time, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
-        self.settle(now);
+    pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
+        self.process_until(now);
         let index = self.paths[path as usize].from as usize;
         if self.stations[index].queue.is_some() {
             self.enqueue(now, index, path, one, dropped);
@@ -38,7 +38,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Adds a frame to the device.
-    fn load(&mut self, index: usize, path: u32, one: Waiting<P>) {
+    fn load(&mut self, index: usize, path: u32, one: QueuedPacket<P>) {
         self.serial += 1;
         let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting };
         self.paths[path as usize].frames.push_back(frame);
@@ -51,7 +51,14 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Enqueues a packet at a station with a discipline.
-    fn enqueue(&mut self, now: Time, index: usize, path: u32, one: Waiting<P>, dropped: &mut Vec<Waiting<P>>) {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        index: usize,
+        path: u32,
+        one: QueuedPacket<P>,
+        dropped: &mut Vec<QueuedPacket<P>>,
+    ) {
         let serving = self.serving(index);
         let station = &mut self.stations[index];
         let Some(queue) = &mut station.queue else { return };
@@ -71,7 +78,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Fills the device from the discipline: one frame, or the maximum of an aggregate. Returns whether it has frames.
-    pub(super) fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) -> bool {
+    pub(super) fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<QueuedPacket<P>>) -> bool {
         let room = self.rules.aggregation.map_or(1, |aggregation| u64::from(aggregation.frames));
         while self.stations[index].device < room {
             let Some(queue) = &mut self.stations[index].queue else { break };
@@ -83,7 +90,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Counts the packets that the discipline dropped.
-    fn count_drops(&mut self, now: Time, index: usize, dropped: &mut Vec<Waiting<P>>) {
+    fn count_drops(&mut self, now: Time, index: usize, dropped: &mut Vec<QueuedPacket<P>>) {
         let station = &mut self.stations[index];
         for one in self.dropped.drain(..) {
             let path = &mut self.paths[one.packet.path as usize];
@@ -130,6 +137,6 @@ impl<P: Copy> Medium<P> {
 }
 
 /// The queued packet with another payload type.
-fn with<P, Q>(one: Waiting<P>, packet: Q) -> Waiting<Q> {
-    Waiting { since: one.since, size: one.size, flow: one.flow, ecn: one.ecn, marked: one.marked, packet }
+fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
+    QueuedPacket { since: one.since, size: one.size, flow: one.flow, ecn: one.ecn, marked: one.marked, packet }
 }

@@ -1,0 +1,337 @@
+//! Generation of random scenarios.
+
+use cwndlab_network::random::Stream;
+use cwndlab_simulator::catalogue;
+use cwndlab_units::maths;
+use serde_json::{json, Map, Value};
+
+use super::PACKETS;
+
+const MS: f64 = 1e6;
+const S: f64 = 1e9;
+
+struct Generator(Stream);
+
+impl Generator {
+    fn bernoulli(&mut self, probability: f64) -> bool {
+        self.0.unit() < probability
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0.below(end)
+    }
+
+    /// A log-uniform random number.
+    fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
+        low * maths::pow(high / low, self.0.unit())
+    }
+
+    fn choose<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize].clone()
+    }
+
+    fn time(&mut self, low: f64, high: f64) -> String {
+        format!("{} ns", self.log_uniform(low, high) as u64)
+    }
+
+    /// A delay of 0 to 10 s, in ns.
+    fn delay(&mut self) -> f64 {
+        match self.below(8) {
+            0 => 0.0,
+            1 => self.log_uniform(1.0, 10.0 * S),
+            _ => self.log_uniform(0.01 * MS, 500.0 * MS),
+        }
+    }
+
+    fn rate(&mut self) -> f64 {
+        if self.bernoulli(0.3) {
+            self.log_uniform(1e3, 1e12)
+        } else {
+            self.log_uniform(1e5, 1e10)
+        }
+    }
+
+    fn capacity(&mut self) -> String {
+        match self.below(6) {
+            0 => "1 packets".to_owned(),
+            1 => "unlimited".to_owned(),
+            2 => format!("{} packets", self.log_uniform(1.0, 1e5) as u64),
+            3 => format!("{} B", self.log_uniform(1500.0, 1e9) as u64),
+            4 => format!("{:.3} bdp(100 ms)", self.log_uniform(0.01, 100.0)),
+            _ => self.time(MS, S),
+        }
+    }
+
+    fn queue(&mut self) -> Value {
+        let kind = self
+            .choose(&["droptail", "red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "step-ecn"]);
+        let mut queue = json!({ "kind": kind });
+        if self.bernoulli(0.8) {
+            queue["capacity"] = json!(self.capacity());
+        }
+        if kind == "step-ecn" {
+            queue["mark_above"] = json!(self.below(100));
+        }
+        if kind == "droptail" && self.bernoulli(0.2) {
+            queue["counts_in_service"] = json!(true);
+        }
+        queue
+    }
+
+    fn loss(&mut self) -> Value {
+        match self.below(3) {
+            0 => json!({ "kind": "bernoulli", "p": self.log_uniform(1e-4, 1.0) }),
+            1 => {
+                json!({ "kind": "gilbert-elliott", "p": self.log_uniform(1e-3, 1.0), "r": self.log_uniform(1e-3, 1.0) })
+            }
+            _ => json!({ "kind": "list", "indices": [0, 1, 5, 40, 41], "counts": self.choose(&["all", "payload"]) }),
+        }
+    }
+
+    /// A link with this rate and delay.
+    fn link(&mut self, rate: f64, delay: f64) -> Value {
+        let text = format!("{} bps", rate as u64);
+        let mut link = json!({ "delay": format!("{} ns", delay as u64), "queue": self.queue() });
+        let constant = self.below(10);
+        match constant {
+            0 => link["trace"] = json!(self.choose(&["lte-driving", "lte-stationary", "3g", "satellite"])),
+            1 => {
+                link["token_bucket"] =
+                    json!({ "rate": text, "burst": format!("{} B", self.log_uniform(1500.0, 1e7) as u64) });
+            }
+            _ => link["rate"] = json!(text),
+        }
+        if constant > 1 && self.bernoulli(0.2) {
+            // An outage, sometimes permanent.
+            let at = self.log_uniform(MS, 2.0 * S) as u64;
+            let mut steps = vec![json!({ "at": format!("{at} ns"), "rate": "0 bps" })];
+            if self.bernoulli(0.7) {
+                let again = at + self.log_uniform(MS, 2.0 * S) as u64;
+                steps.push(json!({ "at": format!("{again} ns"), "rate": text }));
+                if self.bernoulli(0.5) {
+                    link["repeat"] = json!(format!("{} ns", again + self.log_uniform(MS, S) as u64));
+                }
+            }
+            link["schedule"] = json!(steps);
+        }
+        if self.bernoulli(0.25) {
+            link["loss"] = json!([self.loss()]);
+        }
+        if self.bernoulli(0.15) {
+            link["jitter"] = json!({ "spread": self.time(1e3, S), "reorder": self.bernoulli(0.5) });
+        }
+        if self.bernoulli(0.1) {
+            link["duplicate"] = json!(self.log_uniform(1e-3, 1.0));
+        }
+        if self.bernoulli(0.1) {
+            link["harq"] = json!({ "probability": self.log_uniform(1e-2, 1.0) });
+        }
+        link
+    }
+
+    fn size(&mut self) -> Value {
+        match self.below(4) {
+            0 => json!("1 B"),
+            1 => json!({ "kind": "exponential", "mean": "20 kB" }),
+            2 => json!({ "kind": "pareto", "shape": 1.2, "min": "100 B", "max": "1 MB" }),
+            _ => json!(format!("{} B", self.log_uniform(1.0, 1e6) as u64)),
+        }
+    }
+
+    fn tcp(&mut self, rate: f64) -> Value {
+        match self.below(10) {
+            0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log_uniform(1.0, 1e9) as u64) }),
+            1 => json!({ "kind": "on-off", "on": self.time(MS, S), "off": self.time(MS, S) }),
+            2 => {
+                json!({ "kind": "transfers", "bytes": format!("{} B", self.log_uniform(1.0, 1e6) as u64), "gap": self.time(MS, S),
+                "new_connection": self.bernoulli(0.5) })
+            }
+            3 => {
+                json!({ "kind": "arrivals", "load": self.log_uniform(0.01, 2.0), "size": self.size(), "count": 1 + self.below(500) })
+            }
+            4 => json!({ "kind": "arrivals", "per_second": (rate / 1e5).clamp(0.1, 1e4), "size": self.size(),
+                "connections": 1 + self.below(1000), "count": 1 + self.below(500) }),
+            5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
+                "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
+            6 => {
+                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
+            }
+            7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
+                "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
+            _ => json!({ "kind": "bulk" }),
+        }
+    }
+
+    fn udp(&mut self, rate: f64) -> (Value, f64) {
+        let rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
+        let packet = self.log_uniform(29.0, 9000.0) as u64;
+        let (rate_text, packet_text) = (format!("{} bps", rate as u64), format!("{packet} B"));
+        let workload = match self.below(3) {
+            0 => json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text }),
+            1 => json!({ "kind": "on-off", "rate": rate_text, "packet": packet_text,
+                "on": { "kind": "exponential", "mean": self.time(MS, S) }, "off": self.time(MS, S) }),
+            _ => json!({ "kind": "cbr", "rate": rate_text, "packet": packet_text }),
+        };
+        (workload, rate / 8.0 / packet as f64)
+    }
+
+    fn stack(&mut self) -> Map<String, Value> {
+        let mut stack = Map::new();
+        if self.bernoulli(0.1) {
+            stack.insert("mss".to_owned(), json!(format!("{} B", self.log_uniform(64.0, 60_000.0) as u64)));
+        }
+        if self.bernoulli(0.1) {
+            stack.insert("receive_window".to_owned(), json!(format!("{} B", self.log_uniform(1e4, 1e10) as u64)));
+        }
+        if self.bernoulli(0.1) {
+            stack.insert("initial_window".to_owned(), json!(1 + self.below(100)));
+        }
+        if self.bernoulli(0.1) {
+            stack.insert("ecn".to_owned(), json!(self.choose(&["off", "classic", "accurate"])));
+        }
+        if self.bernoulli(0.1) {
+            stack.insert("pacing".to_owned(), json!(self.choose(&["algorithm", "always", "off"])));
+        }
+        if self.bernoulli(0.05) {
+            stack.insert("sack".to_owned(), json!(false));
+        }
+        stack
+    }
+}
+
+/// Network shapes: two wireless ones, then a parking lot, a graph and dumbbells.
+const WIRELESS: u64 = 2;
+const PARKING_LOT: u64 = 2;
+const GRAPH: u64 = 3;
+
+/// Adds a network; returns the rate of its fastest line and the delay between its routers, ns.
+fn add_network(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
+    let (mut fastest, mut delay) = (rate, generator.delay());
+    match shape {
+        0 | 1 => {
+            scenario["wlan"] =
+                json!({ "standard": generator.choose(&["802.11g", "802.11n"]), "queue": generator.queue() });
+            if generator.bernoulli(0.5) {
+                scenario["wlan"]["wire"] = json!({ "rate": "1 Gbps" });
+            }
+            (fastest, delay) = (1e8, 0.0);
+        }
+        PARKING_LOT => {
+            let hops = 1 + generator.below(6);
+            delay /= hops as f64;
+            let links: Vec<Value> = (0..hops)
+                .map(|_| {
+                    let rate = rate * generator.log_uniform(0.1, 1.0);
+                    generator.link(rate.max(1e3), delay)
+                })
+                .collect();
+            scenario["parking_lot"] = json!({ "hops": links });
+            delay *= hops as f64;
+        }
+        GRAPH => {
+            let mut links = Vec::new();
+            for (from, to) in [("a", "b"), ("b", "c"), ("c", "d")] {
+                let mut link = generator.link(rate, delay / 3.0);
+                (link["from"], link["to"]) = (json!(from), json!(to));
+                links.push(link);
+            }
+            scenario["link"] = json!(links);
+        }
+        _ => {
+            scenario["dumbbell"] = json!({ "bottleneck": generator.link(rate, delay) });
+            if generator.bernoulli(0.3) {
+                let access = rate * generator.log_uniform(0.1, 10.0);
+                fastest = fastest.max(access);
+                scenario["dumbbell"]["access"] = json!({ "rate": format!("{} bps", access.max(1e3) as u64) });
+                if generator.bernoulli(0.5) {
+                    scenario["dumbbell"]["access"]["queue"] = json!({ "capacity": generator.capacity() });
+                }
+            }
+        }
+    }
+    (fastest, delay)
+}
+
+/// The flows of a case.
+struct Flows {
+    all: u64,
+    /// Packets per second of all UDP flows.
+    offered: f64,
+    /// The shortest and the longest RTT, ns.
+    rtts: (f64, f64),
+}
+
+fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
+    let algorithms = cwndlab_conformance::algorithm_texts(&catalogue());
+    let groups = 1 + generator.below(4);
+    let max = match generator.below(20) {
+        0 => 2000,
+        1..=3 => 50,
+        _ => 3,
+    };
+    let (mut flows, mut all, mut offered, mut rtts) = (Vec::new(), 0, 0.0, (f64::INFINITY, 0.0_f64));
+    for _ in 0..groups {
+        let count = 1 + generator.below(max / groups + 1);
+        all += count;
+        let rtt = 2.0 * delay + generator.delay() + 4.0;
+        // In the graph a flow may cross only one of three links.
+        let shortest = if shape == GRAPH { delay / 1.5 } else { rtt };
+        rtts = (rtts.0.min(shortest), rtts.1.max(rtt));
+        let mut flow = json!({});
+        if shape == GRAPH {
+            (flow["from"], flow["to"]) = (json!(generator.choose(&["a", "b"])), json!(generator.choose(&["c", "d"])));
+        } else {
+            flow["rtt"] = json!(format!("{} ns", rtt as u64));
+            if generator.bernoulli(0.2) {
+                flow["direction"] = json!(if shape < WIRELESS { "upload" } else { "reverse" });
+            }
+        }
+        if count > 1 {
+            flow["count"] = json!(count);
+            if generator.bernoulli(0.5) {
+                flow["start_step"] = json!(generator.time(1.0, 100.0 * MS));
+            }
+        }
+        if generator.bernoulli(0.25) {
+            let (workload, packets) = generator.udp(rate.min(1e9) / count as f64);
+            flow["transport"] = json!("udp");
+            flow["workload"] = workload;
+            offered += packets * count as f64;
+        } else {
+            flow["algorithm"] = json!(generator.choose(&algorithms));
+            flow["workload"] = generator.tcp(rate / count as f64);
+            flow["profile"] = json!(generator.choose(&["linux", "linux", "rfc", "ns2", "windows-10-20h1"]));
+            let stack = generator.stack();
+            if !stack.is_empty() {
+                flow["stack"] = Value::Object(stack);
+            }
+        }
+        flows.push(flow);
+    }
+    scenario["flow"] = json!(flows);
+    Flows { all, offered, rtts }
+}
+
+/// The scenario of this seed.
+pub(super) fn scenario(seed: u64) -> Value {
+    let generator = &mut Generator(Stream::new(seed, 1, 0));
+    let (rate, shape) = (generator.rate(), generator.below(10));
+    let mut scenario = json!({ "schema_version": 1 });
+    let (fastest, delay) = add_network(generator, &mut scenario, shape, rate);
+    let Flows { all, offered, rtts } = add_flows(generator, &mut scenario, shape, rate, delay);
+    // The duration of the packets, and at least some RTTs, in which windows double.
+    let (rounds, max) = if all > 100 { (2.0, 5.0) } else { (5.0, 12.0) };
+    let line = PACKETS / (fastest / 8.0 / 1500.0 + offered);
+    let mut duration = (line * S).clamp(MS, 300.0 * S);
+    if offered == 0.0 {
+        duration = duration.max((rounds * rtts.1).min(max * rtts.0));
+    }
+    // Ten samples, the last one at the end of the run.
+    let interval = (duration / 10.0) as u64;
+    scenario["duration"] = json!(format!("{} ns", interval * 10));
+    scenario["sample_interval"] = json!(format!("{interval} ns"));
+    if generator.bernoulli(0.05) && all < 20 {
+        scenario["packets"] = json!(true);
+    }
+    scenario
+}
