@@ -370,7 +370,10 @@ mod tests {
     fn losses_halve_the_window() {
         let mut flow = at("", 100.0, 0.15);
         flow.on_congestion(&loss(100));
-        assert_eq!((flow.window.w, flow.window.ssthresh, flow.window.w_loss, flow.window.d_loss), (50.0, 50.0, Some(100.0), 0.15));
+        assert_eq!(
+            (flow.window.w, flow.window.ssthresh, flow.window.w_loss, flow.window.d_loss),
+            (50.0, 50.0, Some(100.0), 0.15)
+        );
         flow.window.w = 100.0;
         flow.on_congestion(&timeout(100));
         assert_eq!((flow.window.w, flow.window.ssthresh), (1.0, 50.0));

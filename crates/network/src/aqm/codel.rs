@@ -246,7 +246,12 @@ mod tests {
         let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
             let now = Time(n * 1_000_000);
-            codel.enqueue(now, 1500, QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() }, &mut dropped);
+            codel.enqueue(
+                now,
+                1500,
+                QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() },
+                &mut dropped,
+            );
             if n >= 25 {
                 let _ = codel.dequeue(now, &mut dropped);
                 for _ in dropped.drain(..) {
@@ -271,7 +276,12 @@ mod tests {
         let mut dropped = Vec::new();
         for n in 0..50u64 {
             let now = Time(n * 200_000_000);
-            codel.enqueue(now, 0, QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() }, &mut dropped);
+            codel.enqueue(
+                now,
+                0,
+                QueuedPacket { since: now, size: 1500, packet: n, ..QueuedPacket::default() },
+                &mut dropped,
+            );
             assert!(codel.dequeue(now + Duration::from_millis(150), &mut dropped).is_some());
         }
         assert!(dropped.is_empty());
