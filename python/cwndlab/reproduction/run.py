@@ -136,8 +136,8 @@ def _study(experiment: Experiment, size: Size, seed: int) -> Study:
     for number, case in enumerate(experiment.cases(size)):
         checked = check(json.dumps(case.scenario), "json")
         points.append(Point(number, dict(case.labels), checked.hash, checked.document))
-        plain = Measure(None, payload=partial(_payload, case.measure))
-        traced = plain if case.trace is None else Measure(None, payload=partial(_payload, case.measure, case.trace))
+        plain = Measure(None, payload=partial(payload, case.measure))
+        traced = plain if case.trace is None else Measure(None, payload=partial(payload, case.measure, case.trace))
         measures.append((plain, traced))
 
     def measure_of(point: Point, of_seed: int) -> Measure:
@@ -152,7 +152,7 @@ def _left(studies: Sequence[Study], store: Store) -> set[str]:
     return keys - set(store.keys()["key"])
 
 
-def _payload(measure: CaseMeasure, *args: Any) -> dict[str, Any]:
+def payload(measure: CaseMeasure, *args: Any) -> dict[str, Any]:
     """The values of a run, and the points of its curves: ``trace`` may come before the records."""
     *traces, records = args
     curves: dict[str, Any] = {}

@@ -29,7 +29,7 @@ PARTS = 3
 
 #: The stack of ns-2's senders: initial window 2 and one ACK per segment.
 NS2: Mapping[str, Any] = {"profile": "ns2", "stack": {"initial_window": 2, "ack_every": 1}}
-_LINUX: Mapping[str, Any] = {"profile": "linux", "stack": {"mss": "1460 B", "header": "40 B", "ack": "40 B"}}
+LINUX: Mapping[str, Any] = {"profile": "linux", "stack": {"mss": "1460 B", "header": "40 B", "ack": "40 B"}}
 
 #: What the paper contradicts or leaves out in all its experiments.
 ASSUMPTIONS = (
@@ -84,7 +84,7 @@ _PLAIN = "HyStart without bounds"
 READINGS = (
     Reading("both bounds", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "cubic-ns2+ccm-ss/sack", kind="claim"),
     Reading("no bounds", "cubic-ns2+hystart/sack", _PLAIN, "cubic-ns2+ccm-ss/sack"),
-    Reading("today", "cubic+hystart/rack", _PLAIN, "cubic+ccm-ss/rack", _LINUX),
+    Reading("today", "cubic+hystart/rack", _PLAIN, "cubic+ccm-ss/rack", LINUX),
     Reading("Algorithm 1", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "reno(beta=0.7)+ccm-ss/sack"),
     Reading(
         "initial window at the bound",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Timers of ns-2's own agents; those of TCP/Linux are the profile's.
-_NATIVE = {"rto_arithmetic": "ticks", "rto_granularity": "10 ms", "rto_restart": "retransmission"}
+NATIVE = {"rto_arithmetic": "ticks", "rto_granularity": "10 ms", "rto_restart": "retransmission"}
 
 #: The paper's algorithm at the base assumptions: the printed increase, on the agent of its competitors.
 PROPOSED = "proposed"
@@ -34,7 +34,7 @@ READINGS: Mapping[str, tuple[Mapping[str, str], bool]] = {
 }
 #: What it is compared with: the algorithm and its stack.
 VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "New Reno": ("reno/newreno", _NATIVE),
+    "New Reno": ("reno/newreno", NATIVE),
     "H-TCP": ("htcp", {}),
     "CUBIC": ("cubic-ns2", {}),
     "Fast-FIT": ("fast-fit", {}),
@@ -67,7 +67,7 @@ def proposed(reading: str, **parameters: float) -> tuple[str, Mapping[str, str]]
     options = {**given, **{name: f"{value:g}" for name, value in parameters.items()}}
     inside = ", ".join(f"{name}={value}" for name, value in options.items())
     text = f"iotcc({inside})" if inside else "iotcc"
-    return (f"{text}/newreno", _NATIVE) if native else (f"{text}/fack", {})
+    return (f"{text}/newreno", NATIVE) if native else (f"{text}/fack", {})
 
 
 def variant(name: str) -> tuple[str, Mapping[str, str]]:

@@ -105,25 +105,31 @@ def measure_fairness(records: Records) -> dict[str, float | None]:
     }
 
 
-def _fairness_cases(size: Size) -> list[Case]:
-    def flow(algorithm: str, rtt_ms: float) -> dict[str, Any]:
-        return {"algorithm": algorithm, "rtt": f"{rtt_ms} ms", "profile": PROFILE}
+def fairness_document(
+    name: str,
+    *,
+    rate: str = "20 Mbps",
+    rtts_ms: Sequence[float] = (RTT_MS, _SHORT_MS),
+    buffer_bdp: float = 1.0,
+    profile: str = PROFILE,
+    duration_s: float,
+) -> dict[str, Any]:
+    """Two flows of one algorithm; the buffer in BDP of the longer path."""
+    buffer = f"{buffer_bdp:g} bdp({max(rtts_ms):g} ms)"
+    return {
+        "schema_version": 1,
+        "title": f"windows-lte, {name}, two RTTs",
+        "duration": f"{duration_s} s",
+        "start_jitter": "1 s",
+        "dumbbell": {"bottleneck": {"rate": rate, "delay": "15 ms", "queue": {"capacity": buffer}}},
+        "flow": [{"algorithm": ALGORITHMS[name], "rtt": f"{rtt:g} ms", "profile": profile} for rtt in rtts_ms],
+    }
 
-    path = {"rate": "20 Mbps", "delay": "15 ms", "queue": {"capacity": f"1 bdp({RTT_MS:g} ms)"}}
+
+def _fairness_cases(size: Size) -> list[Case]:
     return [
-        Case(
-            {"algorithm": name},
-            {
-                "schema_version": 1,
-                "title": f"windows-lte, {name}, two RTTs",
-                "duration": f"{size.duration_s} s",
-                "start_jitter": "1 s",
-                "dumbbell": {"bottleneck": path},
-                "flow": [flow(text, RTT_MS), flow(text, _SHORT_MS)],
-            },
-            measure_fairness,
-        )
-        for name, text in ALGORITHMS.items()
+        Case({"algorithm": name}, fairness_document(name, duration_s=size.duration_s), measure_fairness)
+        for name in ALGORITHMS
     ]
 
 

@@ -50,9 +50,11 @@ ASSUMPTIONS = (
 )
 
 
-def scenario(algorithm: str, *, loss: float, duration_s: float) -> dict[str, Any]:
+def scenario(
+    algorithm: str, *, loss: float, duration_s: float, rtt_ms: float = RTT_MS, profile: str = PROFILE
+) -> dict[str, Any]:
     """One download: server, LTE core, access point, client."""
-    one_way_ms = RTT_MS / 2 - _LTE_MS
+    one_way_ms = rtt_ms / 2 - _LTE_MS
     server: dict[str, Any] = {"name": "internet", "from": "server", "to": "core", "rate": "1 Gbps"}
     server |= {"delay": f"{one_way_ms} ms", "queue": {"capacity": "unlimited"}}
     if loss:
@@ -70,7 +72,7 @@ def scenario(algorithm: str, *, loss: float, duration_s: float) -> dict[str, Any
             {"name": "lte", "from": "core", "to": "ap", **_LTE},
             {"name": "air", "from": "ap", "to": "client", "medium": "cell", "queue": {"capacity": "300 packets"}},
         ],
-        "flow": [{"algorithm": algorithm, "from": "server", "to": "client", "profile": PROFILE}],
+        "flow": [{"algorithm": algorithm, "from": "server", "to": "client", "profile": profile}],
     }
 
 

@@ -1,0 +1,15 @@
+"""The multiverse of a paper: its claims over all combinations of what it leaves open, or a seeded sample of them.
+
+`cwndlab.reproduction.multiverse.space` describes what is combined, ``run`` runs it, ``robustness`` reduces the outcomes
+to shares, a label and the choices that decide. Method: Steegen et al., "Increasing transparency through a multiverse
+analysis", Perspectives on Psychological Science 11, 2016; curves: Simonsohn et al., "Specification curve analysis",
+Nature Human Behaviour 4, 2020.
+"""
+
+from __future__ import annotations
+
+from cwndlab.reproduction.multiverse.robustness import Cell, Effect, Robustness
+from cwndlab.reproduction.multiverse.run import Multiverse, multiverse, spaces
+from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
+
+__all__ = ["Cell", "Dimension", "Effect", "Multiverse", "Robustness", "Space", "Universe", "multiverse", "spaces"]

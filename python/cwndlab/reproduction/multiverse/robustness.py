@@ -1,0 +1,189 @@
+"""How robust a claim is over a sample of universes: shares of outcomes, a label, and which choice decides.
+
+The label follows from the share of universes in which the claim holds, among those that can discriminate: *robust* from
+90 % on, *refuted* up to 10 %, *fragile* between. An inconclusive universe may be either, so that the label has to be the
+same whether all of them count as holding or none does; otherwise it names both ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from scipy.stats import chi2_contingency
+
+from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Order, Outcome, RatioIn, Value, ValueIn, Welch
+from cwndlab.reproduction.multiverse.space import Space, Universe
+
+Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
+#: What an outcome counts as.
+TALLY: Mapping[Outcome, Tally] = {
+    "holds": "holds",
+    "holds at another size": "holds",
+    "no effect": "ties",
+    "opposite": "opposite",
+    "inconclusive": "inconclusive",
+    "set-up cannot discriminate": "cannot discriminate",
+    "underspecified": "cannot discriminate",
+}
+#: The order in which shares are shown.
+TALLIES: tuple[Tally, ...] = ("holds", "ties", "opposite", "inconclusive", "cannot discriminate")
+#: From this share of universes on a claim is robust; up to the other one it is refuted.
+ROBUST, REFUTED = 0.9, 0.1
+#: The level at which the choices of a dimension differ, before the correction for the number of dimensions.
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A claim in a universe."""
+
+    universe: Universe
+    finding: Finding
+
+    @property
+    def tally(self) -> Tally:
+        """What its outcome counts as."""
+        return TALLY[self.finding.outcome]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How a claim fares under each choice of a dimension."""
+
+    dimension: str
+    holds: Mapping[str, float | None]
+    """The share of discriminating universes in which it holds, by choice; none where there is no such universe."""
+    mean: Mapping[str, float | None]
+    """The mean of what is measured, by choice."""
+    p: float | None
+    """Of the χ² test that holding does not depend on the choice; none where all universes agree."""
+    is_significant: bool
+    """Whether p is below 0.05 over the number of dimensions (Bonferroni)."""
+
+    @property
+    def range(self) -> float:
+        """The largest difference of shares between two choices."""
+        shares = [share for share in self.holds.values() if share is not None]
+        return max(shares) - min(shares) if shares else 0.0
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """A claim over all universes of a sample."""
+
+    claim: Claim
+    """As it is stated at the base assumptions."""
+    cells: Sequence[Cell]
+    effects: Sequence[Effect]
+    """By dimension, the one that decides most first."""
+
+    @property
+    def base(self) -> Cell:
+        """The claim at the base assumptions."""
+        return self.cells[0]
+
+    @property
+    def counts(self) -> Mapping[Tally, int]:
+        """Universes by tally."""
+        count = Counter(cell.tally for cell in self.cells)
+        return {tally: count[tally] for tally in TALLIES}
+
+    @property
+    def label(self) -> str:
+        """``robust``, ``fragile`` or ``refuted``, or two of them where inconclusive universes could decide."""
+        return label(self.counts)
+
+    @property
+    def flips(self) -> Sequence[Effect]:
+        """The dimensions whose choices differ beyond chance."""
+        return [effect for effect in self.effects if effect.is_significant]
+
+    def ranked(self) -> list[Cell]:
+        """The universes from the least to the most favourable to the claim; those without a value are left out."""
+        placed = [(favour(self.claim, cell.finding), cell) for cell in self.cells]
+        return [cell for _, cell in sorted(((f, c) for f, c in placed if f is not None), key=lambda pair: pair[0])]
+
+
+def label(counts: Mapping[Tally, int]) -> str:
+    """The label of these numbers of universes.
+
+    Examples
+    --------
+    >>> label({"holds": 95, "ties": 5, "opposite": 0, "inconclusive": 0, "cannot discriminate": 50})
+    'robust'
+    >>> label({"holds": 5, "ties": 60, "opposite": 0, "inconclusive": 35, "cannot discriminate": 0})
+    'refuted or fragile'
+    """
+    total = sum(counts[tally] for tally in TALLIES if tally != "cannot discriminate")
+    if total == 0:
+        return "no universe discriminates"
+    ends = (counts["holds"] / total, (counts["holds"] + counts["inconclusive"]) / total)
+    names = [_named(share) for share in ends]
+    if names[0] == names[1]:
+        return names[0]
+    return "undecided" if names == ["refuted", "robust"] else " or ".join(names)
+
+
+def _named(share: float) -> str:
+    return "robust" if share >= ROBUST else "refuted" if share <= REFUTED else "fragile"
+
+
+def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[Cell]]) -> list[Robustness]:
+    """One for each claim; ``cells`` has the universes of each claim, the base first."""
+    made = []
+    for claim, mine in zip(claims, cells, strict=True):
+        effects = [_effect(one.name, one.choices, mine, len(space.dimensions)) for one in space.dimensions]
+        made.append(Robustness(claim, mine, sorted(effects, key=lambda one: (-one.is_significant, -one.range))))
+    return made
+
+
+def _effect(name: str, choices: Sequence[str], cells: Sequence[Cell], dimensions: int) -> Effect:
+    able = [cell for cell in cells if cell.tally != "cannot discriminate"]
+    holds: dict[str, float | None] = {}
+    mean: dict[str, float | None] = {}
+    table = []
+    for choice in choices:
+        mine = [cell.tally == "holds" for cell in able if cell.universe[name] == choice]
+        values = [
+            cell.finding.measured
+            for cell in cells
+            if cell.universe[name] == choice and cell.finding.measured is not None
+        ]
+        holds[choice] = fmean(mine) if mine else None
+        mean[choice] = fmean(values) if values else None
+        table.append((sum(mine), len(mine) - sum(mine)))
+    p = _independence(table)
+    return Effect(name, holds, mean, p, p is not None and p < _LEVEL / dimensions)
+
+
+def _independence(table: Sequence[tuple[int, int]]) -> float | None:
+    """p of the χ² test that holding does not depend on the choice; none where all hold or none does."""
+    rows = [row for row in table if sum(row)]
+    if len(rows) < 2 or not all(map(sum, zip(*rows, strict=True))):
+        return None
+    return float(chi2_contingency(rows).pvalue)
+
+
+def favour(claim: Claim, finding: Finding) -> float | None:
+    """How much what is measured speaks for the claim; greater is more. For a value it is minus the distance from the
+    published one, for a band the distance from its nearer end, positive inside."""
+    one = finding.measured
+    if one is None:
+        return None
+    match claim.relation:
+        case Less():
+            return -one
+        case RatioIn(low, high) | ValueIn(low, high):
+            return min(one - low, high - one)
+        case Value(published):
+            return -abs(one - published)
+        case Welch():
+            return -one
+        case Greater() | Order():
+            return one
+        case _:
+            return one
