@@ -48,7 +48,7 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
-from cwndlab.reproduction.headlines import HEADLINES
+from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.headlines import rows as headline_rows
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.outcomes import outcomes
@@ -355,9 +355,9 @@ def test_every_claim_can_hold_and_can_fail(one: Experiment) -> None:
 
 
 def test_every_headline_has_evidence_in_both_sizes() -> None:
-    keys = {headline.key for headline in HEADLINES}
-    assert len(keys) == len(HEADLINES)
-    assert {headline.paper for headline in HEADLINES} == set(catalogue.PAPERS)
+    keys = {headline.key for headline in headlines()}
+    assert len(keys) == len(headlines())
+    assert {headline.paper for headline in headlines()} == set(catalogue.PAPERS)
     for quick in (True, False):
         claims = [claim for one in experiments() for claim in one.claims(one.size(quick=quick))]
         assert {claim.headline for claim in claims} - {""} == keys

@@ -150,6 +150,24 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """A sentence of a paper's abstract, conclusion or summary of results."""
+
+    key: str
+    """``PAPER:NAME``, by which claims refer to it."""
+    claim: str
+    """The sentence, paraphrased."""
+    section: str
+    quote: str = ""
+    """Its words, at most fifteen."""
+
+    @property
+    def paper(self) -> str:
+        """The part before the colon."""
+        return self.key.partition(":")[0]
+
+
+@dataclass(frozen=True)
 class Claim:
     """One sentence of a paper.
 

@@ -149,8 +149,7 @@ def _others(universe: Universe) -> list[Case]:
     if universe["stack"] == "Linux":
         texts = {name: text.replace("cubic-ns2", "cubic").replace("/sack", "/rack") for name, text in texts.items()}
     return [
-        Case({"variant": name}, _document(text, _MU[_MINE], universe, _LATE_S), measure)
-        for name, text in texts.items()
+        Case({"variant": name}, _document(text, _MU[_MINE], universe, _LATE_S), measure) for name, text in texts.items()
     ]
 
 

@@ -21,9 +21,7 @@ _CUBIC = Dimension(
     ("Algorithm 2", "RFC 9438", "Linux"),
 )
 _NEWRENO = Dimension("NewReno's recovery", "§ 6 does not say whether NewReno has SACK.", ("NewReno", "SACK"))
-_COMPOUND = Dimension(
-    "Compound", "§ 6 does not give Compound's parameters.", ("γ tuned", "γ = 30")
-)
+_COMPOUND = Dimension("Compound", "§ 6 does not give Compound's parameters.", ("γ tuned", "γ = 30"))
 _THRESHOLD = Dimension("initial ssthresh", "Algorithm 2 sets sst = 100; § 6 does not say so.", ("none", "100"))
 _RECEIVER = Dimension(
     "receiver's window", "§ 6 does not name it; ns-2's default is 20 packets.", ("unlimited", "20 packets")

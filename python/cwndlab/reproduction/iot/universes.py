@@ -32,7 +32,9 @@ _BETA = Dimension(
     ("over RTT_max", "over RTT_max − RTT_min"),
 )
 _RATE = Dimension(
-    "bottleneck", "1.5 Mbit/s is stated for some figures only, not for Figures 3 and 9.", ("1.5 Mbps", "1 Mbps", "2 Mbps")
+    "bottleneck",
+    "1.5 Mbit/s is stated for some figures only, not for Figures 3 and 9.",
+    ("1.5 Mbps", "1 Mbps", "2 Mbps"),
 )
 _FLOWS = Dimension(
     "flows", "§ 4 has FTP flows and does not say how many there are in Figures 5 to 8.", ("1 FTP", "10 FTP")
@@ -74,7 +76,9 @@ def _limited(chosen: tuple[str, Mapping[str, str]], universe: Universe) -> tuple
     return algorithm, {**stack, "receive_window": "20000 B"}
 
 
-def _document(universe: Universe, flows: Sequence[Mapping[str, Any]], delay_ms: float, duration_s: float) -> Any:
+def _document(
+    universe: Universe, flows: Sequence[Mapping[str, Any]], delay_ms: float, duration_s: float
+) -> dict[str, Any]:
     document = scenario(flows, delay_ms=delay_ms, duration_s=duration_s)
     document["dumbbell"]["bottleneck"]["rate"] = universe["bottleneck"]
     document["dumbbell"]["access"]["rate"] = universe["access"]
@@ -85,9 +89,7 @@ def _document(universe: Universe, flows: Sequence[Mapping[str, Any]], delay_ms: 
 _DELAY_MS, _BACKGROUND_KBPS, _MEASURED_S = 50.0, 1000, 100.0
 
 
-def _beside_background(
-    universe: Universe, tcp: Sequence[tuple[tuple[str, Mapping[str, str]], int]]
-) -> Mapping[str, Any]:
+def _beside_background(universe: Universe, tcp: Sequence[tuple[tuple[str, Mapping[str, str]], int]]) -> dict[str, Any]:
     rtt_ms = 2 * _DELAY_MS + _MORE_MS[universe["RTT"]]
     start_s = FIRST_S if universe["background begins"] == _BEGINS.choices[0] else 0.0
     flows = [flow(_limited(chosen, universe), rtt_ms, count, start_s=start_s) for chosen, count in tcp]
@@ -129,9 +131,7 @@ def _alone_claims(universe: Universe) -> list[Claim]:
     for other, gain in _GAINS.items():
         pair: list[Labels] = [{"variant": _MINE}, {"variant": other}]
         words = f"+{100 * gain:.3g} %"
-        claims.append(
-            Claim(f"throughput / {other}", words, "goodput_bps", pair, Greater(), headline="iot:gains")
-        )
+        claims.append(Claim(f"throughput / {other}", words, "goodput_bps", pair, Greater(), headline="iot:gains"))
     return claims
 
 
@@ -156,9 +156,7 @@ def _beside_cubic_claims(universe: Universe) -> list[Claim]:
         fair = 1 / (cubics + 1)
         title = f"share of one flow beside {cubics} of CUBIC"
         equal = ValueIn(fair - 0.05, fair + 0.05)
-        claims.append(
-            Claim(title, "an equal share", "share", [{"figure": figure}], equal, headline="iot:fairness")
-        )
+        claims.append(Claim(title, "an equal share", "share", [{"figure": figure}], equal, headline="iot:fairness"))
     return claims
 
 

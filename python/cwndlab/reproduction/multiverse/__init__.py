@@ -8,8 +8,23 @@ Nature Human Behaviour 4, 2020.
 
 from __future__ import annotations
 
+from cwndlab.reproduction.multiverse.curve import curve
+from cwndlab.reproduction.multiverse.kept import load, save
 from cwndlab.reproduction.multiverse.robustness import Cell, Effect, Robustness
 from cwndlab.reproduction.multiverse.run import Multiverse, multiverse, spaces
 from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
 
-__all__ = ["Cell", "Dimension", "Effect", "Multiverse", "Robustness", "Space", "Universe", "multiverse", "spaces"]
+__all__ = [
+    "Cell",
+    "Dimension",
+    "Effect",
+    "Multiverse",
+    "Robustness",
+    "Space",
+    "Universe",
+    "curve",
+    "load",
+    "multiverse",
+    "save",
+    "spaces",
+]

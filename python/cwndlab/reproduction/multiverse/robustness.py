@@ -1,8 +1,8 @@
 """How robust a claim is over a sample of universes: shares of outcomes, a label, and which choice decides.
 
-The label follows from the share of universes in which the claim holds, among those that can discriminate: *robust* from
-90 % on, *refuted* up to 10 %, *fragile* between. An inconclusive universe may be either, so that the label has to be the
-same whether all of them count as holding or none does; otherwise it names both ends.
+The label follows from the share of universes in which the claim holds, among those that can discriminate: *robust*
+from 90 % on, *refuted* up to 10 %, *fragile* between. An inconclusive universe may be either, so that the label has to
+be the same whether all of them count as holding or none does; otherwise it names both ends.
 """
 
 from __future__ import annotations

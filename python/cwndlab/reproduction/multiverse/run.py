@@ -105,7 +105,7 @@ def multiverse(
     chosen = spaces(target)
     with Store(out, write=True) as store:
         plans = [_Plan(space, quick, seed) for space in chosen]
-        left = {key for plan in plans for key in plan.keys()} - set(store.keys()["key"])
+        left = {key for plan in plans for key in plan.keys_of_runs()} - set(store.keys()["key"])
         total = len(left)
         if progress is not None:
             progress(0, total)
@@ -148,7 +148,7 @@ class _Plan:
             measure=lambda point, of_seed: measures[point.number],
         )
 
-    def keys(self) -> set[str]:
+    def keys_of_runs(self) -> set[str]:
         """The keys of all runs."""
         return {self.study.job(point, seed).key for point in self.study.points for seed in self.study.seeds}
 

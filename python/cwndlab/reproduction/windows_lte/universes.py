@@ -41,9 +41,7 @@ _DURATION_S = 300.0
 
 def _download(universe: Universe) -> list[Case]:
     loss = 0.0 if universe["random loss"] == "none" else float(universe["random loss"])
-    return [
-        Case({"algorithm": name}, _document(universe, text, loss), measure) for name, text in ALGORITHMS.items()
-    ]
+    return [Case({"algorithm": name}, _document(universe, text, loss), measure) for name, text in ALGORITHMS.items()]
 
 
 def _document(universe: Universe, algorithm: str, loss: float) -> Mapping[str, Any]:
@@ -78,9 +76,7 @@ _LINE = Dimension(
     "shared line", "The conclusion names no rate for its claim on fairness.", ("20 Mbps", "8 Mbps", "100 Mbps")
 )
 _SHORT = Dimension("shorter RTT", "The conclusion names no second RTT.", ("60 ms", "40 ms", "120 ms"))
-_BUFFER = Dimension(
-    "buffer", "The conclusion names no buffer; in BDP of the longer path.", ("1", "0.1", "0.5", "4")
-)
+_BUFFER = Dimension("buffer", "The conclusion names no buffer; in BDP of the longer path.", ("1", "0.1", "0.5", "4"))
 _FAIRNESS_S = 120.0
 
 

@@ -1,0 +1,120 @@
+"""Outcomes of a multiverse as a small file: the claims in every universe, without the runs behind them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import atomic_write, parsed
+from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
+from cwndlab.reproduction.multiverse.robustness import Cell, robustness
+from cwndlab.reproduction.multiverse.run import Multiverse, spaces
+from cwndlab.reproduction.multiverse.space import Space
+
+_VERSION = 1
+_DIGITS = 6
+
+
+def path_of(folder: Path, space: Space) -> Path:
+    """The file of a space."""
+    return folder / "multiverse" / f"{space.paper}-{space.name}.json.gz"
+
+
+def save(one: Multiverse, folder: Path) -> Path:
+    """Writes the outcomes; returns the file's path. The same outcomes give the same bytes."""
+    places = [{choice: at for at, choice in enumerate(dimension.choices)} for dimension in one.space.dimensions]
+    names = [dimension.name for dimension in one.space.dimensions]
+    content = {
+        "schema_version": _VERSION,
+        "space": one.space.id,
+        "quick": one.quick,
+        "seed": one.seed,
+        "runs": one.runs,
+        "repetitions": one.space.repetitions,
+        "dimensions": [[dimension.name, list(dimension.choices)] for dimension in one.space.dimensions],
+        "universes": [
+            [place[universe[name]] for place, name in zip(places, names, strict=True)] for universe in one.universes
+        ],
+        "claims": [
+            {
+                "quantity": claim.claim.quantity,
+                "is": [cell.finding.measured_is for cell in claim.cells],
+                "outcomes": [OUTCOMES.index(cell.finding.outcome) for cell in claim.cells],
+                **{
+                    name: [_rounded(getattr(cell.finding, name)) for cell in claim.cells]
+                    for name in ("measured", "low", "high")
+                },
+            }
+            for claim in one.claims
+        ],
+    }
+    path = path_of(folder, one.space)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+    with atomic_write(path) as file:
+        file.write(gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{_DIGITS}g}")
+
+
+def load(folder: Path, target: str = "") -> Iterator[Multiverse]:
+    """What the folder has of a paper, or of all.
+
+    Raises
+    ------
+    RecordsError
+        A file cannot be read, or is of other dimensions or claims than this version has.
+    """
+    for space in spaces(target):
+        path = path_of(folder, space)
+        if path.exists():
+            yield _loaded(space, path)
+
+
+def _loaded(space: Space, path: Path) -> Multiverse:
+    try:
+        content: dict[str, Any] = parsed(gzip.decompress(path.read_bytes()).decode())
+    except (OSError, EOFError, ValueError) as error:
+        raise RecordsError(Fault(str(path), f"cannot be read: {error}", "delete it, and run it again")) from None
+    claims = list(space.claims(space.base))
+    names = [[one.name, list(one.choices)] for one in space.dimensions]
+    quantities = [one.quantity for one in claims]
+    same = content.get("schema_version") == _VERSION and content["dimensions"] == names
+    if not same or [one["quantity"] for one in content["claims"]] != quantities:
+        hint = f"run `cwndlab reproduce {space.paper} --multiverse --results {path.parent.parent}` again"
+        raise RecordsError(Fault(str(path), "has other dimensions or claims than this version", hint))
+    universes = [
+        {one.name: one.choices[place] for one, place in zip(space.dimensions, places, strict=True)}
+        for places in content["universes"]
+    ]
+    cells = []
+    for claim, kept in zip(claims, content["claims"], strict=True):
+        columns = (kept[name] for name in ("outcomes", "measured", "low", "high", "is"))
+        findings = [_finding(space, claim, *row) for row in zip(*columns, strict=True)]
+        cells.append([Cell(universe, finding) for universe, finding in zip(universes, findings, strict=True)])
+    found = robustness(space, claims, cells)
+    return Multiverse(space, content["quick"], content["seed"], universes, found, content["runs"])
+
+
+def _finding(
+    space: Space, claim: Claim, outcome: int, measured: float | None, low: float | None, high: float | None, of: str
+) -> Finding:
+    return Finding(
+        space.id,
+        claim.quantity,
+        claim.published,
+        measured,
+        low,
+        high,
+        OUTCOMES[outcome],
+        "",
+        of,
+        headline=claim.headline,
+    )
