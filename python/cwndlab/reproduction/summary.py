@@ -54,10 +54,10 @@ def evidence(finding: Finding) -> str:
     return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
 
 
-def leading(row: Row) -> tuple[list[Finding], int]:
+def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
     """The findings that a headline's row shows, those that decide it first, and how many it leaves out."""
     ordered = sorted(row.findings, key=lambda one: one.outcome != row.outcome)
-    return ordered[:_MOST_SHOWN], max(0, len(ordered) - _MOST_SHOWN)
+    return ordered[:most], max(0, len(ordered) - most)
 
 
 def markdown(folder: Path) -> str:
