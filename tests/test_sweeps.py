@@ -32,7 +32,7 @@ from cwndlab.study.lock import ObjectLock
 from cwndlab.study.result import Result
 from cwndlab.study.store import Store
 from cwndlab.study.sweeps import Sweep, sweep
-from cwndlab.study.sweeps.estimate import Calibration, Line, samples, total
+from cwndlab.study.calibration import Calibration, Line, samples, total
 from cwndlab.study.sweeps.run import left
 from fsspec.implementations.memory import MemoryFileSystem
 

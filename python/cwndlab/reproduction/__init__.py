@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import claims as claims
     from cwndlab.reproduction import experiment as experiment
     from cwndlab.reproduction import headlines as headlines
+    from cwndlab.reproduction import kept as kept
     from cwndlab.reproduction import measured as measured
     from cwndlab.reproduction import outcomes as outcomes
+    from cwndlab.reproduction import plan as plan
     from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
     from cwndlab.reproduction import summary as summary
@@ -54,8 +56,10 @@ if not TYPE_CHECKING:
             "claims",
             "experiment",
             "headlines",
+            "kept",
             "measured",
             "outcomes",
+            "plan",
             "run",
             "site",
             "summary",
