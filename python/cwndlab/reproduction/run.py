@@ -155,7 +155,7 @@ def reproduce(
                         progress(total - len(left), total)
             finally:
                 if keeper is not None:
-                    keeper.save()
+                    keeper.finish()
             if only:
                 continue
             measured = _measured(experiment, size, study, store)
@@ -251,26 +251,28 @@ class _Keeper:
         self._command = command
         self._probes: dict[tuple[str, str], Probe] = {}
         self._keys = [scenario_key(case.scenario) for case in self._cases]
+        self._store = store
+        self._added: set[str] = set()
         self._made = 0
-        self._copy(store)
+        self._copy()
         self._begin_s = time.process_time()
 
-    def _copy(self, store: Store) -> None:
-        """Keeps the rows that the store has already."""
+    def _copy(self) -> None:
+        """Keeps those rows of the store that are kept nowhere yet."""
         jobs = [self._study.job(point, seed) for point in self._study.points for seed in self._study.seeds]
-        present = set(store.keys()["key"])
+        present = set(self._store.keys()["key"]) - self._added
+        if not present:
+            return
         rows = self._kept.rows(self._experiment.paper, self._keys)
         missing = []
         for job in jobs:
-            if job.key in present:
-                measure = self._cases[job.point].measure
-                runs = rows.get((self._keys[job.point], job.seed), ())
-                if all(self._kept.difference(run.probe, measure) for run in runs):
-                    missing.append(job)
-        measures = {
-            self._study.measure_of(point, seed).digest for point in self._study.points for seed in self._study.seeds
-        }
-        payloads = store.payloads({job.key for job in missing}, engine_version(), measures)
+            runs = rows.get((self._keys[job.point], job.seed), ())
+            measure = self._cases[job.point].measure
+            if job.key in present and all(self._kept.difference(run.probe, measure) for run in runs):
+                missing.append(job)
+        points, seeds = self._study.points, self._study.seeds
+        measures = {self._study.measure_of(point, seed).digest for point in points for seed in seeds}
+        payloads = self._store.payloads({job.key for job in missing}, engine_version(), measures)
         for job in missing:
             self._add(job, payloads[job.key])
 
@@ -283,6 +285,7 @@ class _Keeper:
 
     def _add(self, job: Job, payload: Mapping[str, Any]) -> None:
         self._kept.add(self._experiment.paper, self._keys[job.point], job.seed, self._probe(job.point), payload)
+        self._added.add(job.key)
 
     def landed(self, job: Job, row: StoredRow) -> None:
         """Keeps the row of a run that has ended now; writes the rows from time to time."""
@@ -290,6 +293,11 @@ class _Keeper:
         self._made += 1
         if self._kept.is_due():
             self.save()
+
+    def finish(self) -> None:
+        """Writes the rows, also those of runs that ended just before an interrupt."""
+        self._copy()
+        self.save()
 
     def save(self) -> None:
         """Writes the rows, and what the index says of the experiment."""
