@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.console import Format, say, say_seed, write_rows, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, WorkersOption
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
@@ -38,6 +38,22 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        results: Annotated[
+            Path | None,
+            typer.Option(
+                "--results",
+                help="Folder for the rows of finished runs, which are not repeated while behaviour is unchanged.",
+                metavar="DIR",
+                show_default=False,
+            ),
+        ] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate runs and hours; run nothing.")] = False,
+        only: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--only", help="Run cases with this label; evaluate nothing.", metavar="LABEL=VALUE", show_default=False
+            ),
+        ] = None,
         seed: SeedOption = 1,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
@@ -49,19 +65,35 @@ def add(app: typer.Typer) -> None:
         if (target is None) is not all_:
             what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
             raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+        labels = _labels(only)
+        if labels and out is None and results is None:
+            what = "the runs of --only would be kept nowhere"
+            raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
+        if dry_run:
+            _show_plan(target or "", quick, seed, out, results, labels, format)
+            return
         outcomes: list[Reproduction] = []
         stop: Stopped | None = None
         runs = None if out is None else out / "runs"
         try:
             with progress_bar() as progress:
                 for outcome in cwndlab.reproduce(
-                    target or "", quick=quick, seed=seed, workers=workers, progress=progress, out=runs
+                    target or "",
+                    quick=quick,
+                    seed=seed,
+                    workers=workers,
+                    progress=progress,
+                    out=runs,
+                    results=results,
+                    only=labels,
+                    message=say,
                 ):
                     outcomes.append(outcome)
                     if out is not None:
                         cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
-            kept = f"; finished runs are kept in {out}, the same command resumes" if out is not None else ""
+            folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
+            kept = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
             stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
         index = None
         if out is not None and outcomes:
@@ -83,6 +115,49 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+
+
+def _labels(texts: list[str] | None) -> dict[str, str]:
+    labels = {}
+    for text in texts or ():
+        label, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(Fault("--only", f"'{text}' names no label and value", "write --only flows=20"))
+        labels[label] = value
+    return labels
+
+
+def _show_plan(
+    target: str,
+    quick: bool,
+    seed: int,
+    out: Path | None,
+    results: Path | None,
+    only: dict[str, str],
+    format: Format,
+) -> None:
+    runs = None if out is None else out / "runs"
+    plan = cwndlab.reproduction.plan.plan(
+        target, quick=quick, seed=seed, out=runs, results=results, only=only, message=say
+    )
+    rows = [one.as_dict() for one in plan.experiments]
+    if format is not Format.table:
+        write_rows(rows, tuple(rows[0]), format)
+        return
+    cells = [(*_counts(row), _hours(row["cpu_s"])) for row in rows]
+    sums = {name: sum(row[name] for row in rows) for name in ("cases", "runs", "shared", "left")}
+    cells.append((*_counts({"id": "all", **sums}), _hours(plan.cpu_s)))
+    header = ("experiment", "cases", "runs", "shared", "left", "CPU hours")
+    write_table(cells, header, right=header[1:])
+    say(f"CPU hours of the runs that are left, from a few that were run for a moment ({plan.took_s:.0f} s)")
+
+
+def _hours(seconds: float) -> str:
+    return "–" if seconds == 0 else f"{max(seconds / 3600, 0.01):.2f}"
+
+
+def _counts(row: dict[str, Any]) -> tuple[str, ...]:
+    return (str(row["id"]), *(f"{row[name]:,}" for name in ("cases", "runs", "shared", "left")))
 
 
 def _show_counts(outcomes: list[Reproduction]) -> None:
