@@ -18,8 +18,9 @@ from cwndlab.study.store import Store
 
 # Points of an experiment that are run for a moment, at most.
 _MOST_POINTS = 4
-#: Packets that such a run should have, and at most, at full rate.
-_PACKETS, _MOST_PACKETS = 40_000, 2_000_000
+# Such a run has so many packets at full rate, and at most so many, and lasts so long after the last start: slow start
+# over long RTTs is over by then.
+_PACKETS, _MOST_PACKETS, _SETTLED_S = 40_000, 8_000_000, 20.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,12 @@ def plan(
                     new.append(len(keys))
                     left.append(len(keys - done))
             all_s, left_s = expected_cpu_s(
-                points, [new, left], most=_MOST_POINTS, packets=_PACKETS, most_packets=_MOST_PACKETS
+                points,
+                [new, left],
+                most=_MOST_POINTS,
+                packets=_PACKETS,
+                settled_s=_SETTLED_S,
+                most_packets=_MOST_PACKETS,
             )
             runs = len(study.points) * len(study.seeds)
             planned.append(

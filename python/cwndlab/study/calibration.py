@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PACKET_BITS = 1500 * 8
 #: Stands for a line that serialises in no time.
 _NO_RATE_BPS = 1e9
-# A calibration run is so long: this many packets at full rate, and this long after the last flow has started.
+# A calibration run of a sweep has so many packets at full rate, and lasts so long after the last flow has started.
 _PACKETS = 120_000
 _SETTLED_S = 4.0
 #: What a run costs beside its packets, in packets: so small points count by their number.
@@ -125,6 +125,8 @@ class Trial:
         depend on it.
     classes
         Custom algorithms by the names that the scenario uses.
+    packets, settled_s
+        The longer run has as many packets at full rate, and lasts so long after the last start.
     most_packets
         The longer run is cut off before the path can have carried so many, if necessary before the last start.
     """
@@ -137,14 +139,15 @@ class Trial:
         metrics: Iterable[str] = (),
         classes: Mapping[str, type] | None = None,
         packets: float = _PACKETS,
+        settled_s: float = _SETTLED_S,
         most_packets: float = inf,
     ) -> None:
         self._document, self._canonical, self._classes = point.document, canonical, classes or {}
         self.measure = Measure(tuple(sorted(metrics)))
         self.duration_s = canonical["duration_ns"] / 1e9
         begins = [flow["start_ns"] + flow.get("start_step_ns", 0) * (flow["count"] - 1) for flow in canonical["flow"]]
-        start_s = max(begins, default=0) / 1e9
-        settled_s = max(_SETTLED_S, packets * self.duration_s / max(size(canonical), 1.0))
+        start_s = (max(begins, default=0) + canonical.get("start_jitter_ns", 0)) / 1e9
+        settled_s = max(settled_s, packets * self.duration_s / max(size(canonical), 1.0))
         most_s = most_packets * self.duration_s / size(canonical)
         self.longer_s = min(self.duration_s, start_s + settled_s, most_s)
         # Half of what follows the starts, where there is that much.
@@ -240,6 +243,7 @@ def expected_cpu_s(
     *,
     most: int,
     packets: float = _PACKETS,
+    settled_s: float = _SETTLED_S,
     most_packets: float = inf,
 ) -> list[float]:
     """CPU seconds of several numbers of runs of the same points.
@@ -252,7 +256,7 @@ def expected_cpu_s(
         Runs of each point; one entry for each result.
     most
         So many points are run for a moment, at most.
-    packets, most_packets
+    packets, settled_s, most_packets
         As in `Trial`.
     """
     if not points:
@@ -263,7 +267,7 @@ def expected_cpu_s(
     sampled = samples(kinds, sizes, [point.hash for point in points], most).tolist()
     lines: dict[int, Line] = {}
     for index in dict.fromkeys(sampled):
-        trial = Trial(points[index], canonical[index], packets=packets, most_packets=most_packets)
+        trial = Trial(points[index], canonical[index], packets=packets, settled_s=settled_s, most_packets=most_packets)
         longer = trial.longer()
         lines[index] = Line.through(trial.shorter(), longer, sizes[index])
     return [total(lines, sampled, sizes, runs)[1] for runs in counts]

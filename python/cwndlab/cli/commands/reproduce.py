@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, write_rows, write_table
+from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, WorkersOption
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
@@ -144,16 +144,12 @@ def _show_plan(
     if format is not Format.table:
         write_rows(rows, tuple(rows[0]), format)
         return
-    cells = [(*_counts(row), _hours(row["cpu_s"])) for row in rows]
+    cells = [(*_counts(row), span(row["cpu_s"]) if row["left"] else "–") for row in rows]
     sums = {name: sum(row[name] for row in rows) for name in ("cases", "runs", "shared", "left")}
-    cells.append((*_counts({"id": "all", **sums}), _hours(plan.cpu_s)))
-    header = ("experiment", "cases", "runs", "shared", "left", "CPU hours")
+    cells.append((*_counts({"id": "all", **sums}), span(plan.cpu_s)))
+    header = ("experiment", "cases", "runs", "shared", "left", "CPU time")
     write_table(cells, header, right=header[1:])
-    say(f"CPU hours of the runs that are left, from a few that were run for a moment ({plan.took_s:.0f} s)")
-
-
-def _hours(seconds: float) -> str:
-    return "–" if seconds == 0 else f"{max(seconds / 3600, 0.01):.2f}"
+    say(f"CPU time of the runs that are left, from a few that were run for a moment ({plan.took_s:.0f} s)")
 
 
 def _counts(row: dict[str, Any]) -> tuple[str, ...]:
