@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import headlines as headlines
     from cwndlab.reproduction import kept as kept
     from cwndlab.reproduction import measured as measured
+    from cwndlab.reproduction import multiverse as multiverse
     from cwndlab.reproduction import outcomes as outcomes
     from cwndlab.reproduction import plan as plan
     from cwndlab.reproduction import run as run
@@ -62,6 +63,7 @@ if not TYPE_CHECKING:
             "headlines",
             "kept",
             "measured",
+            "multiverse",
             "outcomes",
             "plan",
             "run",

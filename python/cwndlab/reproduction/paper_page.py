@@ -16,8 +16,7 @@ from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
 from cwndlab.reproduction.multiverse.curve import curve
-from cwndlab.reproduction.multiverse.robustness import Effect, Robustness
-from cwndlab.reproduction.multiverse.run import Multiverse
+from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
 from cwndlab.reproduction.multiverse.space import Universe
 from cwndlab.reproduction.papers import Assessment, Evidence
 from cwndlab.reproduction.summary import evidence, leading, shown

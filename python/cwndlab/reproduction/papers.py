@@ -8,8 +8,7 @@ from typing import Any
 
 from cwndlab.reproduction.claims import Headline
 from cwndlab.reproduction.headlines import Row, headlines, rows
-from cwndlab.reproduction.multiverse.robustness import Robustness, Tally, robustness
-from cwndlab.reproduction.multiverse.run import Multiverse
+from cwndlab.reproduction.multiverse.robustness import Multiverse, Robustness, Tally, robustness
 from cwndlab.reproduction.verdicts import WEAKEST
 
 _WORDS: Mapping[Tally, str] = {

@@ -15,6 +15,7 @@ from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.reproduction import Reproduction
+    from cwndlab.reproduction.multiverse import Multiverse, Robustness
 
 
 def add(app: typer.Typer) -> None:
@@ -47,6 +48,10 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        multiverse: Annotated[
+            bool,
+            typer.Option("--multiverse", help="Headline claims over combinations of what a paper leaves open."),
+        ] = False,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate runs and hours; run nothing.")] = False,
         only: Annotated[
             list[str] | None,
@@ -65,6 +70,12 @@ def add(app: typer.Typer) -> None:
         if (target is None) is not all_:
             what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
             raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+        if multiverse:
+            if dry_run or only:
+                what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
+                raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
+            _run_universes(target or "", quick, seed, workers, out, results, format)
+            return
         labels = _labels(only)
         if labels and out is None and results is None:
             what = "the runs of --only would be kept nowhere"
@@ -115,6 +126,48 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+
+
+def _run_universes(
+    target: str, quick: bool, seed: int, workers: int | None, out: Path | None, results: Path | None, format: Format
+) -> None:
+    spaces: list[Multiverse] = []
+    stop: Stopped | None = None
+    try:
+        with progress_bar() as progress:
+            for one in cwndlab.reproduction.multiverse.multiverse(
+                target,
+                quick=quick,
+                seed=seed,
+                workers=workers,
+                progress=progress,
+                out=None if out is None else out / "runs",
+                results=results,
+            ):
+                spaces.append(one)
+                if out is not None:
+                    cwndlab.reproduction.multiverse.save(one, out)
+    except Stopped:
+        folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
+        kept = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
+        stop = Stopped(f"stopped after {len(spaces)} sets of claims{kept}")
+    rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
+    columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
+    write_rows(rows, columns, format, wrap=("quantity", "flips with"))
+    for one in spaces:
+        say(f"{one.space.id}: {one.sampled}, {one.runs} runs")
+    say_seed(seed)
+    if out is not None and spaces:
+        say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+    if stop is not None:
+        raise stop
+
+
+def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:
+    flips = ", ".join(effect.dimension for effect in claim.flips)
+    row = {"headline": claim.claim.headline, "quantity": claim.claim.quantity, "label": claim.label}
+    counts = {str(tally): many for tally, many in claim.counts.items()}
+    return {"space": one.space.id, **row, **counts, "flips with": flips or "–"}
 
 
 def _labels(texts: list[str] | None) -> dict[str, str]:
