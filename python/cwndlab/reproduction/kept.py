@@ -32,7 +32,9 @@ from cwndlab.errors import Error, Fault, OutputError, RecordsError
 from cwndlab.files import atomic_write, parsed, save
 from cwndlab.reproduction.cases import Case, Measure
 from cwndlab.reproduction.experiment import Experiment
+from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_text
+from cwndlab.study.calibration import size
 from cwndlab.study.lock import FileLock
 
 if TYPE_CHECKING:
@@ -351,9 +353,6 @@ def _processor() -> str:
 
 def cost(scenario: Mapping[str, Any]) -> float:
     """Packets that the path of a scenario could carry: an order of costs, not an estimate."""
-    from cwndlab.scenario.reader import check
-    from cwndlab.study.calibration import size
-
     return size(json.loads(check(json.dumps(scenario), "json").canonical))
 
 
