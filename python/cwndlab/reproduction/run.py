@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import parsed
 from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.cases import Measure as CaseMeasure
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: The largest number of points of a curve that is kept.
 MOST_POINTS = 1500
+# Values of a label that a message lists.
+_MOST_VALUES = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,9 +170,9 @@ def studies_of(
     chosen: Sequence[Experiment], *, quick: bool, seed: int, only: Mapping[str, str] | None = None
 ) -> list[Study]:
     """The runs of experiments; raises if no case of any has the labels of ``only``."""
-    studies = [_study(one, one.size(quick=quick), seed) for one in chosen]
+    whole = [_study(one, one.size(quick=quick), seed) for one in chosen]
     if not only:
-        return studies
+        return whole
     wanted = set(only.items())
     studies = [
         replace(
@@ -181,13 +183,21 @@ def studies_of(
                 if wanted <= {(name, str(value)) for name, value in point.labels.items()}
             ],
         )
-        for study in studies
+        for study in whole
     ]
     if not any(study.points for study in studies):
         text = ", ".join(f"{label}={value}" for label, value in only.items())
-        hint = "labels and values are those of `cwndlab reproduce PAPER/FIGURE --dry-run --format json`"
-        raise ScenarioError(Fault("only", f"no case has {text}", hint))
+        raise ScenarioError(Fault(Parameter("only"), f"no case has {text}", f"{chosen[0].id} has {_labels(whole[0])}"))
     return studies
+
+
+def _labels(study: Study) -> str:
+    """Labels of the points, each with its first values."""
+    shown = []
+    for label in study.points[0].labels:
+        values = list(dict.fromkeys(str(point.labels[label]) for point in study.points))
+        shown.append(f"{label}={'|'.join(values[:_MOST_VALUES])}{'|…' if len(values) > _MOST_VALUES else ''}")
+    return ", ".join(shown)
 
 
 def restore(
@@ -212,8 +222,12 @@ def restore(
                 continue
             for run in rows.get((keys[point.number], seed), ()):
                 if reason := kept.difference(run.probe, case.measure):
-                    refused[point.number, seed] = f"{kind(case.scenario)}: {reason}"
+                    # Rows of another measure of the same scenario are none of this study's.
+                    if run.measure == measure_name(case.measure):
+                        refused[point.number, seed] = f"{kind(case.scenario)}: {reason}"
                     continue
+                if case.trace is not None and seed == study.seeds[0] and not run.curves:
+                    continue  # kept as a later repetition, which has no curves
                 refused.pop((point.number, seed), None)
                 store.add(_stored(job, study.measure_of(point, seed), run.payload()))
                 present.add(job.key)

@@ -127,6 +127,8 @@ def _rows(kept: KeptResults, one: Experiment, size: Size, seed: int) -> dict[tup
     for number, case in enumerate(cases):
         for repetition in range(size.repetitions):
             runs = rows.get((keys[number], seed + repetition), [])
+            if repetition == 0 and case.trace is not None:
+                runs = [run for run in runs if run.curves]
             if run := _of_measure(runs, case):
                 found[number, repetition] = run
     return found
