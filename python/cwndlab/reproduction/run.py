@@ -15,12 +15,12 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import parsed
 from cwndlab.reproduction.cases import Case, Size, Table
-from cwndlab.reproduction.cases import Measure as CaseMeasure
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, measure_name, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
+from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, threads
@@ -32,8 +32,6 @@ from cwndlab.study.store import Store
 if TYPE_CHECKING:
     from cwndlab.plot.charts import Chart
 
-#: The largest number of points of a curve that is kept.
-MOST_POINTS = 1500
 # Values of a label that a message lists.
 _MOST_VALUES = 12
 
@@ -59,6 +57,23 @@ class Reproduction:
     def size(self) -> Size:
         """Its size."""
         return self.measured.size
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a folder keeps of it: size, runs, findings and explanations, as JSON has them."""
+        one = self.experiment
+        return {
+            "id": one.id,
+            "title": one.title,
+            "section": one.section,
+            "quick": self.quick,
+            "seed": self.seed,
+            "duration_s": self.size.duration_s,
+            "repetitions": self.size.repetitions,
+            "runs": len(self.measured.rows),
+            "cpu_s": self.cpu_s,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "why": list(self.why),
+        }
 
     @property
     def charts(self) -> Sequence[Chart]:
@@ -344,17 +359,6 @@ def _left(studies: Sequence[Study], store: Store) -> set[str]:
     """The keys of the runs that the store lacks."""
     keys = {study.job(point, seed).key for study in studies for point in study.points for seed in study.seeds}
     return keys - set(store.keys()["key"])
-
-
-def payload(measure: CaseMeasure, *args: Any) -> dict[str, Any]:
-    """The values of a run, and the points of its curves: ``trace`` may come before the records."""
-    *traces, records = args
-    curves: dict[str, Any] = {}
-    for trace in traces:
-        for name, (x, y) in trace(records).items():
-            step = -(-len(x) // MOST_POINTS)
-            curves[name] = [list(x[::step]), list(y[::step])] if step else [[], []]
-    return {"values": dict(measure(records)), "curves": curves, "records": records.hash()}
 
 
 def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:

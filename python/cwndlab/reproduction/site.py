@@ -66,19 +66,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     _write_bundle(folder)
     target = folder / one.paper / f"{one.figure}.html"
     save(_page(outcome, files), target)
-    summary = {
-        "id": one.id,
-        "title": one.title,
-        "section": one.section,
-        "quick": outcome.quick,
-        "seed": outcome.seed,
-        "duration_s": outcome.size.duration_s,
-        "repetitions": outcome.size.repetitions,
-        "runs": len(outcome.measured.rows),
-        "cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome),
-        "findings": [finding.as_dict() for finding in outcome.findings],
-        "why": list(outcome.why),
-    }
+    summary = outcome.as_dict() | {"cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome)}
     save(json.dumps(summary, indent=1, ensure_ascii=False), place / "outcome.json")
     return target
 

@@ -52,6 +52,9 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--multiverse", help="Headline claims over combinations of what a paper leaves open."),
         ] = False,
+        kept: Annotated[
+            bool, typer.Option("--kept", help="Make the pages of --out from --results alone; run nothing.")
+        ] = False,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate runs and hours; run nothing.")] = False,
         only: Annotated[
             list[str] | None,
@@ -70,6 +73,9 @@ def add(app: typer.Typer) -> None:
         if (target is None) is not all_:
             what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
             raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+        if kept:
+            _write_kept(target or "", seed, out, results)
+            return
         if multiverse:
             if dry_run or only:
                 what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
@@ -104,8 +110,8 @@ def add(app: typer.Typer) -> None:
                         cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
             folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
-            kept = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
-            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
+            resumes = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
+            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{resumes}")
         index = None
         if out is not None and outcomes:
             index = cwndlab.reproduction.site.write_index(out)
@@ -126,6 +132,17 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+
+
+def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) -> None:
+    if out is None or results is None:
+        what = "pages are made from --results and written to --out"
+        raise ScenarioError(Fault("--kept", what, "name both folders"))
+    for one in cwndlab.reproduction.standings(results, target, seed=seed):
+        if one.reproduction is not None:
+            cwndlab.reproduction.site.write_experiment(one.reproduction, out)
+    cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
+    say(f"site: {cwndlab.reproduction.site.write_index(out)}")
 
 
 def _run_universes(

@@ -89,6 +89,15 @@ def load(folder: Path, target: str = "") -> Iterator[Multiverse]:
             yield _loaded(space, path)
 
 
+def copy(folder: Path, target_folder: Path, target: str = "") -> None:
+    """Copies the outcomes of a paper, or of all, to another folder."""
+    for one in load(folder, target):
+        path = path_of(target_folder, one.space)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(path_of(folder, one.space).read_bytes())
+
+
 def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse | None:
     """What the folder has of a space, where that is of this size, its dimensions and claims are those of this version,
     and its probes behave as before."""

@@ -14,7 +14,7 @@ from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.multiverse.kept import save, valid
 from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
 from cwndlab.reproduction.multiverse.space import Space, spaces
-from cwndlab.reproduction.run import payload
+from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, threads
