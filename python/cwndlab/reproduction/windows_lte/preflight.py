@@ -35,13 +35,20 @@ DelayedAckTimeout(ms)         : 40
 DelayedAckFrequency           : 2
 MemoryPressureProtection      : Enabled
 AutoTuningLevelLocal          : Normal
+AutoTuningLevelGroupPolicy    : NotConfigured
+AutoTuningLevelEffective      : Local
 EcnCapability                 : Disabled
 Timestamps                    : Disabled
 InitialRto(ms)                : 1000
 ScalingHeuristics             : Disabled
+DynamicPortRangeStartPort     : 49152
+DynamicPortRangeNumberOfPorts : 16384
+AutomaticUseCustom            : Disabled
 NonSackRttResiliency          : Disabled
 ForceWS                       : Enabled
 MaxSynRetransmissions         : 4
+AutoReusePortRangeStartPort   : 0
+AutoReusePortRangeNumberOfPorts : 0
 """
 #: Its network at 2.4 GHz, its hops to the server, and its pings, ms.
 CHANNEL, LEVEL_DBM, HOPS = 1, -57.0, 17
