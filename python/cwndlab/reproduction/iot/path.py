@@ -181,6 +181,7 @@ def measure(records: Records) -> dict[str, float | None]:
         "timeouts": float(ours["timeouts"].sum()),
         "drops": float(ours["queue_drops"].sum()),
         "background_drops": float(records.flows.filter(~tcp)["queue_drops"].sum()),
+        "all_drops": float(records.flows["queue_drops"].sum()),
         "queue_packets": metrics.queue(records)["queue_packets"][0],
         "utilisation": metrics.utilisation(records, start_s=begin)["utilisation"][0],
         "unstamped": float((records.events["kind"] == "fallback").sum()),

@@ -215,7 +215,7 @@ def _alone_claims(universe: Universe) -> list[Claim]:
         Claim(
             "drops, 1000 / 500 kbit/s",
             "drops increase with the background",
-            "drops",
+            "all_drops",
             [{"background_kbps": _HIGH}, {"background_kbps": _LOW}],
             Greater(),
             headline="iot:more-drops",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from math import inf
 from statistics import fmean
 
@@ -49,25 +48,21 @@ def room(other: Labels, gain: float) -> Control:
     return Control("lte_utilisation", other, -inf, 1 / (1 + gain), words)
 
 
-#: The least gain that is relevant: the margin of a throughput.
-LEAST = 0.01
-
-
-def _faster(first: str, other: str, loss: float, words: str, key: str) -> Claim:
-    sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in (first, other)]
-    title, headline = f"throughput, {first} / {other}, {_words(loss)}", "" if loss else f"windows-lte:{key}"
-    controls = [room(sides[1], LEAST)]
-    return Claim(title, words, "goodput_bps", sides, Greater(), kind=_kind(loss), headline=headline, controls=controls)
+def _faster(first: str, others: Sequence[str], loss: float, words: str, key: str) -> Claim:
+    """As a share of what the line carries: where the slower side has all of it, nothing can be faster."""
+    sides: list[Labels] = [{"algorithm": name, "loss": loss} for name in (first, *others)]
+    title, headline = f"throughput, {first} / {' and '.join(others)}, {_words(loss)}", "" if loss else key
+    return Claim(title, words, "delivered_share", sides, Greater(), kind=_kind(loss), headline=headline)
 
 
 def _table1_claims(size: Size) -> list[Claim]:
     del size
     claims = []
     for loss in _LOSSES:
-        for other in GAINS:
-            words = "CUBIC 7.42, CTCP 6.75, NewReno 5.60 Mbit/s on average"
-            claims.append(_faster("CUBIC", other, loss, words, "order"))
-        claims.append(_faster("CTCP", "NewReno", loss, "CTCP 6.75, NewReno 5.60 Mbit/s on average", "ctcp"))
+        words = "CUBIC 7.42, CTCP 6.75, NewReno 5.60 Mbit/s on average"
+        claims.append(_faster("CUBIC", ("CTCP", "NewReno"), loss, words, "windows-lte:order"))
+        words = "CTCP 6.75, NewReno 5.60 Mbit/s on average"
+        claims.append(_faster("CTCP", ("NewReno",), loss, words, "windows-lte:ctcp"))
     capacity = Underspecified("the study does not explain its 11 Mbit/s, nor give the queue of the LTE cell")
     latency = Underspecified("the study announces latencies and prints none per algorithm")
     for name, runs in PUBLISHED.items():
@@ -76,11 +71,13 @@ def _table1_claims(size: Size) -> list[Claim]:
         claims.append(Claim(f"{name}: throughput, no random loss", words, "goodput_bps", [side], capacity))
         title, key = f"{name}: mean RTT, ms, no random loss", "windows-lte:latency"
         claims.append(Claim(title, "no value", "mean_rtt_ms", [side], latency, headline=key))
-    # Three pairs, since "constant" is of all three.
-    for first, second in combinations(_RISING, 2):
-        pair: list[Labels] = [{"algorithm": name, "loss": 0.0} for name in (first, second)]
-        title, same = f"mean RTT, {first} / {second}, no random loss", RatioIn(0.95, 1 / 0.95)
-        claims.append(Claim(title, "constant", "mean_rtt_ms", pair, same, headline="windows-lte:same-rtt"))
+    sides: list[Labels] = [{"algorithm": name, "loss": 0.0} for name in _RISING]
+    title, key, same = (
+        "mean RTT, CUBIC / CTCP and NewReno, no random loss",
+        "windows-lte:same-rtt",
+        RatioIn(0.95, 1 / 0.95),
+    )
+    claims.append(Claim(title, "constant", "mean_rtt_ms", sides, same, headline=key))
     return claims
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The profile that the study's own `Get-NetTCPSetting` shows.
 PROFILE = "windows-10-20h1"
+#: A packet of a full segment, with its headers.
+PACKET_BYTES = 1500
 #: Mean RTT to the server, ms: Table I and Figure 14.
 RTT_MS = 252.0
 #: Windows' CUBIC has HyStart, its Compound TCP and NewReno start as RFC 5681 says.
@@ -32,7 +34,7 @@ QUEUE, CELL_MBPS = "1000 packets", 11.0
 
 def varying(mbps: float) -> dict[str, Any]:
     """The line of a user who stands still: the bundled trace, its opportunities scaled to a mean rate."""
-    return {"trace": {"file": "lte-stationary", "bytes": round(1500 * mbps / _TRACE_MBPS)}}
+    return {"trace": {"file": "lte-stationary", "bytes": round(PACKET_BYTES * mbps / _TRACE_MBPS)}}
 
 
 ASSUMPTIONS = (
@@ -93,16 +95,22 @@ def scenario(
 
 
 def measure(records: Records) -> dict[str, float | None]:
-    """Throughput and use of the LTE line from the flow's start on, what that line's queue held and dropped, timeouts,
-    the mean RTT."""
+    """Throughput from the flow's start on, also as a share of the payload that the LTE line could have carried since
+    then, and that line's use; what its queue held and dropped; timeouts, the mean RTT."""
     lte = records.links.filter(records.links["name"] == "lte").row(0, named=True)
     flow = records.flows.row(0, named=True)
-    used = metrics.utilisation(records, start_s=flow["start_ns"] / 1e9)
+    start_s = flow["start_ns"] / 1e9
+    span_s = float(records.rows("runs")[0]["duration_ns"]) / 1e9 - start_s
+    used = metrics.utilisation(records, start_s=start_s)
+    use = float(used.filter(used["link"] == "lte")["utilisation"][0])
+    sent_bps = float(lte["sent_bytes"]) * 8 / span_s
+    goodput_bps = float(metrics.goodput(records)["goodput_bps"][0])
     return {
-        "goodput_bps": metrics.goodput(records)["goodput_bps"][0],
+        "goodput_bps": goodput_bps,
+        "delivered_share": use * goodput_bps / (sent_bps * flow["mss_bytes"] / PACKET_BYTES),
         "lte_queue_packets": float(lte["mean_queue_packets"]),
         "lte_drops": float(lte["dropped_packets"]),
-        "lte_utilisation": float(used.filter(used["link"] == "lte")["utilisation"][0]),
+        "lte_utilisation": use,
         "losses": float(flow["wire_losses"]),
         "timeouts": float(flow["timeouts"]),
         "recoveries": float(flow["recoveries"]),
