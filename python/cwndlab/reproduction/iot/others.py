@@ -67,9 +67,8 @@ _QUEUE_MS = 50 * 1040 * 8 / 1500
 def _why(measured: Measured) -> list[str]:
     reach = _QUEUE_MS / (_RTT_MS + _QUEUE_MS)
     sentences = [
-        f"A full queue of the bottleneck adds {_QUEUE_MS:.0f} ms, which brings β to {reach:.2f} at {_RTT_MS:.0f} ms, short of "
-        "sigma: what is "
-        "above are samples of ACKs that a recovery delayed."
+        f"A full queue of the bottleneck adds {_QUEUE_MS:.0f} ms, which brings β to {reach:.2f} at {_RTT_MS:.0f} ms, "
+        "short of sigma: what is above are samples of ACKs that a recovery delayed."
     ]
     for name in measured.points("variant"):
         lost = measured.estimate("background_drops", variant=name).mean
