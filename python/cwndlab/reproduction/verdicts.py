@@ -37,6 +37,7 @@ from cwndlab.reproduction.claims import (
     Less,
     Order,
     Outcome,
+    Overall,
     RatioIn,
     Shape,
     Underspecified,
@@ -115,7 +116,7 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     relation = claim.relation
     if isinstance(relation, Order):
         pairs, relation = list(pairwise(claim.sides)), Greater()
-    elif len(claim.sides) > 2:
+    elif len(claim.sides) > 2 and not isinstance(relation, Overall):
         pairs = [(claim.sides[0], other) for other in claim.sides[1:]]
     parts = []
     for name in names:
@@ -172,10 +173,12 @@ def _controlled(claim: Claim, measured: Measured) -> Judged:
 def _judged(claim: Claim, measured: Measured) -> Judged:
     relevant = margin(str(claim.metric))
     match claim.relation:
-        case Greater(size, tolerance):
-            return directed(_pairs(claim, measured), relevant, size, tolerance, up=True)
-        case Less(size, tolerance):
-            return directed(_pairs(claim, measured), relevant, size, tolerance, up=False)
+        case Greater(size, tolerance, effect):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, effect, up=True)
+        case Less(size, tolerance, effect):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, effect, up=False)
+        case Overall():
+            return overall(claim, measured)
         case RatioIn(low, high):
             pairs = _pairs(claim, measured)
             share = _share(relevant, pairs)
@@ -186,8 +189,8 @@ def _judged(claim: Claim, measured: Measured) -> Judged:
             return inside(_value(claim, measured), low, high, "value", relevant.around)
         case Shape():
             return shape(claim, measured)
-        case Welch(up, below):
-            return test(_pairs(claim, measured), relevant, below, up=up)
+        case Welch(up, below, effect):
+            return test(_pairs(claim, measured), relevant, below, effect, up=up)
         case Underspecified(reason):
             return _shown_only(claim, measured, "underspecified", reason)
         case Indiscriminate(reason):
@@ -239,51 +242,78 @@ def _share(relevant: Margin, pairs: Pairs) -> float:
 
 
 def directed(
-    pairs: Pairs, relevant: Margin, size: float | None = None, tolerance: float = TOLERANCE, *, up: bool
+    pairs: Pairs,
+    relevant: Margin,
+    size: float | None = None,
+    tolerance: float = TOLERANCE,
+    effect: float | None = None,
+    *,
+    up: bool,
 ) -> Judged:
-    """First over second is above 1 (``up``) or below, at ``size`` where one is given."""
+    """First over second is above 1 (``up``) or below, at ``size`` where one is given. An ``effect`` that the paper
+    reports is relevant to it: the margin is at most half of it."""
     nothing = _without_ratio(pairs, relevant, up=up)
     if nothing is not None:
         return nothing
-    found, share = ratio(pairs), _share(relevant, pairs)
-    if size is not None:
-        # An effect that the paper reports is relevant to it.
-        share = min(share, abs(size - 1) / 2)
+    reported = effect if size is None else abs(size - 1)
+    share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
+    judged = _placed(ratio(pairs), share, size, tolerance, up=up)
+    return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up)
+
+
+def _placed(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
+    """Where the interval of a ratio lies beside 1 ± ``share`` and beside ``size``."""
     low, high = found.low, found.high
     if low is None or high is None:
-        return Judged(found, "inconclusive", _note("one repetition has no interval", pairs))
+        return Judged(found, "inconclusive", "one repetition has no interval")
     band = f"{number(1 - share)} to {number(1 + share)}"
     if 1 - share <= low and high <= 1 + share:
-        return _room(
-            Judged(found, "no effect", _note(f"the interval lies within the margin, {band}", pairs)),
-            pairs,
-            relevant,
-            up,
-        )
+        return Judged(found, "no effect", f"the interval lies within the margin, {band}")
     sign = 1 if up else -1
     if low <= 1 + share and high >= 1 - share:
-        reason = f"the interval covers differences within and beyond the margin, {band}"
-        return _room(Judged(found, "inconclusive", _note(reason, pairs)), pairs, relevant, up)
+        return Judged(found, "inconclusive", f"the interval covers differences within and beyond the margin, {band}")
     if sign * (found.mean - 1) < 0:
-        return Judged(found, "opposite", _note("the interval lies on the other side", pairs))
+        return Judged(found, "opposite", "the interval lies on the other side")
     if size is None:
-        return Judged(found, "holds", _note("the interval lies on the claimed side", pairs))
+        return Judged(found, "holds", "the interval lies on the claimed side")
     room = tolerance * abs(size - 1)
     about = f"the published effect {number(abs(size - 1))} ± {tolerance:.0%} of it"
     if abs(found.mean - size) <= room and (high - low) / 2 <= room:
-        return Judged(found, "holds", _note(f"the interval lies on the claimed side, at {about}", pairs))
+        return Judged(found, "holds", f"the interval lies on the claimed side, at {about}")
     if low <= size <= high:
-        reason = f"the interval lies on the claimed side and is too wide to tell {about}"
-        return Judged(found, "inconclusive", _note(reason, pairs))
-    return Judged(
-        found, "holds at another size", _note(f"the interval lies on the claimed side, not at {about}", pairs)
-    )
+        return Judged(found, "inconclusive", f"the interval lies on the claimed side and is too wide to tell {about}")
+    return Judged(found, "holds at another size", f"the interval lies on the claimed side, not at {about}")
+
+
+def overall(claim: Claim, measured: Measured) -> Judged:
+    """The geometric mean over all terms and all other sides, repetition by repetition, with Student's t on its
+    logarithms. A term that is zero has no ratio: then nothing can be told."""
+    assert isinstance(claim.relation, Overall)
+    mine, *others = claim.sides
+    logs: list[list[float]] = []
+    for term in claim.relation.terms:
+        for other in others:
+            pairs = measured.pairs(term.metric, {**mine, **term.where}, {**other, **term.where})
+            if len(pairs.first) < measured.size.repetitions or min(*pairs.first, *pairs.second) <= 0:
+                return Judged(None, "inconclusive", f"{term.metric} is zero or has no value in some repetition")
+            sign = 1 if term.up else -1
+            logs.append([sign * math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
+    means = estimate([fmean(column) for column in zip(*logs, strict=True)])
+    low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
+    found = Estimate(math.exp(means.mean), low, high, means.n)
+    share, least = claim.relation.effect / 2, claim.relation.at_least
+    if least is None:
+        judged = _placed(found, share, claim.relation.ratio, claim.relation.tolerance, up=True)
+    else:
+        judged = inside(found, least, math.inf, "ratio", lambda edge: share * edge)
+    return replace(judged, reason=f"{judged.reason} ({len(logs)} ratios, {means.n} repetitions)")
 
 
 def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool) -> Judged:
     """No relevant increase can show where the second side has all but the margin of all that there is."""
     base = fmean(pairs.second)
-    if not up or relevant.ceiling is None or relevant.ceiling - base > relevant.around(base):
+    shown = judged.outcome in _SHOWN or judged.measured is None or judged.measured.low is None
+    if shown or not up or relevant.ceiling is None or relevant.ceiling - base > relevant.around(base):
         return judged
     reason = f"the second side has {number(base)} of at most {number(relevant.ceiling)}; {judged.reason}"
     return replace(judged, outcome="set-up cannot discriminate", reason=reason)
@@ -367,16 +397,16 @@ def shape(claim: Claim, measured: Measured) -> Judged:
     return Judged(Estimate(share, None, None, len(words)), outcome, "; ".join(words), "landmarks")
 
 
-def test(pairs: Pairs, relevant: Margin, below: float, *, up: bool) -> Judged:
+def test(pairs: Pairs, relevant: Margin, below: float, effect: float | None, *, up: bool) -> Judged:
     """Welch's test over the repetitions, as the papers use it. A difference in the other direction, or within the
     margin, is none that the paper claims."""
     p = welch(pairs.second, pairs.first)
-    side = directed(pairs, relevant, up=up)
+    side = directed(pairs, relevant, effect=effect, up=up)
     found = ratio(pairs)
     beside = f"ratio of the means {number(found.mean)}" if found.n else "no ratio"
-    effect = hedges_unpaired(pairs.second, pairs.first)
-    if effect is not None:
-        beside += f", effect size {effect_size(replace(effect, low=None, high=None))}"
+    hedges = hedges_unpaired(pairs.second, pairs.first)
+    if hedges is not None:
+        beside += f", effect size {effect_size(replace(hedges, low=None, high=None))}"
     if p is None:
         return replace(side, measured_is="ratio")
     measured = Estimate(p, None, None, len(pairs.first))
