@@ -28,11 +28,11 @@ from cwndlab.metrics.numbers import NAMES
 from cwndlab.reports.sweep import SweepResult
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.study import spec, sweeps
+from cwndlab.study.calibration import Calibration, Line, samples, total
 from cwndlab.study.lock import ObjectLock
 from cwndlab.study.result import Result
 from cwndlab.study.store import Store
 from cwndlab.study.sweeps import Sweep, sweep
-from cwndlab.study.sweeps.estimate import Calibration, Line, samples, total
 from cwndlab.study.sweeps.run import left
 from fsspec.implementations.memory import MemoryFileSystem
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-import re
 import subprocess
 import sys
 import textwrap
@@ -114,12 +113,10 @@ def _presets() -> str:
 
 
 def _reproductions() -> str:
-    """All experiments in quick size. Runs of an earlier call are reused."""
-    from cwndlab.reproduction.summary import markdown
+    """From kept results; nothing is run."""
+    from cwndlab.reproduction.summary import overview
 
-    folder = ROOT / "build" / "reproductions"
-    _text(str(BIN / "cwndlab"), "reproduce", "--all", "--quick", "--out", str(folder))
-    return markdown(folder)
+    return overview(ROOT / "results")
 
 
 def _first_paragraph(thing: object) -> str:
@@ -204,7 +201,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
-    "reproduce --all --quick": _reproductions,
+    "reproductions": _reproductions,
     "picture uplink": _uplink,
     "presets": _presets,
     "stack": _stack,
@@ -258,27 +255,10 @@ def _planned_by_matrix() -> Iterator[str]:
                 yield _hash(matrix.document("cubic", setting, buffer, loss))
 
 
-def _planned_by_reproduce() -> Iterator[str]:
-    """Scenarios and claims of all experiments in quick size."""
-    from cwndlab.reproduction.catalogue import experiments
-
-    known: dict[str, str] = {}
-    for one in experiments():
-        size = one.size(quick=True)
-        for case in one.cases(size):
-            text = json.dumps(case.scenario, sort_keys=True)
-            if text not in known:
-                known[text] = _hash(case.scenario)
-            yield f"{one.id} {sorted(case.labels.items())} {known[text]} {size.repetitions}"
-        for claim in one.claims(size):
-            yield f"{one.id} {re.sub(' at 0x[0-9a-f]+', '', repr(claim))}"
-
-
 #: Runs that neither a bundled scenario nor a file describes.
 PLANNED: dict[str, Callable[[], Iterator[str]]] = {
     "validate": _planned_by_validate,
     "matrix": _planned_by_matrix,
-    "reproduce --all --quick": _planned_by_reproduce,
 }
 
 

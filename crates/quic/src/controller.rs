@@ -42,6 +42,9 @@ pub(crate) struct State {
     mss: u64,
     mtu: u64,
     deliveries: DeliveryTracker,
+    /// The latest time of an event. `quinn` stamps a datagram when its endpoint begins to read a batch, so that an ACK
+    /// may be stamped earlier than the packet that it acknowledges was sent.
+    latest: Time,
     /// The last ACK frame. It is reported to the algorithm after the losses and marks that it caused.
     pending_report: Option<AckReport>,
     /// Newly lost and newly marked bytes that have not been reported yet.
@@ -66,6 +69,7 @@ impl State {
             mss,
             mtu: mss,
             deliveries: DeliveryTracker::new(),
+            latest: Time::ZERO,
             pending_report: None,
             lost: 0,
             marked: 0,
@@ -92,14 +96,21 @@ impl State {
         }
     }
 
-    /// Bytes are sent, in packets of at most the datagram size.
-    fn on_sent(&mut self, now: Time, bytes: u64) {
+    /// The time of an event: never before that of an earlier one, nor before the sending time of a packet.
+    fn advance(&mut self, now: Time) -> Time {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// Bytes are sent, in packets of at most the datagram size. `sent` identifies them when they are acknowledged.
+    fn on_sent(&mut self, sent: Time, bytes: u64) {
         self.flush_report();
+        let now = self.advance(sent);
         let mut rest = bytes;
         while rest > 0 {
             let size = rest.min(self.mtu);
             rest -= size;
-            self.deliveries.on_sent(now, size);
+            self.deliveries.on_sent(sent, size);
             self.control.on_sent(&Sent {
                 now,
                 size: Bytes(size),
@@ -113,15 +124,18 @@ impl State {
 
     fn on_ack(&mut self, sent: Time, bytes: u64, app_limited: bool) {
         self.flush_report();
+        self.advance(sent);
         self.deliveries.on_ack(sent, bytes, app_limited);
     }
 
     fn on_end_acks(&mut self, now: Time, in_flight: u64, app_limited: bool) {
         self.flush_report();
+        let now = self.advance(now);
         self.pending_report = self.deliveries.on_end(now, in_flight, app_limited);
     }
 
     fn on_congestion_event(&mut self, now: Time, sent: Time, persistent: bool, lost: u64) {
+        let now = self.advance(now);
         if self.pending_report.is_some_and(|report| report.now != now) {
             self.flush_report(); // a timer, long after the last ACK frame
         }

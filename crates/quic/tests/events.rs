@@ -30,6 +30,9 @@ enum Call {
     Sent(u64),
     /// The oldest packets are acknowledged: their number, and whether the sender was application-limited.
     Acked(usize, bool),
+    /// The same, in a datagram with a time stamp so many nanoseconds before the last event: `quinn` stamps all datagrams
+    /// of a batch with the time at which it begins to read.
+    StampedEarly(usize, u64),
     /// The oldest packets are lost: their number, and whether congestion is persistent.
     Lost(usize, bool),
     Marked,
@@ -42,6 +45,7 @@ fn call() -> impl Strategy<Value = (u64, Call)> {
     let call = prop_oneof![
         6 => (1u64..15_000).prop_map(Call::Sent),
         8 => (1usize..12, prop::bool::weighted(0.1)).prop_map(|(packets, limited)| Call::Acked(packets, limited)),
+        2 => (1usize..12, 0u64..20_000_000).prop_map(|(packets, early)| Call::StampedEarly(packets, early)),
         2 => (1usize..12, prop::bool::weighted(0.2)).prop_map(|(packets, persistent)| Call::Lost(packets, persistent)),
         1 => Just(Call::Marked),
         1 => (1200u16..9000).prop_map(Call::Mtu),
@@ -82,6 +86,13 @@ fn windows(factory: &Factory, calls: &[(u64, Call)]) -> Vec<u64> {
                     in_flight -= size;
                 }
                 adapter.on_end_acks(instant(now), in_flight, limited, None);
+            }
+            Call::StampedEarly(packets, early) => {
+                for (sent, size) in out.drain(..packets.min(out.len())) {
+                    adapter.on_packet_acked(instant(sent), size, false);
+                    in_flight -= size;
+                }
+                adapter.on_end_acks(instant(now.saturating_sub(early)), in_flight, false, None);
             }
             Call::Lost(packets, persistent) => {
                 let lost: Vec<_> = out.drain(..packets.min(out.len())).collect();
@@ -137,6 +148,22 @@ fn every_algorithm_without_router_support_runs() {
     assert_eq!(refused, ["iotcc", "rcp", "perc", "sirens", "abc-wireless"]);
     let of = |text: &str| -> Algorithm { catalogue.parse(text).expect("it is in the catalogue") };
     assert!(limits(&of("bbr1"))[0].contains("1.25 windows per smoothed RTT"));
+}
+
+/// `quinn` may stamp an ACK before the sending time of the packet that it acknowledges. The packet counts as acknowledged
+/// at its sending time: it grows the window, and there is no negative RTT.
+#[test]
+fn an_ack_with_an_earlier_time_stamp_than_its_packet_grows_the_window() {
+    let base = origin();
+    let at = |ms: u64| base + Duration::from_millis(ms);
+    let mut one = Factory::clone(&controller_factory("reno").expect("an entry")).adapter(base, 1000);
+    one.on_sent(at(0), 1000, 0);
+    one.on_packet_acked(at(0), 1000, true);
+    one.on_end_acks(at(50), 0, true, Some(0));
+    one.on_sent(at(60), 10_000, 1);
+    one.on_packet_acked(at(60), 1000, false);
+    one.on_end_acks(at(58), 9000, false, Some(1));
+    assert_eq!(one.window(), 11_001);
 }
 
 /// By hand, with packets of 1000 bytes: slow start adds the acknowledged bytes, a loss halves the window once per

@@ -127,3 +127,14 @@ def text(value: object) -> str:
             return ", ".join(text(item) for item in value)
         case _:
             return str(value)
+
+
+def span(seconds: float) -> str:
+    """A time for people.
+
+    >>> span(90), span(600), span(36000)
+    ('90.0 s', '10 min', '10.0 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

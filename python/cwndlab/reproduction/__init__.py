@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import claims as claims
     from cwndlab.reproduction import experiment as experiment
     from cwndlab.reproduction import headlines as headlines
+    from cwndlab.reproduction import kept as kept
     from cwndlab.reproduction import measured as measured
+    from cwndlab.reproduction import multiverse as multiverse
     from cwndlab.reproduction import outcomes as outcomes
+    from cwndlab.reproduction import plan as plan
     from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
+    from cwndlab.reproduction import standing as standing
     from cwndlab.reproduction import summary as summary
     from cwndlab.reproduction import verdicts as verdicts
     from cwndlab.reproduction.cases import Case, Size, Table
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction.claims import COLUMNS, OUTCOMES, Finding
     from cwndlab.reproduction.experiment import Experiment
     from cwndlab.reproduction.run import Reproduction, reproduce
+    from cwndlab.reproduction.standing import Standing, standings
 
 __all__ = [
     "COLUMNS",
@@ -38,11 +43,13 @@ __all__ = [
     "Finding",
     "Reproduction",
     "Size",
+    "Standing",
     "Table",
     "experiments",
     "find",
     "listing",
     "reproduce",
+    "standings",
 ]
 
 if not TYPE_CHECKING:
@@ -54,10 +61,14 @@ if not TYPE_CHECKING:
             "claims",
             "experiment",
             "headlines",
+            "kept",
             "measured",
+            "multiverse",
             "outcomes",
+            "plan",
             "run",
             "site",
+            "standing",
             "summary",
             "verdicts",
         ),
@@ -67,6 +78,7 @@ if not TYPE_CHECKING:
             "claims": ("COLUMNS", "Finding", "OUTCOMES"),
             "experiment": ("Experiment",),
             "run": ("Reproduction", "reproduce"),
+            "standing": ("Standing", "standings"),
         },
         public=__all__,
     )

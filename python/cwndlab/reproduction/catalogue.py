@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -21,6 +22,8 @@ class Paper:
     authors: str
     title: str
     venue: str
+    summary: Sequence[str] = ()
+    """What was tried, what holds, what does not and why: a paragraph each."""
 
     @property
     def reference(self) -> str:

@@ -37,6 +37,11 @@ class Row:
     findings: Sequence[Finding]
 
     @property
+    def counts(self) -> bool:
+        """Whether it is a claim of the paper, and not a check or an experiment beyond it."""
+        return any(one.kind == "claim" for one in self.findings)
+
+    @property
     def mixed(self) -> bool:
         """Whether the findings have several outcomes."""
         return len({one.outcome for one in self.findings}) > 1

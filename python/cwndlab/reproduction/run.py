@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import RunError
+from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
+from cwndlab.files import parsed
 from cwndlab.reproduction.cases import Case, Size, Table
-from cwndlab.reproduction.cases import Measure as CaseMeasure
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
+from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, measure_name, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
+from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
-from cwndlab.study.executor import Plan, results, threads
-from cwndlab.study.spec import Measure, Point, Progress, Study
+from cwndlab.study.executor import Plan, threads
+from cwndlab.study.executor import results as results_of
+from cwndlab.study.spec import Job, Measure, Point, Progress, Study
+from cwndlab.study.spec import Row as StoredRow
 from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
     from cwndlab.plot.charts import Chart
 
-#: The largest number of points of a curve that is kept.
-MOST_POINTS = 1500
+# Values of a label that a message lists.
+_MOST_VALUES = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +57,23 @@ class Reproduction:
     def size(self) -> Size:
         """Its size."""
         return self.measured.size
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a folder keeps of it: size, runs, findings and explanations, as JSON has them."""
+        one = self.experiment
+        return {
+            "id": one.id,
+            "title": one.title,
+            "section": one.section,
+            "quick": self.quick,
+            "seed": self.seed,
+            "duration_s": self.size.duration_s,
+            "repetitions": self.size.repetitions,
+            "runs": len(self.measured.rows),
+            "cpu_s": self.cpu_s,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "why": list(self.why),
+        }
 
     @property
     def charts(self) -> Sequence[Chart]:
@@ -77,6 +99,9 @@ def reproduce(
     workers: int | None = None,
     progress: Progress | None = None,
     out: Path | str | None = None,
+    results: Path | str | None = None,
+    only: Mapping[str, str] | None = None,
+    message: Message | None = None,
 ) -> Iterator[Reproduction]:
     """Runs published experiments and evaluates their claims.
 
@@ -91,9 +116,16 @@ def reproduce(
     workers
         The number of threads, by default one per core.
     progress
-        Called with the number of finished runs and of all that are not in ``out``.
+        Called with the number of finished runs and of all that are not in ``out`` or ``results``.
     out
         A folder that keeps finished runs; they are not run again.
+    results
+        A folder that keeps the rows of finished runs (`cwndlab.reproduction.kept`), for another day, machine or
+        version; they are not run again as long as the behaviour behind them is unchanged.
+    only
+        Runs the cases with these labels only and yields nothing, since claims need all cases.
+    message
+        Called with remarks on rows of ``results`` that are not used.
 
     Yields
     ------
@@ -103,31 +135,208 @@ def reproduce(
     Raises
     ------
     ScenarioError
-        There is no such experiment.
+        There is no such experiment, or no case with the labels of ``only``.
     RecordsError
-        ``out`` is in use by another process, or holds something else.
+        ``out`` or ``results`` is in use by another process, or holds something else.
     """
     chosen = find(target)
-    with Store(out, write=True) as store:
-        studies = [_study(one, one.size(quick=quick), seed) for one in chosen]
+    name: SizeName = "quick" if quick else "full"
+    command = " ".join(
+        ["cwndlab reproduce", target or "--all", *(["--quick"] if quick else []), *([f"--seed {seed}"] * (seed != 1))]
+    )
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(out, write=True))
+        kept = None if results is None else stack.enter_context(closing(KeptResults(results, write=True)))
+        studies = studies_of(chosen, quick=quick, seed=seed, only=only)
+        if kept is not None:
+            for experiment, study in zip(chosen, studies, strict=True):
+                restore(kept, experiment, experiment.cases(experiment.size(quick=quick)), study, store, message)
         left = _left(studies, store)
         total = len(left)
         if progress is not None:
             progress(0, total)
         for experiment, study in zip(chosen, studies, strict=True):
+            size = experiment.size(quick=quick)
+            keeper = None if kept is None else _Keeper(kept, experiment, name, study, store, command)
             begin = time.process_time()
             plan = Plan(study, store)
             is_new = plan.resumed < plan.total
-            for job, row in results(plan, store, threads(workers)):
-                if isinstance(row, RunError):
-                    raise row
-                left.discard(job.key)
-                if progress is not None:
-                    progress(total - len(left), total)
-            measured = _measured(experiment, experiment.size(quick=quick), study, store)
+            try:
+                for job, row in results_of(plan, store, threads(workers)):
+                    if isinstance(row, RunError):
+                        raise row
+                    left.discard(job.key)
+                    if keeper is not None:
+                        keeper.landed(job, row)
+                    if progress is not None:
+                        progress(total - len(left), total)
+            finally:
+                if keeper is not None:
+                    keeper.finish()
+            if only:
+                continue
+            measured = _measured(experiment, size, study, store)
             findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
             cpu_s = time.process_time() - begin if is_new else 0.0
             yield Reproduction(experiment, quick, seed, experiment.cases(measured.size), measured, findings, cpu_s)
+
+
+def studies_of(
+    chosen: Sequence[Experiment], *, quick: bool, seed: int, only: Mapping[str, str] | None = None
+) -> list[Study]:
+    """The runs of experiments; raises if no case of any has the labels of ``only``."""
+    whole = [_study(one, one.size(quick=quick), seed) for one in chosen]
+    if not only:
+        return whole
+    wanted = set(only.items())
+    studies = [
+        replace(
+            study,
+            points=[
+                point
+                for point in study.points
+                if wanted <= {(name, str(value)) for name, value in point.labels.items()}
+            ],
+        )
+        for study in whole
+    ]
+    if not any(study.points for study in studies):
+        text = ", ".join(f"{label}={value}" for label, value in only.items())
+        raise ScenarioError(Fault(Parameter("only"), f"no case has {text}", f"{chosen[0].id} has {_labels(whole[0])}"))
+    return studies
+
+
+def _labels(study: Study) -> str:
+    """Labels of the points, each with its first values."""
+    shown = []
+    for label in study.points[0].labels:
+        values = list(dict.fromkeys(str(point.labels[label]) for point in study.points))
+        shown.append(f"{label}={'|'.join(values[:_MOST_VALUES])}{'|…' if len(values) > _MOST_VALUES else ''}")
+    return ", ".join(shown)
+
+
+def restore(
+    kept: KeptResults,
+    experiment: Experiment,
+    cases: Sequence[Case],
+    study: Study,
+    store: Store,
+    message: Message | None = None,
+) -> int:
+    """Copies the kept rows of a study to its store, those with valid probes; returns how many the study has there."""
+    present = set(store.keys()["key"])
+    keys = {point.number: scenario_key(cases[point.number].scenario) for point in study.points}
+    rows = kept.rows(experiment.paper, keys.values())
+    used, refused = 0, {}
+    for point in study.points:
+        case = cases[point.number]
+        for seed in study.seeds:
+            job = study.job(point, seed)
+            if job.key in present:
+                used += 1
+                continue
+            for run in rows.get((keys[point.number], seed), ()):
+                if reason := kept.difference(run.probe, case.measure):
+                    # Rows of another measure of the same scenario are none of this study's.
+                    if run.measure == measure_name(case.measure):
+                        refused[point.number, seed] = f"{kind(case.scenario)}: {reason}"
+                    continue
+                if case.trace is not None and seed == study.seeds[0] and not run.curves:
+                    continue  # kept as a later repetition, which has no curves
+                refused.pop((point.number, seed), None)
+                store.add(_stored(job, study.measure_of(point, seed), run.payload()))
+                present.add(job.key)
+                used += 1
+                break
+    if refused and message is not None:
+        reasons = list(dict.fromkeys(refused.values()))
+        more = f", and {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+        what = "kept runs are not used, since the behaviour has changed"
+        message(f"{experiment.id}: {len(refused)} {what} ({reasons[0]}{more})")
+    return used
+
+
+def _stored(job: Job, measure: Measure, payload: Mapping[str, Any]) -> StoredRow:
+    """A row of the study's store."""
+    row = {"key": job.key, "scenario_hash": job.hash, "seed": job.seed, "engine": engine_version()}
+    return row | {"measure": measure.digest, "payload": json.dumps(payload, separators=(",", ":"))}
+
+
+class _Keeper:
+    """Copies the rows of an experiment from the study's store to the kept results."""
+
+    def __init__(
+        self,
+        kept: KeptResults,
+        experiment: Experiment,
+        size: SizeName,
+        study: Study,
+        store: Store,
+        command: str,
+    ) -> None:
+        self._kept, self._experiment, self._size, self._study = kept, experiment, size, study
+        self._cases = experiment.cases(experiment.size(quick=size == "quick"))
+        self._representatives = experiment.cases(experiment.quick)
+        self._command = command
+        self._probes: dict[tuple[str, str], Probe] = {}
+        self._keys = [scenario_key(case.scenario) for case in self._cases]
+        self._store = store
+        self._added: set[str] = set()
+        self._made = 0
+        self._copy()
+        self._begin_s = time.process_time()
+
+    def _copy(self) -> None:
+        """Keeps those rows of the store that are kept nowhere yet."""
+        jobs = [self._study.job(point, seed) for point in self._study.points for seed in self._study.seeds]
+        present = set(self._store.keys()["key"]) - self._added
+        if not present:
+            return
+        rows = self._kept.rows(self._experiment.paper, self._keys)
+        missing = []
+        for job in jobs:
+            runs = rows.get((self._keys[job.point], job.seed), ())
+            measure = self._cases[job.point].measure
+            if job.key in present and all(self._kept.difference(run.probe, measure) for run in runs):
+                missing.append(job)
+        points, seeds = self._study.points, self._study.seeds
+        measures = {self._study.measure_of(point, seed).digest for point in points for seed in seeds}
+        payloads = self._store.payloads({job.key for job in missing}, engine_version(), measures)
+        for job in missing:
+            self._add(job, payloads[job.key])
+
+    def _probe(self, number: int) -> Probe:
+        case = self._cases[number]
+        of = (measure_name(case.measure), kind(case.scenario))
+        if of not in self._probes:
+            self._probes[of] = self._kept.probe_of(case, self._representatives)
+        return self._probes[of]
+
+    def _add(self, job: Job, payload: Mapping[str, Any]) -> None:
+        self._kept.add(self._experiment.paper, self._keys[job.point], job.seed, self._probe(job.point), payload)
+        self._added.add(job.key)
+
+    def landed(self, job: Job, row: StoredRow) -> None:
+        """Keeps the row of a run that has ended now; writes the rows from time to time."""
+        self._add(job, parsed(row["payload"]))
+        self._made += 1
+        if self._kept.is_due():
+            self.save()
+
+    def finish(self) -> None:
+        """Writes the rows, also those of runs that ended just before an interrupt."""
+        self._copy()
+        self.save()
+
+    def save(self) -> None:
+        """Writes the rows, and what the index says of the experiment."""
+        now_s = time.process_time()
+        if self._probes:
+            spent = {"cpu_s": now_s - self._begin_s, "runs_made": self._made} if self._made else {}
+            probes = sorted(probe.digest for probe in self._probes.values())
+            self._kept.note(self._experiment, self._size, **spent, probes=probes, **origin(self._command))
+        self._begin_s, self._made = now_s, 0
+        self._kept.save()
 
 
 def _study(experiment: Experiment, size: Size, seed: int) -> Study:
@@ -150,17 +359,6 @@ def _left(studies: Sequence[Study], store: Store) -> set[str]:
     """The keys of the runs that the store lacks."""
     keys = {study.job(point, seed).key for study in studies for point in study.points for seed in study.seeds}
     return keys - set(store.keys()["key"])
-
-
-def payload(measure: CaseMeasure, *args: Any) -> dict[str, Any]:
-    """The values of a run, and the points of its curves: ``trace`` may come before the records."""
-    *traces, records = args
-    curves: dict[str, Any] = {}
-    for trace in traces:
-        for name, (x, y) in trace(records).items():
-            step = -(-len(x) // MOST_POINTS)
-            curves[name] = [list(x[::step]), list(y[::step])] if step else [[], []]
-    return {"values": dict(measure(records)), "curves": curves}
 
 
 def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:

@@ -22,30 +22,22 @@ from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
-from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reports.tables import Table, cell
 from cwndlab.reproduction.cases import Labels
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
-from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding, Outcome
-from cwndlab.reproduction.headlines import rows
+from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
+from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
+from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
+from cwndlab.reproduction.papers import assessments
 from cwndlab.reproduction.run import Reproduction
-from cwndlab.reproduction.summary import UNIVERSES, evidence, leading, shown
+from cwndlab.reproduction.summary import shown
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
 # Scenarios that the page names; the folder has all.
 _MOST_NAMED = 60
-#: Classes of cells with an outcome.
-_CLASSES: dict[Outcome, str] = {
-    "holds": "good",
-    "holds at another size": "good",
-    "no effect": "open",
-    "inconclusive": "open",
-    "opposite": "bad",
-    "set-up cannot discriminate": "muted",
-    "underspecified": "muted",
-}
 
 
 class _Claims(NamedTuple):
@@ -74,19 +66,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     _write_bundle(folder)
     target = folder / one.paper / f"{one.figure}.html"
     save(_page(outcome, files), target)
-    summary = {
-        "id": one.id,
-        "title": one.title,
-        "section": one.section,
-        "quick": outcome.quick,
-        "seed": outcome.seed,
-        "duration_s": outcome.size.duration_s,
-        "repetitions": outcome.size.repetitions,
-        "runs": len(outcome.measured.rows),
-        "cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome),
-        "findings": [finding.as_dict() for finding in outcome.findings],
-        "why": list(outcome.why),
-    }
+    summary = outcome.as_dict() | {"cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome)}
     save(json.dumps(summary, indent=1, ensure_ascii=False), place / "outcome.json")
     return target
 
@@ -109,24 +89,37 @@ def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
 
 
 def write_index(folder: Path) -> Path:
-    """Writes the index of all that the folder holds; returns its path."""
-    kept = outcomes(folder)
+    """Writes the index, a page for each paper, and the appendix with every claim, of all that the folder holds; returns
+    the path of the index."""
+    kept, multiverses = outcomes(folder), list(load(folder))
+    known = assessments(kept, multiverses)
+    for name, mine in known.items():
+        save(
+            paper_page(name, mine, kept, [one for one in multiverses if one.space.paper == name]),
+            folder / f"{name}.html",
+        )
+    _write_bundle(folder)
+    for one in multiverses:
+        write_extremes(one, folder)
+    save(_appendix(kept), folder / "appendix.html")
+    save(index_page(known), folder / "index.html")
+    return folder / "index.html"
+
+
+def _appendix(kept: Sequence[Mapping[str, Any]]) -> str:
     claims = []
     for one in kept:
         findings = [Finding(**finding) for finding in one["findings"]]
         claims.append(_Claims(one["id"], one["title"], f"{one['id']}.html", _findings(findings, one["repetitions"])))
-    text = Page().render(
-        "index.html",
-        title="Published experiments, run again",
+    return Page().render(
+        "appendix.html",
+        title="Every claim of every experiment",
         footer="",
         commands=["cwndlab reproduce --all --out DIR"],
-        universes=UNIVERSES,
-        headlines=_headlines(kept),
+        neighbours=[("all papers", "index.html")],
         experiments=_experiments(kept),
         claims=claims,
     )
-    save(text, folder / "index.html")
-    return folder / "index.html"
 
 
 def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
@@ -140,7 +133,7 @@ def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
             [
                 cell(one["id"], "text", f"{one['id']}.html"),
                 cell(one["title"], "wrap"),
-                *(cell(str(many or "–"), _CLASSES[outcome] if many else "") for outcome, many in count.items()),
+                *(cell(str(many or "–"), CLASSES[outcome] if many else "") for outcome, many in count.items()),
                 cell("quick" if one["quick"] else "full"),
                 cell(str(one["repetitions"])),
                 cell(str(one["runs"])),
@@ -148,38 +141,6 @@ def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
             ]
         )
     return Table("Claims of the paper by outcome; n repetitions of each case", header, made)
-
-
-def _headlines(kept: Sequence[Mapping[str, Any]]) -> list[tuple[str, Table]]:
-    """A table for each paper, a row for each of its headline claims."""
-    header = [
-        ("claim", "wrap"),
-        ("outcome at base assumptions", "text"),
-        ("n", ""),
-        ("published → measured [95 % interval]", "wrap"),
-        ("evidence", "text"),
-    ]
-    repetitions = {one["id"]: one["repetitions"] for one in kept}
-    headlines, made = rows(kept), []
-    for name, paper in PAPERS.items():
-        table = []
-        for row in (row for row in headlines if row.headline.paper == name):
-            some, left = leading(row)
-            lines = [(evidence(one), "") for one in some] + ([(f"and {left} more", "")] if left else [])
-            ids = list(dict.fromkeys(one.id for one in row.findings))
-            ns = sorted({repetitions[id] for id in ids})
-            table.append(
-                [
-                    cell(f"{row.headline.claim} ({row.headline.section})", "wrap"),
-                    Cell(((row.outcome, ""),), f"outcome {_CLASSES[row.outcome]}", row.tally if row.mixed else ""),
-                    cell(str(ns[0]) if len(ns) == 1 else f"{ns[0]} to {ns[-1]}"),
-                    Cell(lines, "wrap"),
-                    Cell([(id, f"{id}.html") for id in ids], "text"),
-                ]
-            )
-        if table:
-            made.append((f"{name}: {paper.reference}", Table("Headline claims; n repetitions", header, table)))
-    return made
 
 
 def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
@@ -343,7 +304,7 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
         cells += [cell(text) for text in (*shown(one), str(n), one.measured_is)]
         for name in beside:
             cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
-        cells += [cell(one.outcome, f"outcome {_CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
+        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
         made.append(cells)
     return Table(f"Over n = {n} repetitions of each case", header, made)
 

@@ -1,25 +1,21 @@
-"""All outcomes of a folder as text: by headline claim, by experiment, claim by claim. Numbers are written here."""
+"""Outcomes as text: the numbers of a finding, and the headline claims of every paper. Numbers are written here."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cwndlab.reproduction.catalogue import PAPERS
-from cwndlab.reproduction.claims import KINDS, OUTCOMES, Finding
-from cwndlab.reproduction.headlines import Row, rows
-from cwndlab.reproduction.outcomes import outcomes
-from cwndlab.reproduction.verdicts import counts
+from cwndlab.reproduction.claims import Finding
+from cwndlab.reproduction.headlines import Row
+from cwndlab.reproduction.multiverse.kept import load
+from cwndlab.reproduction.papers import Assessment, Evidence, assessments
+from cwndlab.reproduction.standing import Standing, standings
 from cwndlab.statistics.digits import number
 
 #: Findings of a headline that its row shows; the rest is behind its links.
 _MOST_SHOWN = 6
-#: What a headline table does not contain yet.
-UNIVERSES = (
-    "Every outcome is that at the base assumptions. The share of universes (combinations of what a paper leaves open) "
-    "in which a claim holds, ties or is opposite is not computed yet."
-)
 
 
 def shown(finding: Finding) -> tuple[str, str]:
@@ -54,70 +50,66 @@ def evidence(finding: Finding) -> str:
     return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
 
 
-def leading(row: Row) -> tuple[list[Finding], int]:
+def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
     """The findings that a headline's row shows, those that decide it first, and how many it leaves out."""
     ordered = sorted(row.findings, key=lambda one: one.outcome != row.outcome)
-    return ordered[:_MOST_SHOWN], max(0, len(ordered) - _MOST_SHOWN)
+    return ordered[:most], max(0, len(ordered) - most)
 
 
-def markdown(folder: Path) -> str:
-    """Headline claims of every paper, then counts by experiment, then every finding by its kind.
+def overview(results: Path) -> str:
+    """The headline claims of every paper, from kept results.
 
     Parameters
     ----------
-    folder:
-        A folder that `cwndlab reproduce --all --out` wrote.
+    results:
+        A folder that `cwndlab reproduce --results` wrote.
 
     Returns
     -------
-    Markdown with headings of level 2 and 3.
+    Markdown: a heading of level 2, a paragraph and a table for each paper.
     """
-    kept = outcomes(folder)
-    lines = ["## Headline claims", "", UNIVERSES, ""]
-    for name, paper in PAPERS.items():
-        mine = [row for row in rows(kept) if row.headline.paper == name]
-        if mine:
-            lines += [f"### `{name}`: {paper.reference}", "", *_headlines(mine), ""]
-    columns = ["experiment", "title", *OUTCOMES, "runs"]
-    lines += ["## Claims by experiment", "", f"| {' | '.join(columns)} |"]
-    lines += ["|---|---|" + "---:|" * (len(columns) - 2)]
-    every: list[str] = []
-    for one in kept:
-        findings = [Finding(**finding) for finding in one["findings"]]
-        count = [str(many) if many else "–" for many in counts(findings).values()]
-        lines.append(f"| {' | '.join([one['id'], one['title'], *count, str(one['runs'])])} |")
-        every += [f"### `{one['id']}`: {one['title']}", "", f"{one['section']}. {_size(one)}", ""]
-        for kind, title in KINDS.items():
-            of_kind = [finding for finding in findings if finding.kind == kind]
-            every += [*_table(title, of_kind), ""] if of_kind else []
-        every += [*(f"- {sentence}" for sentence in one["why"]), ""]
-    return "\n".join([*lines, "", "## Every claim", "", *every])
+    known = standings(results)
+    kept = [one.reproduction.as_dict() for one in known if one.reproduction is not None]
+    sizes = {one["id"]: "quick" if one["quick"] else "full" for one in kept}
+    lines = []
+    for name, mine in assessments(kept, list(load(results))).items():
+        paper = PAPERS[name]
+        lines += [f"## `{name}`", "", f"{paper.reference}.", "", *_paragraphs(paper.summary)]
+        lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
+        lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
+    return "\n".join([*lines, *_unfinished(known)])
 
 
-def _size(one: dict[str, object]) -> str:
-    quick = "Quick size" if one["quick"] else "Full size"
-    return f"{quick}: runs of {one['duration_s']:g} s, {one['repetitions']} repetitions."
+def _paragraphs(sentences: Sequence[str]) -> list[str]:
+    return [line for sentence in sentences for line in (sentence, "")]
 
 
-def _headlines(headlines: Sequence[Row]) -> list[str]:
-    lines = ["| claim (§) | outcome at base assumptions | published → measured [95 % interval] | evidence |"]
-    lines.append("|---|---|---|---|")
-    for row in headlines:
-        some, left = leading(row)
-        text = "<br>".join(evidence(one) for one in some) + (f"<br>and {left} more" if left else "")
-        ids = ", ".join(f"`{id}`" for id in dict.fromkeys(one.id for one in row.findings))
-        claim = f"{row.headline.claim} ({row.headline.section})"
-        outcome = f"**{row.outcome}**" + (f" ({row.tally})" if row.mixed else "")
-        lines.append(f"| {claim} | {outcome} | {text} | {ids} |")
-    return lines
+def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
+    cells = [f"{one.headline.claim} ({one.headline.section})", "not run", "–"]
+    if one.base is not None:
+        size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
+        not_counted = "" if one.base.counts else ", not a claim of the paper"
+        cells[1] = f"**{one.base.outcome}** ({size} size{not_counted})"
+        (first, *_), _ = leading(one.base, most=1)
+        cells[2] = evidence(first)
+    cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")
+    return f"| {' | '.join(cells)} |"
 
 
-def _table(title: str, findings: Sequence[Finding]) -> list[str]:
-    lines = [f"{title}:", "", "| quantity | published | measured | 95 % interval | outcome | reason |"]
-    lines.append("|---|---|---:|---:|---|---|")
-    for one in findings:
-        mean, ends = shown(one)
-        unit = f" {one.measured_is}" if one.measured_is not in ("ratio", "value") else ""
-        cells = (one.quantity, one.published, mean + unit, ends, one.outcome, one.reason)
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+def _over(one: Evidence) -> str:
+    flips = f"; flips with {', '.join(effect.dimension for effect in one.together.flips[:3])}"
+    return f"**{one.label}**: {one.shares}{flips if one.together.flips else ''}"
+
+
+def _unfinished(known: Sequence[Standing]) -> list[str]:
+    """What is missing at full size."""
+    open_ = [one for one in known if not one.is_complete]
+    if not open_:
+        return []
+    hours = sum(one.hours_left or 0.0 for one in open_)
+    lines = ["## Not finished at full size", "", f"About {hours:.1f} CPU hours are left; the same command goes on.", ""]
+    lines += ["| experiment | runs | of | CPU hours left |", "|---|---:|---:|---:|"]
+    for one in open_:
+        left = "–" if one.hours_left is None else f"{one.hours_left:.2f}"
+        lines.append(f"| `{one.experiment.id}` | {one.runs:,} | {one.of:,} | {left} |")
+    return [*lines, ""]

@@ -12,6 +12,7 @@ from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
     from cwndlab.study import benchmark as benchmark
+    from cwndlab.study import calibration as calibration
     from cwndlab.study import cluster as cluster
     from cwndlab.study import compare as compare
     from cwndlab.study import differences as differences
@@ -33,6 +34,7 @@ if not TYPE_CHECKING:
         __name__,
         modules=(
             "benchmark",
+            "calibration",
             "cluster",
             "compare",
             "differences",

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, WorkersOption
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.reproduction import Reproduction
+    from cwndlab.reproduction.multiverse import Multiverse, Robustness
 
 
 def add(app: typer.Typer) -> None:
@@ -38,6 +39,29 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        results: Annotated[
+            Path | None,
+            typer.Option(
+                "--results",
+                help="Folder for the rows of finished runs, which are not repeated while behaviour is unchanged.",
+                metavar="DIR",
+                show_default=False,
+            ),
+        ] = None,
+        multiverse: Annotated[
+            bool,
+            typer.Option("--multiverse", help="Headline claims over combinations of what a paper leaves open."),
+        ] = False,
+        kept: Annotated[
+            bool, typer.Option("--kept", help="Make the pages of --out from --results alone; run nothing.")
+        ] = False,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate runs and hours; run nothing.")] = False,
+        only: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--only", help="Run cases with this label; evaluate nothing.", metavar="LABEL=VALUE", show_default=False
+            ),
+        ] = None,
         seed: SeedOption = 1,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
@@ -49,20 +73,45 @@ def add(app: typer.Typer) -> None:
         if (target is None) is not all_:
             what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
             raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+        if kept:
+            _write_kept(target or "", seed, out, results)
+            return
+        if multiverse:
+            if dry_run or only:
+                what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
+                raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
+            _run_universes(target or "", quick, seed, workers, out, results, format)
+            return
+        labels = _labels(only)
+        if labels and out is None and results is None:
+            what = "the runs of --only would be kept nowhere"
+            raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
+        if dry_run:
+            _show_plan(target or "", quick, seed, out, results, labels, format)
+            return
         outcomes: list[Reproduction] = []
         stop: Stopped | None = None
         runs = None if out is None else out / "runs"
         try:
             with progress_bar() as progress:
                 for outcome in cwndlab.reproduce(
-                    target or "", quick=quick, seed=seed, workers=workers, progress=progress, out=runs
+                    target or "",
+                    quick=quick,
+                    seed=seed,
+                    workers=workers,
+                    progress=progress,
+                    out=runs,
+                    results=results,
+                    only=labels,
+                    message=say,
                 ):
                     outcomes.append(outcome)
                     if out is not None:
                         cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
-            kept = f"; finished runs are kept in {out}, the same command resumes" if out is not None else ""
-            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{kept}")
+            folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
+            resumes = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
+            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{resumes}")
         index = None
         if out is not None and outcomes:
             index = cwndlab.reproduction.site.write_index(out)
@@ -83,6 +132,98 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+
+
+def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) -> None:
+    if out is None or results is None:
+        what = "pages are made from --results and written to --out"
+        raise ScenarioError(Fault("--kept", what, "name both folders"))
+    for one in cwndlab.reproduction.standings(results, target, seed=seed):
+        if one.reproduction is not None:
+            cwndlab.reproduction.site.write_experiment(one.reproduction, out)
+    cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
+    say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+
+
+def _run_universes(
+    target: str, quick: bool, seed: int, workers: int | None, out: Path | None, results: Path | None, format: Format
+) -> None:
+    spaces: list[Multiverse] = []
+    stop: Stopped | None = None
+    try:
+        with progress_bar() as progress:
+            for one in cwndlab.reproduction.multiverse.multiverse(
+                target,
+                quick=quick,
+                seed=seed,
+                workers=workers,
+                progress=progress,
+                out=None if out is None else out / "runs",
+                results=results,
+            ):
+                spaces.append(one)
+                if out is not None:
+                    cwndlab.reproduction.multiverse.save(one, out)
+    except Stopped:
+        folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
+        kept = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
+        stop = Stopped(f"stopped after {len(spaces)} sets of claims{kept}")
+    rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
+    columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
+    write_rows(rows, columns, format, wrap=("quantity", "flips with"))
+    for one in spaces:
+        say(f"{one.space.id}: {one.sampled}, {one.runs} runs")
+    say_seed(seed)
+    if out is not None and spaces:
+        say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+    if stop is not None:
+        raise stop
+
+
+def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:
+    flips = ", ".join(effect.dimension for effect in claim.flips)
+    row = {"headline": claim.claim.headline, "quantity": claim.claim.quantity, "label": claim.label}
+    counts = {str(tally): many for tally, many in claim.counts.items()}
+    return {"space": one.space.id, **row, **counts, "flips with": flips or "–"}
+
+
+def _labels(texts: list[str] | None) -> dict[str, str]:
+    labels = {}
+    for text in texts or ():
+        label, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(Fault("--only", f"'{text}' names no label and value", "write --only flows=20"))
+        labels[label] = value
+    return labels
+
+
+def _show_plan(
+    target: str,
+    quick: bool,
+    seed: int,
+    out: Path | None,
+    results: Path | None,
+    only: dict[str, str],
+    format: Format,
+) -> None:
+    runs = None if out is None else out / "runs"
+    plan = cwndlab.reproduction.plan.plan(
+        target, quick=quick, seed=seed, out=runs, results=results, only=only, message=say
+    )
+    rows = [one.as_dict() for one in plan.experiments]
+    if format is not Format.table:
+        write_rows(rows, tuple(rows[0]), format)
+        return
+    cells = [(*_counts(row), span(row["cpu_s"]) if row["left"] else "–") for row in rows]
+    sums = {name: sum(row[name] for row in rows) for name in ("cases", "runs", "shared", "left")}
+    cells.append((*_counts({"id": "all", **sums}), span(plan.cpu_s)))
+    header = ("experiment", "cases", "runs", "shared", "left", "CPU time")
+    write_table(cells, header, right=header[1:])
+    say(f"CPU time of the runs that are left, from a few that were run for a moment ({plan.took_s:.0f} s)")
+
+
+def _counts(row: dict[str, Any]) -> tuple[str, ...]:
+    return (str(row["id"]), *(f"{row[name]:,}" for name in ("cases", "runs", "shared", "left")))
 
 
 def _show_counts(outcomes: list[Reproduction]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, write, write_json, write_rows, write_table
+from cwndlab.cli.console import Format, say, span, write, write_json, write_rows, write_table
 from cwndlab.cli.options import FileOption, FormatOption, SetOption, WorkersOption, changes_of, classes_of
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.errors import Fault, RunError, ScenarioError
@@ -120,14 +120,14 @@ def _dry_run(spec: Sweep, place: str, cluster: Cluster | None, workers: int | No
         ("runs", f"{estimate.runs:,}" + (f", at most {total:,}" if spec.until else "")),
         ("left to run", f"{estimate.left:,}"),
         ("packets", f"{estimate.packets:.3g}"),
-        ("CPU", f"{_span(estimate.cpu_s)}"),
-        (f"on {count} core{'s' if count > 1 else ''}", _span(estimate.cpu_s / count)),
+        ("CPU", f"{span(estimate.cpu_s)}"),
+        (f"on {count} core{'s' if count > 1 else ''}", span(estimate.cpu_s / count)),
     ]
     write_table(lines, ("this sweep", ""), right=("",))
     which = "all cells were" if estimate.calibrated == estimate.cells else f"{estimate.calibrated} of them were"
     say(f"{which} run for a moment ({estimate.calibration_s:.1f} s) to measure the cost of a run and a packet here")
     if cluster is None and estimate.crowding > _CROWDED:
-        took = _span(estimate.cpu_s / count * estimate.crowding)
+        took = span(estimate.cpu_s / count * estimate.crowding)
         say(f"other processes use these cores; under the same load it takes {took}")
     if cluster is not None and cluster.kind == "slurm":
         write("\n" + cluster.script().rstrip())
@@ -140,13 +140,6 @@ def _workers_of(cluster: Cluster) -> int:
     with cwndlab.study.cluster.connected(cluster) as client:
         count: int = sum(client.nthreads().values())
     return max(1, count)
-
-
-def _span(seconds: float) -> str:
-    """A time for people."""
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _show(result: Result, metrics: list[str] | None, pivot: str | None, format: Format) -> None:

@@ -9,12 +9,13 @@ Nature Human Behaviour 4, 2020.
 from __future__ import annotations
 
 from cwndlab.reproduction.multiverse.curve import curve
-from cwndlab.reproduction.multiverse.kept import load, save
-from cwndlab.reproduction.multiverse.robustness import Cell, Effect, Robustness
-from cwndlab.reproduction.multiverse.run import Multiverse, multiverse, spaces
-from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
+from cwndlab.reproduction.multiverse.kept import copy, load, save
+from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Effect, Multiverse, Robustness
+from cwndlab.reproduction.multiverse.run import multiverse
+from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe, spaces
 
 __all__ = [
+    "TALLIES",
     "Cell",
     "Dimension",
     "Effect",
@@ -22,6 +23,7 @@ __all__ = [
     "Robustness",
     "Space",
     "Universe",
+    "copy",
     "curve",
     "load",
     "multiverse",

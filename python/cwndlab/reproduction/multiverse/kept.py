@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import atomic_write, parsed
+from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
-from cwndlab.reproduction.multiverse.robustness import Cell, robustness
-from cwndlab.reproduction.multiverse.run import Multiverse, spaces
-from cwndlab.reproduction.multiverse.space import Space
+from cwndlab.reproduction.kept import Probe
+from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
+from cwndlab.reproduction.multiverse.space import Space, spaces
 
 _VERSION = 1
 _DIGITS = 6
@@ -35,6 +37,7 @@ def save(one: Multiverse, folder: Path) -> Path:
         "seed": one.seed,
         "runs": one.runs,
         "repetitions": one.space.repetitions,
+        "probes": [asdict(Probe.of(case)) for case in _probed(one.space)],
         "dimensions": [[dimension.name, list(dimension.choices)] for dimension in one.space.dimensions],
         "universes": [
             [place[universe[name]] for place, name in zip(places, names, strict=True)] for universe in one.universes
@@ -60,6 +63,14 @@ def save(one: Multiverse, folder: Path) -> Path:
     return path
 
 
+def _probed(space: Space) -> list[Case]:
+    """The first case of each measure at the base assumptions, by which a change of behaviour is noticed."""
+    first: dict[Any, Case] = {}
+    for case in space.cases(space.base):
+        first.setdefault(case.measure, case)
+    return list(first.values())
+
+
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{_DIGITS}g}")
 
@@ -78,11 +89,43 @@ def load(folder: Path, target: str = "") -> Iterator[Multiverse]:
             yield _loaded(space, path)
 
 
-def _loaded(space: Space, path: Path) -> Multiverse:
+def copy(folder: Path, target_folder: Path, target: str = "") -> None:
+    """Copies the outcomes of a paper, or of all, to another folder."""
+    for one in load(folder, target):
+        path = path_of(target_folder, one.space)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(path_of(folder, one.space).read_bytes())
+
+
+def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse | None:
+    """What the folder has of a space, where that is of this size, its dimensions and claims are those of this version,
+    and its probes behave as before."""
+    path = path_of(folder, space)
+    if not path.exists():
+        return None
+    content = _content(path)
+    probes = [Probe(**one) for one in content["probes"]]
+    if (content["quick"], content["seed"], len(probes)) != (quick, seed, len(_probed(space))):
+        return None
+    if any(one.difference(case.measure) for one, case in zip(probes, _probed(space), strict=True)):
+        return None
+    try:
+        return _loaded(space, path)
+    except RecordsError:
+        return None
+
+
+def _content(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = parsed(gzip.decompress(path.read_bytes()).decode())
     except (OSError, EOFError, ValueError) as error:
         raise RecordsError(Fault(str(path), f"cannot be read: {error}", "delete it, and run it again")) from None
+    return content
+
+
+def _loaded(space: Space, path: Path) -> Multiverse:
+    content = _content(path)
     claims = list(space.claims(space.base))
     names = [[one.name, list(one.choices)] for one in space.dimensions]
     quantities = [one.quantity for one in claims]

@@ -187,3 +187,25 @@ def favour(claim: Claim, finding: Finding) -> float | None:
             return one
         case _:
             return one
+
+
+@dataclass(frozen=True, repr=False)
+class Multiverse:
+    """A space with its sample of universes and the robustness of each claim."""
+
+    space: Space
+    quick: bool
+    seed: int
+    universes: Sequence[Universe]
+    claims: Sequence[Robustness]
+    runs: int
+    """Different runs behind it."""
+
+    def __repr__(self) -> str:
+        return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"
+
+    @property
+    def sampled(self) -> str:
+        """How many universes of how many were run, in words."""
+        many, all_ = len(self.universes), self.space.count
+        return f"all {all_} universes" if many == all_ else f"{many} of {all_} universes, a seeded sample"

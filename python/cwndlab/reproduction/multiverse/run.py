@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.errors import RunError
 from cwndlab.reproduction.cases import Case, Size
-from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.measured import Measured, Row
-from cwndlab.reproduction.multiverse.robustness import Cell, Robustness, robustness
-from cwndlab.reproduction.multiverse.space import Space, Universe
-from cwndlab.reproduction.run import payload
+from cwndlab.reproduction.multiverse.kept import save, valid
+from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
+from cwndlab.reproduction.multiverse.space import Space, spaces
+from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
-from cwndlab.study.executor import Plan, results, threads
+from cwndlab.study.executor import Plan, threads
+from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Measure, Point, Progress, Study
 from cwndlab.study.store import Store
-
-
-@dataclass(frozen=True, repr=False)
-class Multiverse:
-    """A space with its sample of universes and the robustness of each claim."""
-
-    space: Space
-    quick: bool
-    seed: int
-    universes: Sequence[Universe]
-    claims: Sequence[Robustness]
-    runs: int
-    """Different runs behind it."""
-
-    def __repr__(self) -> str:
-        return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"
-
-    @property
-    def sampled(self) -> str:
-        """How many universes of how many were run, in words."""
-        many, all_ = len(self.universes), self.space.count
-        return f"all {all_} universes" if many == all_ else f"{many} of {all_} universes, a seeded sample"
-
-
-def spaces(target: str = "") -> list[Space]:
-    """The spaces of a paper, or of all.
-
-    Raises
-    ------
-    ScenarioError
-        There is no such paper.
-    """
-    if target and target not in PAPERS:
-        message = f"no paper is called '{target}'"
-        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
-    found: list[Space] = []
-    for name, paper in PAPERS.items():
-        if target in ("", name):
-            found += import_module(f"{paper.module}.universes").SPACES
-    return found
 
 
 def multiverse(
@@ -72,6 +31,7 @@ def multiverse(
     workers: int | None = None,
     progress: Progress | None = None,
     out: Path | str | None = None,
+    results: Path | str | None = None,
 ) -> Iterator[Multiverse]:
     """Evaluates the claims of papers over combinations of what the papers leave open.
 
@@ -89,6 +49,9 @@ def multiverse(
         Called with the number of finished runs and of all that are not in ``out``.
     out
         A folder that keeps finished runs; they are not run again.
+    results
+        A folder that keeps the outcomes of finished spaces (`cwndlab.reproduction.multiverse.kept`); a space whose
+        dimensions, claims and behaviour are unchanged is not run again.
 
     Yields
     ------
@@ -102,21 +65,31 @@ def multiverse(
     RecordsError
         ``out`` is in use by another process, or holds something else.
     """
-    chosen = spaces(target)
+    folder = None if results is None else Path(results)
+    kept = [None if folder is None else valid(folder, space, quick=quick, seed=seed) for space in spaces(target)]
     with Store(out, write=True) as store:
-        plans = [_Plan(space, quick, seed) for space in chosen]
-        left = {key for plan in plans for key in plan.keys_of_runs()} - set(store.keys()["key"])
+        plans = [
+            _Plan(space, quick, seed) if one is None else one for space, one in zip(spaces(target), kept, strict=True)
+        ]
+        left = {key for plan in plans if isinstance(plan, _Plan) for key in plan.keys_of_runs()}
+        left -= set(store.keys()["key"])
         total = len(left)
         if progress is not None:
             progress(0, total)
         for plan in plans:
-            for job, row in results(Plan(plan.study, store), store, threads(workers)):
+            if isinstance(plan, Multiverse):
+                yield plan
+                continue
+            for job, row in results_of(Plan(plan.study, store), store, threads(workers)):
                 if isinstance(row, RunError):
                     raise row
                 left.discard(job.key)
                 if progress is not None:
                     progress(total - len(left), total)
-            yield plan.result(store)
+            result = plan.result(store)
+            if folder is not None:
+                save(result, folder)
+            yield result
 
 
 class _Plan:

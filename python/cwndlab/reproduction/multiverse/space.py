@@ -10,9 +10,12 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TypeAlias
 
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Claim
 
 #: The choice of each dimension, by the dimension's name.
@@ -102,3 +105,21 @@ class Space:
         others = random.Random(_SAMPLING_SEED).sample(range(1, self.count), self.count - 1)
         most = self.quick if quick else self.universes
         return [self.base, *(self.at(index) for index in others[: most - 1])]
+
+
+def spaces(target: str = "") -> list[Space]:
+    """The spaces of a paper, or of all.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such paper.
+    """
+    if target and target not in PAPERS:
+        message = f"no paper is called '{target}'"
+        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
+    found: list[Space] = []
+    for name, paper in PAPERS.items():
+        if target in ("", name):
+            found += import_module(f"{paper.module}.universes").SPACES
+    return found

@@ -1,0 +1,400 @@
+"""Kept results: the rows of finished runs without their records, small enough for a repository.
+
+    DIR/PAPER.parquet   a row per run: scenario, seed, measure, probe, hash of the records, values, thinned curves
+    DIR/index.json      probes; of each experiment and size: command, version, machine, date, CPU time, numbers of runs
+
+A row is used as long as the behaviour that gave it is unchanged, whatever has happened to the sources. Probes decide
+that: for each measure and each set of algorithms that it is applied to, the cheapest run of quick size, with the hash
+of its records and its measured values. A probe is run again before its rows are used. If records or values differ, its
+rows are not used, and their runs are repeated.
+
+The store of the study (`cwndlab.study.store`) is the only place where a reproduction looks for finished runs: rows
+enter it from here when the work begins, and leave it to here while it goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import re
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from math import isclose, isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from cwndlab.engine import available_cores, engine_version, version
+from cwndlab.errors import Error, Fault, OutputError, RecordsError
+from cwndlab.files import atomic_write, parsed, save
+from cwndlab.reproduction.cases import Case, Measure
+from cwndlab.reproduction.experiment import Experiment
+from cwndlab.scenario.reader import check
+from cwndlab.simulate import run_text
+from cwndlab.study.calibration import size
+from cwndlab.study.lock import FileLock
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SizeName: TypeAlias = Literal["quick", "full"]
+#: A run: scenario, seed, name of the measure.
+RowKey: TypeAlias = "tuple[str, int, str]"
+Message: TypeAlias = Callable[[str], Any]
+
+SCHEMA_VERSION = 1
+INDEX = "index.json"
+#: The largest number of points of a kept curve. Its values have three significant digits: curves are only drawn.
+MOST_POINTS = 200
+# The bits of a single-precision number that are dropped: 11 of 23 remain, a relative error of at most 2⁻¹².
+_DROPPED_BITS = 12
+#: Rows are written at least this often.
+SAVE_EVERY_S = 120.0
+_SEED = 1
+#: Measured values of a probe may differ so much: their last digits depend on numerical libraries.
+_TOLERANCE = 1e-8
+# Parameters that are numbers do not make another algorithm; parameters that are words choose a law.
+_NUMBERS = re.compile(r"[\w-]+\s*=\s*[-+.]?\d[\w.+-]*\s*,?\s*")
+_SUBSET = ("scenario", "seed", "measure")
+
+
+def scenario_key(scenario: Mapping[str, Any]) -> str:
+    """The identity of a scenario as its experiment states it, without the title.
+
+    The hash of the canonical form would change with every field that the simulator gains; whether its defaults behave
+    as before is what probes tell.
+
+    Returns
+    -------
+    32 hexadecimal digits.
+
+    Examples
+    --------
+    >>> scenario_key({"title": "a", "duration": "1 s"}) == scenario_key({"duration": "1 s", "title": "b"})
+    True
+    """
+    stated = {name: value for name, value in scenario.items() if name != "title"}
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def measure_name(measure: Measure) -> str:
+    """Module and name of a measure."""
+    return f"{measure.__module__}.{measure.__qualname__}"
+
+
+def kind(scenario: Mapping[str, Any]) -> str:
+    """The algorithms and stack profiles of a scenario's flows, without numerical parameters.
+
+    >>> kind({"flow": [{"algorithm": "iotcc(alpha=4, increase=literal)/sack", "profile": "ns2"}, {}]})
+    'iotcc(increase=literal)/sack ns2 + udp'
+    """
+    kinds = set()
+    for flow in scenario.get("flow", ()):
+        algorithm = re.sub(r"\(\s*\)", "", _NUMBERS.sub("", flow.get("algorithm", "udp"))).replace(", )", ")")
+        kinds.add(f"{algorithm} {flow.get('profile', '')}".strip())
+    return " + ".join(sorted(kinds))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A short run that represents the behaviour behind many rows."""
+
+    measure: str
+    kind: str
+    scenario: str
+    """JSON."""
+    seed: int
+    records: str
+    """SHA-256 of all records."""
+    values: Mapping[str, float | None]
+    """What the measure gives, to nine significant digits."""
+
+    @property
+    def digest(self) -> str:
+        """12 hexadecimal digits that name the probe in the rows."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+
+    @classmethod
+    def of(cls, case: Case) -> Probe:
+        """Runs the scenario of a case."""
+        records, values = _run(json.dumps(case.scenario), case.measure)
+        scenario = json.dumps(case.scenario, sort_keys=True)
+        return cls(measure_name(case.measure), kind(case.scenario), scenario, _SEED, records, values)
+
+    def difference(self, measure: Measure) -> str:
+        """Runs the probe again with a measure.
+
+        Returns
+        -------
+        What differs from the kept behaviour; an empty text where nothing does.
+        """
+        try:
+            records, values = _run(self.scenario, measure, self.seed)
+        except Error as error:
+            return f"its scenario cannot be run: {error.faults[0].what if error.faults else error}"
+        if records != self.records:
+            return f"records {self.records[:12]} are now {records[:12]}"
+        if names := sorted(values.keys() ^ self.values.keys()):
+            return f"{names[0]} is measured {'now' if names[0] in values else 'no longer'}"
+        for name, before in self.values.items():
+            if not _equal(before, values[name]):
+                return f"{name} was {before} and is {values[name]}"
+        return ""
+
+
+def _run(scenario: str, measure: Measure, seed: int = _SEED) -> tuple[str, dict[str, float | None]]:
+    records = run_text(scenario, seed=seed)
+    values = {name: _nine_digits(value) for name, value in measure(records).items()}
+    return records.hash(), values
+
+
+def _nine_digits(value: float | None) -> float | None:
+    return None if value is None or isnan(value) else float(f"{value:.9g}")
+
+
+def _equal(before: float | None, now: float | None) -> bool:
+    if before is None or now is None:
+        return before is now
+    return isclose(before, now, rel_tol=_TOLERANCE)
+
+
+class KeptRun(NamedTuple):
+    """A row."""
+
+    measure: str
+    probe: str
+    records: str
+    values: dict[str, float | None]
+    curves: dict[str, tuple[list[float], list[float | None]]]
+
+    def payload(self) -> dict[str, Any]:
+        """What the study's store keeps of it."""
+        curves = {name: [list(x), list(y)] for name, (x, y) in self.curves.items()}
+        return {"values": self.values, "curves": curves, "records": self.records}
+
+
+class KeptResults:
+    """The results in a folder.
+
+    Parameters
+    ----------
+    folder
+        With the files of this module; it need not exist.
+    write
+        Locks the folder, which is created if necessary. Otherwise it is only read.
+
+    Raises
+    ------
+    RecordsError
+        The folder is in use by another process, or its files are of another version.
+    """
+
+    def __init__(self, folder: Path | str, *, write: bool = False) -> None:
+        self.folder = Path(folder)
+        self._lock: FileLock | None = None
+        if write:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._lock = FileLock(self.folder)
+            except OSError as error:
+                what = f"cannot be written: {error.strerror or error}"
+                raise OutputError(Fault(str(self.folder), what, "make room, or choose another folder")) from None
+        self._frames: dict[str, pl.DataFrame] = {}
+        self._fresh: dict[str, dict[RowKey, KeptRun]] = {}
+        self._verdicts: dict[tuple[str, str], str] = {}
+        self._saved_s = time.monotonic()
+        try:
+            self._index = self._read_index()
+        except BaseException:
+            self.close()
+            raise
+        self.probes = {digest: Probe(**one) for digest, one in self._index["probes"].items()}
+
+    def close(self) -> None:
+        """Releases the lock. Rows are written by `save` only."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    # Files.
+
+    def _read_index(self) -> dict[str, Any]:
+        path = self.folder / INDEX
+        if not path.exists():
+            return {"schema_version": SCHEMA_VERSION, "experiments": {}, "probes": {}}
+        try:
+            index: dict[str, Any] = parsed(path.read_bytes())
+            known = index["schema_version"] == SCHEMA_VERSION and isinstance(index["probes"], dict)
+        except (OSError, ValueError, KeyError, TypeError):
+            known = False
+        if not known:
+            what = f"is no index of kept results, or not of schema {SCHEMA_VERSION}"
+            raise RecordsError(Fault(str(path), what, "choose another folder by --results"))
+        return index
+
+    def _frame(self, paper: str) -> pl.DataFrame:
+        """The rows of a paper that are in its file."""
+        import polars as pl
+
+        if paper not in self._frames:
+            path = self.folder / f"{paper}.parquet"
+            try:
+                frame = pl.read_parquet(path) if path.exists() else _frame({})
+                if frame.schema != _frame({}).schema:
+                    raise ValueError("other columns")
+            except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+                what, hint = f"cannot be read: {error}", "restore it, or choose another folder by --results"
+                raise RecordsError(Fault(str(path), what, hint)) from None
+            self._frames[paper] = frame
+        return self._frames[paper]
+
+    def save(self) -> None:
+        """Writes new rows, completely or not at all; a row replaces an older one of the same run."""
+        import polars as pl
+
+        # Probes first: a row without its probe is never used, a probe without rows does no harm.
+        self._save_index()
+        for paper, fresh in self._fresh.items():
+            if not fresh:
+                continue
+            rows = pl.concat([self._frame(paper), _frame(fresh)]).unique(_SUBSET, keep="last").sort(_SUBSET)
+            content = io.BytesIO()
+            rows.write_parquet(content, compression="zstd", compression_level=15)
+            with atomic_write(self.folder / f"{paper}.parquet") as file:
+                file.write(content.getvalue())
+            self._frames[paper] = rows
+            fresh.clear()
+        self._saved_s = time.monotonic()
+
+    def _save_index(self) -> None:
+        self._index["probes"] = {digest: asdict(self.probes[digest]) for digest in sorted(self.probes)}
+        self._index["experiments"] = dict(sorted(self._index["experiments"].items()))
+        save(json.dumps(self._index, indent=1, ensure_ascii=False) + "\n", self.folder / INDEX)
+
+    def is_due(self) -> bool:
+        """Whether rows should be written now."""
+        return time.monotonic() - self._saved_s > SAVE_EVERY_S
+
+    # Rows.
+
+    def rows(self, paper: str, scenarios: Iterable[str]) -> dict[tuple[str, int], list[KeptRun]]:
+        """The kept rows of some scenarios by scenario and seed, whether or not their probes are valid."""
+        import polars as pl
+
+        wanted = set(scenarios)
+        found: dict[tuple[str, int], list[KeptRun]] = {}
+        for row in self._frame(paper).filter(pl.col("scenario").is_in(wanted)).iter_rows(named=True):
+            curves = {one["name"]: (one["x"], one["y"]) for one in row["curves"]}
+            values = dict(zip(row["names"], row["values"], strict=True))
+            run = KeptRun(row["measure"], row["probe"], row["records"], values, curves)
+            found.setdefault((row["scenario"], row["seed"]), []).append(run)
+        return found
+
+    def add(self, paper: str, scenario: str, seed: int, probe: Probe, payload: Mapping[str, Any]) -> None:
+        """Keeps the row of a run, from what the study's store has of it. `save` writes it."""
+        curves = {name: (_thinned(x), _thinned(y)) for name, (x, y) in payload["curves"].items()}
+        row = KeptRun(probe.measure, probe.digest, payload["records"], payload["values"], curves)
+        self._fresh.setdefault(paper, {})[scenario, seed, probe.measure] = row
+
+    # Probes.
+
+    def difference(self, digest: str, measure: Measure) -> str:
+        """Runs a probe again, once per process: what differs from the kept behaviour, or an empty text."""
+        if digest not in self.probes:
+            return "its probe is not in the index"
+        asked = (digest, measure_name(measure))
+        if asked not in self._verdicts:
+            self._verdicts[asked] = self.probes[digest].difference(measure)
+        return self._verdicts[asked]
+
+    def probe_of(self, case: Case, among: Sequence[Case]) -> Probe:
+        """The valid probe of a case's measure and algorithms: a kept one, or the cheapest of ``among``."""
+        name, of = measure_name(case.measure), kind(case.scenario)
+        for digest, probe in self.probes.items():
+            if (probe.measure, probe.kind) == (name, of) and not self.difference(digest, case.measure):
+                return probe
+        alike = [one for one in among if kind(one.scenario) == of and measure_name(one.measure) == name]
+        probe = Probe.of(min(alike or [case], key=lambda one: (cost(one.scenario), scenario_key(one.scenario))))
+        self.probes[probe.digest] = probe
+        self._verdicts[probe.digest, name] = ""
+        return probe
+
+    # The index.
+
+    def note(self, experiment: Experiment, size: SizeName, **facts: Any) -> None:
+        """Notes facts of an experiment of a size; ``cpu_s`` and ``runs_made`` are added to earlier ones."""
+        entry = self._index["experiments"].setdefault(experiment.id, {}).setdefault(size, {})
+        for name in ("cpu_s", "runs_made"):
+            if name in facts:
+                facts[name] = round(facts[name] + entry.get(name, 0), 3)
+        entry |= facts
+
+    def facts(self, experiment: Experiment, size: SizeName) -> dict[str, Any]:
+        """What the index has of an experiment of a size."""
+        facts: dict[str, Any] = self._index["experiments"].get(experiment.id, {}).get(size, {})
+        return facts
+
+
+def origin(command: str) -> dict[str, str]:
+    """Where and when rows were made."""
+    machine = f"{_processor()}, {available_cores()} cores, {platform.system()} {platform.machine()}"
+    day = datetime.now(UTC).date().isoformat()
+    return {"command": command, "version": version(), "engine": engine_version(), "machine": machine, "date": day}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def cost(scenario: Mapping[str, Any]) -> float:
+    """Packets that the path of a scenario could carry: an order of costs, not an estimate."""
+    return size(json.loads(check(json.dumps(scenario), "json").canonical))
+
+
+def _thinned(points: Sequence[float | None]) -> list[Any]:
+    """Every n-th point, rounded so that rows compress well."""
+    step = -(-len(points) // MOST_POINTS)
+    return [None if point is None else _rounded(point) for point in points[::step]] if step else []
+
+
+def _rounded(value: float) -> float:
+    """A single-precision number with few bits.
+
+    >>> _rounded(12345.6), _rounded(0.0), _rounded(float("inf"))
+    (12344.0, 0.0, inf)
+    """
+    if not isfinite(value):
+        return value
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    bits += 1 << (_DROPPED_BITS - 1)
+    (rounded,) = struct.unpack("<f", struct.pack("<I", bits >> _DROPPED_BITS << _DROPPED_BITS))
+    return float(rounded)
+
+
+def _frame(rows: Mapping[RowKey, KeptRun]) -> pl.DataFrame:
+    import polars as pl
+
+    curve = pl.Struct({"name": pl.String, "x": pl.List(pl.Float32), "y": pl.List(pl.Float32)})
+    texts = ("probe", "records")
+    schema: dict[str, Any] = {"scenario": pl.String, "seed": pl.Int64, "measure": pl.String}
+    schema |= dict.fromkeys(texts, pl.String)
+    schema |= {"names": pl.List(pl.String), "values": pl.List(pl.Float64), "curves": pl.List(curve)}
+    columns: dict[str, list[Any]] = {name: [] for name in schema}
+    for (scenario, seed, _), run in rows.items():
+        columns["scenario"].append(scenario)
+        columns["seed"].append(seed)
+        columns["measure"].append(run.measure)
+        columns["probe"].append(run.probe)
+        columns["records"].append(run.records)
+        columns["names"].append(list(run.values))
+        columns["values"].append(list(run.values.values()))
+        columns["curves"].append([{"name": name, "x": x, "y": y} for name, (x, y) in run.curves.items()])
+    return pl.DataFrame(columns, schema=schema)

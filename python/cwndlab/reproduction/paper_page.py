@@ -1,0 +1,279 @@
+"""The page of a paper: its headline claims on one screen, then the evidence behind each; and the index of papers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cwndlab.engine import to_toml
+from cwndlab.files import save
+from cwndlab.reports.page import BUNDLE, Page, Placed, slug
+from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.catalogue import PAPERS
+from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
+from cwndlab.reproduction.multiverse.curve import curve
+from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
+from cwndlab.reproduction.multiverse.space import Universe
+from cwndlab.reproduction.papers import Assessment, Evidence
+from cwndlab.reproduction.summary import evidence, leading, shown
+from cwndlab.statistics.digits import number
+
+#: Classes of cells with an outcome.
+CLASSES: Mapping[Outcome, str] = {
+    "holds": "good",
+    "holds at another size": "good",
+    "no effect": "open",
+    "inconclusive": "open",
+    "opposite": "bad",
+    "set-up cannot discriminate": "muted",
+    "underspecified": "muted",
+}
+_LABELS = {"robust": "good", "fragile": "open", "refuted": "bad"}
+_EXTREMES = ("worst", "best")
+
+
+class _Section(NamedTuple):
+    """A headline with its evidence."""
+
+    title: str
+    quote: str
+    findings: Table | None
+    spaces: Sequence[_SpacePart]
+
+
+class _SpacePart(NamedTuple):
+    """A space of a headline: shares, curves, main effects, the extreme universes."""
+
+    title: str
+    shares: str
+    curves: Sequence[Placed]
+    effects: Table
+    extremes: Sequence[tuple[str, str]]
+
+
+def paper_page(
+    name: str, known: Sequence[Assessment], kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multiverse]
+) -> str:
+    """The page of a paper as HTML.
+
+    Parameters
+    ----------
+    name
+        The name of the paper.
+    known
+        Its headlines.
+    kept
+        Outcomes of experiments, of this and of other papers.
+    multiverses
+        Its spaces that were run.
+    """
+    page, paper = Page(), PAPERS[name]
+    sizes = {one["id"]: one for one in kept}
+    return page.render(
+        "paper.html",
+        title=f"{name}: what the paper claims, and what holds",
+        footer=name,
+        commands=[
+            f"cwndlab reproduce {name} --out DIR",
+            f"cwndlab reproduce {name} --multiverse --out DIR",
+        ],
+        bundle=BUNDLE,
+        neighbours=[("all papers", "index.html"), ("every claim", "appendix.html")],
+        reference=paper.reference,
+        summary=[*paper.summary, _counted(known)],
+        headlines=_headlines(known, sizes),
+        sections=[_section(page, one) for one in known],
+        dimensions=[_dimensions(one) for one in multiverses],
+        experiments=[(one["id"], f"{one['id']}.html") for one in kept if one["id"].startswith(f"{name}/")],
+    )
+
+
+def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
+    """The index: a row for each paper."""
+    header = [("paper", "text"), ("in short", "wrap"), ("headline claims", "")]
+    header += [(outcome, "") for outcome in OUTCOMES] + [(name, "") for name in _LABELS]
+    made = []
+    for name, mine in known.items():
+        outcomes = Counter(one.base.outcome for one in mine if one.base is not None and one.base.counts)
+        labels = Counter(one.label for assessment in mine for one in assessment.evidence)
+        made.append(
+            [
+                cell(name, "text", f"{name}.html"),
+                cell(" ".join(PAPERS[name].summary[:1]), "wrap"),
+                cell(str(len(mine))),
+                *(cell(str(outcomes[one] or "–"), CLASSES[one] if outcomes[one] else "") for one in OUTCOMES),
+                *(cell(str(labels[one] or "–"), kind if labels[one] else "") for one, kind in _LABELS.items()),
+            ]
+        )
+    return Page().render(
+        "index.html",
+        title="Five papers, run again",
+        footer="",
+        commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
+        papers=Table("Headline claims by outcome at the base assumptions and by robustness", header, made),
+    )
+
+
+def _counted(known: Sequence[Assessment]) -> str:
+    """How many headlines have which outcome."""
+    outcomes = Counter(one.base.outcome for one in known if one.base is not None and one.base.counts)
+    parts = [f"{many} {outcome}" for outcome in OUTCOMES if (many := outcomes[outcome])]
+    return f"Of {sum(outcomes.values())} headline claims at the base assumptions: {', '.join(parts)}."
+
+
+def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]]) -> Table:
+    header = [
+        ("claim (§)", "wrap"),
+        ("outcome at base assumptions", "text"),
+        ("published → measured [95 % interval]", "wrap"),
+        ("over the universes", "wrap"),
+        ("flips with", "wrap"),
+        ("evidence", "text"),
+    ]
+    made = []
+    for one in known:
+        anchor = f"#{slug(one.headline.claim)}"
+        made.append(
+            [
+                Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", _kind(one)),
+                _outcome(one, sizes),
+                Cell(_measured(one), "wrap"),
+                Cell([(text, "") for text in _robust(one.evidence)], f"wrap {_class(one.evidence)}".strip()),
+                Cell([(each.flips or "–", "") for each in one.evidence] or [("–", "")], "wrap"),
+                Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
+            ]
+        )
+    return Table("One row for each sentence of abstract, conclusion or summary of results", header, made)
+
+
+def _kind(one: Assessment) -> str:
+    return "" if one.base is None or one.base.counts else "not a claim of the paper: not counted"
+
+
+def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
+    if one.base is None:
+        return cell("not run", "outcome muted")
+    found = [sizes[id] for id in _ids(one) if id in sizes]
+    quick = {("quick" if each["quick"] else "full") for each in found}
+    repetitions = sorted({each["repetitions"] for each in found})
+    ends = f"n = {repetitions[0]}" if len(repetitions) == 1 else f"n = {repetitions[0]} to {repetitions[-1]}"
+    small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
+    if one.base.mixed:
+        small = f"{one.base.tally}; {small}"
+    return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
+
+
+def _measured(one: Assessment) -> list[tuple[str, str]]:
+    if one.base is None:
+        return [("–", "")]
+    some, left = leading(one.base, most=2)
+    anchor = f"#{slug(one.headline.claim)}"
+    return [(evidence(each), "") for each in some] + ([(f"and {left} more", anchor)] if left else [])
+
+
+def _robust(many: Sequence[Evidence]) -> list[str]:
+    return [f"{one.label}: {one.shares}" for one in many] or ["not run"]
+
+
+def _class(many: Sequence[Evidence]) -> str:
+    labels = {one.label for one in many}
+    return _LABELS.get(labels.pop(), "") if len(labels) == 1 else ""
+
+
+def _ids(one: Assessment) -> list[str]:
+    return [] if one.base is None else list(dict.fromkeys(finding.id for finding in one.base.findings))
+
+
+def _section(page: Page, one: Assessment) -> _Section:
+    findings = None
+    if one.base is not None:
+        header = [("experiment", "text"), ("quantity", "wrap"), ("published", "wrap"), ("measured", "")]
+        header += [("95 % interval", ""), ("is", ""), ("outcome", "text"), ("reason", "wrap")]
+        findings = Table("At the base assumptions", header, [_finding(each) for each in one.base.findings])
+    spaces = [_space_part(page, one.headline.key, each) for each in one.evidence]
+    return _Section(one.headline.claim, one.headline.quote, findings, spaces)
+
+
+def _finding(one: Finding) -> list[Cell]:
+    return [
+        cell(one.id, "text", f"{one.id}.html"),
+        cell(one.quantity, "wrap"),
+        cell(one.published, "wrap"),
+        *(cell(text) for text in (*shown(one), one.measured_is)),
+        cell(one.outcome, f"outcome {CLASSES[one.outcome]}"),
+        cell(one.reason, "wrap"),
+    ]
+
+
+def _space_part(page: Page, key: str, one: Evidence) -> _SpacePart:
+    space = one.multiverse.space
+    curves = []
+    for at, claim in enumerate(one.claims):
+        name = f"{slug(key)}-{slug(space.name)}-{at}"
+        heading = f"{claim.claim.quantity} ({claim.label})"
+        curves.append(page.figure(curve(space, claim, name), name, heading=heading))
+    links = [
+        (f"{which} universe of '{claim.claim.quantity}'", f"{extreme_folder(one.multiverse, claim, which)}/")
+        for claim in one.claims
+        for which in _EXTREMES
+    ]
+    title = f"{space.title}: {one.multiverse.sampled}, {space.repetitions} repetitions"
+    return _SpacePart(title, f"{one.label}: {one.shares}.", curves, _effects(one.together.effects), links)
+
+
+def _effects(effects: Sequence[Effect]) -> Table:
+    header = [("choice left open", "wrap"), ("holds with each choice", "wrap"), ("range", ""), ("p", "")]
+    made = []
+    for one in effects:
+        parts = [f"{choice}: {'–' if share is None else f'{share:.0%}'}" for choice, share in one.holds.items()]
+        kind = "shown" if one.is_significant else ""
+        p = "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"
+        made.append(
+            [cell(one.dimension, "wrap"), cell(", ".join(parts), "wrap"), cell(f"{one.range:.0%}", kind), cell(p)]
+        )
+    caption = "Share of universes in which all of these claims hold, by choice; p of a χ² test, not corrected"
+    return Table(caption, header, made)
+
+
+def _dimensions(one: Multiverse) -> Table:
+    header = [("choice left open", "wrap"), ("base", "wrap"), ("others", "wrap"), ("why it is open", "wrap")]
+    made = [
+        [
+            cell(each.name, "wrap"),
+            cell(each.choices[0], "wrap"),
+            cell("; ".join(each.choices[1:]), "wrap"),
+            cell(each.reason, "wrap"),
+        ]
+        for each in one.space.dimensions
+    ]
+    return Table(f"{one.space.title}: {one.sampled}", header, made)
+
+
+def extreme_folder(one: Multiverse, claim: Robustness, which: str) -> str:
+    """Where the scenarios of the least (``worst``) or most favourable universe of a claim stand."""
+    return f"{one.space.paper}/universes/{one.space.name}/{slug(claim.claim.quantity)}/{which}"
+
+
+def write_extremes(one: Multiverse, folder: Path) -> None:
+    """Writes the scenarios of the least and most favourable universe of each claim, a file for each run, with the
+    choices as a comment."""
+    for claim in one.claims:
+        ranked = claim.ranked()
+        for which, place in zip(_EXTREMES, (0, -1), strict=True):
+            if ranked:
+                target = folder / extreme_folder(one, claim, which)
+                target.mkdir(parents=True, exist_ok=True)
+                _write_universe(one, ranked[place].universe, ranked[place].finding, target)
+
+
+def _write_universe(one: Multiverse, universe: Universe, finding: Finding, folder: Path) -> None:
+    measured = "" if finding.measured is None else f": {number(finding.measured)}"
+    lines = [f"# {finding.quantity}: {finding.outcome}{measured}"]
+    lines += [f"# {name}: {choice}" for name, choice in universe.items()]
+    for case in one.space.cases(universe):
+        name = "_".join(re.sub(r"[^A-Za-z0-9.]+", "-", str(value)).strip("-").lower() for value in case.labels.values())
+        save("\n".join([*lines, to_toml(json.dumps(case.scenario))]), folder / f"{name}.toml")

@@ -1,0 +1,184 @@
+"""How far each experiment has come in a folder of kept results, and its outcomes from there. Nothing is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import parsed
+from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.catalogue import find
+from cwndlab.reproduction.experiment import Experiment
+from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, measure_name, scenario_key
+from cwndlab.reproduction.measured import Line, Measured, Row
+from cwndlab.reproduction.run import Reproduction
+from cwndlab.reproduction.verdicts import judge
+
+#: The plan that `cwndlab reproduce --all --dry-run --format json` printed, for experiments that have not begun.
+PLAN = "plan.json"
+# Repetitions without which there is no interval.
+_LEAST_REPETITIONS = 2
+# A mean over fewer runs says little: cheap and dear cases alternate.
+_ENOUGH_RUNS = 0.2
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a folder has of an experiment."""
+
+    experiment: Experiment
+    size: SizeName | None
+    """The size that can be evaluated; full where that has two repetitions of each case or all that it needs."""
+    repetitions: int
+    """Repetitions of every case of that size that are there."""
+    runs: int
+    """Full-size runs that are there."""
+    of: int
+    """Full-size runs that the experiment needs."""
+    cpu_s: float
+    """CPU time of the full-size runs that were made for this folder."""
+    hours_left: float | None
+    """CPU hours of the full-size runs that are missing; none where nothing is known."""
+    reproduction: Reproduction | None
+    """Measurements and findings of that size."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all full-size runs are there."""
+        return self.runs == self.of
+
+    @property
+    def missing(self) -> float:
+        """The share of full-size runs that are missing."""
+        return 1 - self.runs / self.of
+
+    def __repr__(self) -> str:
+        return f"<Standing of {self.experiment.id}: {self.size}, {self.runs} of {self.of} full-size runs>"
+
+
+def standings(folder: Path | str, target: str = "", *, seed: int = 1) -> list[Standing]:
+    """What a folder of kept results has of each experiment.
+
+    Probes are not run: the rows are taken as they are. `cwndlab reproduce --all --results DIR --dry-run` compares them
+    with the present behaviour.
+
+    Parameters
+    ----------
+    folder
+        A folder that `cwndlab reproduce --results` wrote.
+    target
+        ``PAPER`` or ``PAPER/FIGURE``; an empty text is all of them.
+    seed
+        The seed of the first repetition.
+
+    Raises
+    ------
+    RecordsError
+        A file cannot be read, or is of another version.
+    ScenarioError
+        There is no such experiment.
+    """
+    kept = KeptResults(folder)
+    plan = _plan(Path(folder) / PLAN)
+    return [_standing(kept, one, seed, plan.get(one.id, {})) for one in find(target)]
+
+
+def _plan(path: Path) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    try:
+        return {one["id"]: one for one in parsed(path.read_bytes())}
+    except (OSError, ValueError, KeyError, TypeError):
+        hint = "write it by `cwndlab reproduce --all --dry-run --format json`"
+        raise RecordsError(Fault(str(path), "is no plan of a reproduction", hint)) from None
+
+
+def _standing(kept: KeptResults, one: Experiment, seed: int, planned: dict[str, Any]) -> Standing:
+    rows = _rows(kept, one, one.full, seed)
+    runs, of = len(rows), len(one.cases(one.full)) * one.full.repetitions
+    facts = kept.facts(one, "full")
+    size: SizeName | None = None
+    chosen, repetitions = one.full, _complete(rows, one, one.full)
+    if repetitions >= min(_LEAST_REPETITIONS, one.full.repetitions):
+        size = "full"
+    else:
+        rows, chosen = _rows(kept, one, one.quick, seed), one.quick
+        repetitions = _complete(rows, one, one.quick)
+        if repetitions >= min(_LEAST_REPETITIONS, one.quick.repetitions):
+            size = "quick"
+    reproduction = None
+    if size is not None:
+        chosen = replace(chosen, repetitions=repetitions)
+        cpu_s = kept.facts(one, size).get("cpu_s", 0.0)
+        reproduction = _reproduction(one, size == "quick", chosen, rows, seed, cpu_s)
+    hours = _hours_left(facts, planned, runs, of)
+    return Standing(one, size, repetitions, runs, of, facts.get("cpu_s", 0.0), hours, reproduction)
+
+
+def _rows(kept: KeptResults, one: Experiment, size: Size, seed: int) -> dict[tuple[int, int], KeptRun]:
+    """The rows of an experiment by case and repetition."""
+    cases = one.cases(size)
+    keys = [scenario_key(case.scenario) for case in cases]
+    rows = kept.rows(one.paper, keys)
+    found = {}
+    for number, case in enumerate(cases):
+        for repetition in range(size.repetitions):
+            runs = rows.get((keys[number], seed + repetition), [])
+            if repetition == 0 and case.trace is not None:
+                runs = [run for run in runs if run.curves]
+            if run := _of_measure(runs, case):
+                found[number, repetition] = run
+    return found
+
+
+def _of_measure(runs: Sequence[KeptRun], case: Case) -> KeptRun | None:
+    """The row of a case's measure; where a measure has another name now, the only row."""
+    named = [run for run in runs if run.measure == measure_name(case.measure)]
+    if named or len(runs) == 1:
+        return (named or list(runs))[-1]
+    return None
+
+
+def _complete(rows: dict[tuple[int, int], KeptRun], one: Experiment, size: Size) -> int:
+    """How many repetitions all cases have."""
+    cases = range(len(one.cases(size)))
+    repetitions = 0
+    while repetitions < size.repetitions and all((case, repetitions) in rows for case in cases):
+        repetitions += 1
+    return repetitions
+
+
+def _reproduction(
+    one: Experiment, quick: bool, size: Size, rows: dict[tuple[int, int], KeptRun], seed: int, cpu_s: float
+) -> Reproduction:
+    cases = one.cases(size)
+    found, curves = [], []
+    for number, case in enumerate(cases):
+        for repetition in range(size.repetitions):
+            run = rows[number, repetition]
+            found.append(Row(case.labels, repetition, run.values))
+            if repetition == 0:
+                curves += [Line(case.labels, name, x, y) for name, (x, y) in run.curves.items()]
+    measured = Measured(size, found, curves)
+    findings = [judge(one.id, claim, measured) for claim in one.claims(size)]
+    return Reproduction(one, quick, seed, cases, measured, findings, cpu_s)
+
+
+def _hours_left(facts: dict[str, Any], planned: dict[str, Any], runs: int, of: int) -> float | None:
+    """From the runs that were made, else from the plan. Runs that are shared count for the first experiment only."""
+    if runs == of:
+        return 0.0
+    new = planned["runs"] - planned["shared"] if planned else of
+    if new == 0:
+        return 0.0
+    made = facts.get("runs_made", 0)
+    if made >= _ENOUGH_RUNS * new:
+        each_s = float(facts["cpu_s"]) / made
+    elif planned:
+        each_s = float(planned["all_cpu_s"]) / new
+    else:
+        return None
+    return float(each_s * (of - runs) * new / of / 3600)

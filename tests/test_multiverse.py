@@ -1,0 +1,245 @@
+"""The multiverse of a paper: samples of universes, shares, labels, the choices that decide, kept outcomes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cwndlab.errors import RecordsError
+from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
+from cwndlab.reproduction.headlines import headlines
+from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
+from cwndlab.reproduction.multiverse import kept as kept_outcomes
+from cwndlab.reproduction.multiverse import run as run_of
+from cwndlab.reproduction.multiverse.robustness import TALLIES, favour, label, robustness
+from cwndlab.reproduction.multiverse.space import spaces
+from cwndlab.reproduction.paper_page import write_extremes
+from cwndlab.reproduction.papers import assessments
+from cwndlab.scenario.reader import check
+
+TWO = (Dimension("buffer", "open", ("1 BDP", "2 BDP")), Dimension("start", "open", ("early", "late", "never")))
+
+
+def space(**more: Any) -> Space:
+    """A space without runs."""
+    given: dict[str, Any] = {"cases": lambda universe: (), "claims": lambda universe: ()}
+    return Space("iot/test", "a test", TWO, **(given | more))
+
+
+def finding(outcome: Outcome = "holds", measured: float | None = 1.0) -> Finding:
+    return Finding("iot/test", "a quantity", "published", measured, None, None, outcome, "", headline="iot:throughput")
+
+
+def claim(relation: Relation) -> Claim:
+    return Claim("a quantity", "published", "jain", [{"side": "a"}, {"side": "b"}], relation, headline="iot:throughput")
+
+
+def test_the_first_universe_has_the_first_choices() -> None:
+    assert space().sample()[0] == {"buffer": "1 BDP", "start": "early"} == space().base
+
+
+def test_a_small_space_is_taken_whole_and_a_large_one_without_repetition() -> None:
+    whole = space().sample()
+    assert len({tuple(one.items()) for one in whole}) == len(whole) == 6
+    many = Space(
+        "iot/large", "", [Dimension(f"d{n}", "open", ("a", "b", "c")) for n in range(9)], lambda u: (), lambda u: ()
+    )
+    sample = many.sample()
+    assert (many.count, len(sample), len({tuple(one.items()) for one in sample})) == (3**9, 512, 512)
+    assert sample[: many.quick] == many.sample(quick=True)
+
+
+def test_a_dimension_has_at_least_two_different_choices() -> None:
+    for choices in (("one",), ("one", "one")):
+        with pytest.raises(ValueError, match="two or more different choices"):
+            Dimension("buffer", "open", choices)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((90, 10, 0, 0, 500), "robust"),
+        ((89, 11, 0, 0, 0), "fragile"),
+        ((11, 0, 89, 0, 0), "fragile"),
+        ((10, 0, 90, 0, 0), "refuted"),
+        # Inconclusive universes may be either.
+        ((85, 5, 0, 10, 0), "fragile or robust"),
+        ((5, 55, 0, 40, 0), "refuted or fragile"),
+        ((5, 0, 0, 95, 0), "undecided"),
+        ((0, 0, 0, 0, 100), "no universe discriminates"),
+    ],
+)
+def test_labels_follow_from_the_share_of_universes_that_can_discriminate(counts: Sequence[int], expected: str) -> None:
+    assert label(dict(zip(TALLIES, counts, strict=True))) == expected
+
+
+def cells(outcomes: dict[str, Outcome], repeat: int = 10) -> list[Cell]:
+    """Ten universes of each buffer and start, with an outcome by buffer."""
+    return [
+        Cell(universe, finding(outcomes[universe["buffer"]])) for _ in range(repeat) for universe in space().sample()
+    ]
+
+
+def test_the_choice_that_decides_is_found() -> None:
+    """By hand: 30 of 30 against 0 of 30. χ² with Yates' correction is 60 (|30·30| − 30)² / 30⁴ = 56.07, p = 7e-14."""
+    (one,) = robustness(space(), [claim(Greater())], [cells({"1 BDP": "holds", "2 BDP": "opposite"})])
+    (effect,) = one.flips
+    assert effect.dimension == "buffer"
+    assert effect.range == 1
+    assert effect.holds == {"1 BDP": 1, "2 BDP": 0}
+    assert effect.p == pytest.approx(7e-14, rel=0.05)
+    assert one.label == "fragile"
+
+
+def test_universes_that_cannot_discriminate_decide_nothing() -> None:
+    (one,) = robustness(space(), [claim(Greater())], [cells({"1 BDP": "holds", "2 BDP": "set-up cannot discriminate"})])
+    assert (one.label, one.flips) == ("robust", [])
+    assert one.counts["cannot discriminate"] == 30
+
+
+def test_a_larger_value_speaks_for_greater_and_against_less() -> None:
+    assert favour(claim(Greater()), finding(measured=1.2)) == 1.2
+    assert favour(claim(Less()), finding(measured=1.2)) == -1.2
+    assert favour(claim(RatioIn(0.8, 1.25)), finding(measured=1.0)) == pytest.approx(0.2)
+    assert favour(claim(ValueIn(0.9, 1.0)), finding(measured=0.8)) == pytest.approx(-0.1)
+    assert favour(claim(Value(0.94)), finding(measured=0.9)) == pytest.approx(-0.04)
+    assert favour(claim(Greater()), finding(measured=None)) is None
+
+
+def _scenario(rate: str, capacity: str) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "duration": "2 s",
+        "start_jitter": "100 ms",
+        "dumbbell": {"bottleneck": {"rate": rate, "delay": "5 ms", "queue": {"capacity": capacity}}},
+        "flow": [{"algorithm": "reno", "rtt": "20 ms"}],
+    }
+
+
+def goodput(records: Any) -> dict[str, float | None]:
+    """Goodput of the one flow."""
+    return {"goodput_bps": float(records.flows["delivered_bytes"][0])}
+
+
+def _cases(universe: Universe) -> list[Case]:
+    capacity = "20 packets" if universe["buffer"] == "1 BDP" else "40 packets"
+    return [
+        Case({"side": side}, _scenario(rate, capacity), goodput) for side, rate in (("a", "2 Mbps"), ("b", "1 Mbps"))
+    ]
+
+
+@pytest.fixture
+def real(monkeypatch: pytest.MonkeyPatch) -> Space:
+    """A space with runs: side a has twice the rate of side b, whatever is chosen."""
+    twice = Claim(
+        "a quantity", "more", "goodput_bps", [{"side": "a"}, {"side": "b"}], Greater(), headline="iot:throughput"
+    )
+    one = space(cases=_cases, claims=lambda universe: [twice], repetitions=2)
+    for module in (run_of, kept_outcomes):
+        monkeypatch.setattr(module, "spaces", lambda target="": [one])
+    return one
+
+
+def test_the_same_scenario_of_several_universes_is_run_once_and_kept(real: Space, tmp_path: Path) -> None:
+    """Two buffers, two sides, two repetitions; the start changes nothing."""
+    steps: list[tuple[int, int]] = []
+    (one,) = multiverse("iot", out=tmp_path, progress=lambda done, total: steps.append((done, total)))
+    assert (one.runs, len(one.universes), steps[-1]) == (8, 6, (8, 8))
+    assert one.claims[0].label == "robust"
+    assert one.claims[0].base.finding.measured == pytest.approx(2.0, rel=0.05)
+    steps.clear()
+    list(multiverse("iot", out=tmp_path, progress=lambda done, total: steps.append((done, total))))
+    assert steps == [(0, 0)]
+
+
+def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
+    real: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = multiverse("iot", results=tmp_path)
+    before = kept_outcomes.path_of(tmp_path, real).read_bytes()
+    steps: list[tuple[int, int]] = []
+    (again,) = multiverse("iot", results=tmp_path, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(0, 0)]
+    assert again.claims[0].counts == one.claims[0].counts
+    assert [cell.finding.outcome for cell in again.claims[0].cells] == ["holds"] * 6
+    assert save(again, tmp_path).read_bytes() == before, "the same outcomes are the same bytes"
+
+    other = replace(real, dimensions=(*TWO, Dimension("jitter", "open", ("small", "large"))))
+    monkeypatch.setattr(kept_outcomes, "spaces", lambda target="": [other])
+    with pytest.raises(RecordsError, match="other dimensions or claims"):
+        list(load(tmp_path))
+    assert kept_outcomes.valid(tmp_path, other, quick=False, seed=1) is None
+
+    text = gzip.decompress(before).decode()
+    content = json.loads(text)
+    content["probes"][0]["records"] = "0" * 64
+    path = kept_outcomes.path_of(tmp_path, real)
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert kept_outcomes.valid(tmp_path, real, quick=False, seed=1) is None
+
+
+def test_the_extreme_universes_are_scenario_files(real: Space, tmp_path: Path) -> None:
+    (one,) = multiverse("iot")
+    write_extremes(one, tmp_path)
+    files = sorted(tmp_path.rglob("*.toml"))
+    assert [file.parent.name for file in files] == ["best", "best", "worst", "worst"]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert text.startswith("# a quantity: holds: ")
+        assert "# buffer: " in text
+        check(text, "toml")
+
+
+def test_a_specification_curve_has_a_point_for_each_universe_and_a_lane_for_each_choice(real: Space) -> None:
+    (one,) = multiverse("iot")
+    figure = curve(one.space, one.claims[0], "curve")
+    values, choices = figure.panels
+    assert {series.label: len(series.x) for series in values.series} == {"holds": 6, "base assumptions": 1}
+    assert choices.y.categories is not None
+    assert len(choices.y.categories) == 5
+    # Each universe is in one lane of each dimension: six universes, two dimensions.
+    assert sum(end - start for band in choices.bands for start, end in band.spans) == 12
+
+
+def test_a_headline_has_the_weakest_outcome_of_its_claims_in_each_universe(real: Space) -> None:
+    (one,) = multiverse("iot")
+    first = one.claims[0]
+    second = Robustness(first.claim, [Cell(cell.universe, finding("opposite")) for cell in first.cells], ())
+    both = replace(one, claims=[first, second])
+    (assessment,) = assessments([], [both])["iot"]
+    assert assessment.evidence[0].label == "refuted"
+    assert assessment.evidence[0].shares == "opposite in 100 % of 6 universes"
+
+
+@pytest.mark.parametrize("one", spaces(), ids=lambda one: one.id)
+def test_every_space_is_sound(one: Space) -> None:
+    """Claims name headlines of their paper and sides that the cases have; all choices give valid scenarios; every
+    dimension changes a scenario or a claim."""
+    known = {headline.key for headline in headlines()}
+    base = list(one.claims(one.base))
+    for universe in one.sample(quick=True)[:6]:
+        cases = one.cases(universe)
+        for case in cases:
+            check(json.dumps(case.scenario), "json")
+        claims = one.claims(universe)
+        assert [claim.quantity for claim in claims] == [claim.quantity for claim in base]
+        for claim in claims:
+            assert claim.headline in known
+            assert claim.headline.startswith(f"{one.paper}:")
+            for side in claim.sides:
+                assert any(all(case.labels[name] == value for name, value in side.items()) for case in cases), side
+    for dimension in one.dimensions:
+        assert dimension.reason.endswith(".")
+        assert len({_print(one, {**one.base, dimension.name: choice}) for choice in dimension.choices}) > 1
+
+
+def _print(one: Space, universe: Universe) -> str:
+    """All that is run and claimed in a universe."""
+    scenarios = [json.dumps(case.scenario, sort_keys=True) for case in one.cases(universe)]
+    return "\n".join([*scenarios, repr(one.claims(universe))])
