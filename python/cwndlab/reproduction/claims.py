@@ -170,7 +170,8 @@ Relation: TypeAlias = (
 @dataclass(frozen=True)
 class Control:
     """A condition without which no difference between the sides could show: the mean of a metric of a side lies in
-    [low, high]. Where it does not, a claim without a shown effect is beyond the set-up."""
+    [low, high]. Where it does not, a claim without a shown effect, or with less than the published one, is beyond the
+    set-up."""
 
     metric: str
     side: Labels
@@ -203,7 +204,8 @@ class Claim:
     """One sentence of a paper.
 
     A claim has several parts where it names several metrics, where ``each`` names a label (one part for each of its
-    values), or where it sets one side against several others. Its outcome is that of its weakest part.
+    values), or where it sets one side against several others. Its outcome is that of its weakest part, and it does not
+    hold where the set-up cannot discriminate one of them.
     """
 
     quantity: str
@@ -246,6 +248,13 @@ class Finding:
     beside_is: str | None = None
     kind: Kind = "claim"
     headline: str = ""
+    parts: str = ""
+    """How often each outcome occurs among the parts, in words; empty where there is only one part."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its parts have several outcomes."""
+        return ", " in self.parts
 
     def as_dict(self) -> dict[str, Any]:
         """In the order of `COLUMNS`."""
@@ -267,4 +276,5 @@ COLUMNS = (
     "beside_is",
     "kind",
     "headline",
+    "parts",
 )

@@ -10,9 +10,11 @@ one side is greater
 - has *no effect* where the interval lies in [1 − m, 1 + m] (equivalence);
 - is *opposite* where the interval lies below 1 − m;
 - is *inconclusive* otherwise: the interval covers outcomes that differ;
-- is beyond what the *set-up can discriminate* where it would have no effect or be inconclusive, and a control shows
-  that no relevant effect was possible: the second side leaves no room below the metric's ceiling, or a named condition
-  fails.
+- is beyond what the *set-up can discriminate* where it would have no effect, be inconclusive or hold with less than the
+  published size, and a control shows that no relevant effect, or none of that size, was possible: the second side
+  leaves no room below the metric's ceiling, or a named condition fails.
+
+A claim with several parts holds where all of them do: a part that the set-up cannot discriminate leaves it open.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
 from cwndlab.statistics.digits import effect_size, number
 
-#: Outcomes of parts from the weakest: a claim of several parts, and a headline of several claims, has the first of
-#: these that occurs. The last two tell nothing of the claim and count only where nothing else is there.
+#: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
+#: tell nothing of the sentence and count only where nothing else is there.
 WEAKEST: tuple[Outcome, ...] = (
     "opposite",
     "no effect",
@@ -60,7 +62,17 @@ WEAKEST: tuple[Outcome, ...] = (
     "set-up cannot discriminate",
     "underspecified",
 )
-_SHOWN = ("holds", "holds at another size", "opposite")
+#: The same for the parts of one claim, which is made of all of them: one that cannot be discriminated forbids "holds".
+_OF_PARTS: tuple[Outcome, ...] = (
+    "opposite",
+    "no effect",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "holds at another size",
+    "holds",
+    "underspecified",
+)
+_SHOWN = ("holds", "opposite")
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,10 @@ class Judged:
     outcome: Outcome
     reason: str
     measured_is: str = "ratio"
+    parts: str = ""
+    falls_short: bool = True
+    """Where it holds at another size: whether that is less than the published one, so that a ceiling may be the
+    cause."""
 
 
 def judge(id: str, claim: Claim, measured: Measured) -> Finding:
@@ -93,6 +109,7 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         unit,
         kind=claim.kind,
         headline=claim.headline,
+        parts=judged.parts,
     )
     if claim.beside is None or len(claim.sides) > 2:
         return finding
@@ -111,7 +128,7 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     names = (claim.metric,) if isinstance(claim.metric, str) else claim.metric
     points: list[Any] = [None]
     if claim.each:
-        points = list(claim.at) or measured.points(claim.each, **claim.sides[0])
+        points = list(claim.at) or _sorted(measured.points(claim.each, **claim.sides[0]))
     pairs: list[Sequence[Labels]] = [claim.sides]
     relation = claim.relation
     if isinstance(relation, Order):
@@ -130,6 +147,11 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     return parts
 
 
+def _sorted(points: Sequence[Any]) -> list[Any]:
+    """Numbers, then texts: which of two equally weak parts is shown does not depend on the order of the runs."""
+    return sorted(points, key=lambda point: (isinstance(point, str), point))
+
+
 def _against(relation: Any, sides: Sequence[Labels]) -> str:
     first, second = _names(sides)
     return f"{first} > {second}" if isinstance(relation, Order) else f"against {second}"
@@ -139,15 +161,16 @@ def _combined(parts: Sequence[tuple[str, Judged]]) -> Judged:
     """The weakest part, with what became of the others."""
     if len(parts) == 1:
         return parts[0][1]
-    worst = weakest([judged.outcome for _, judged in parts])
+    worst = weakest([judged.outcome for _, judged in parts], _OF_PARTS)
     name, first = next(part for part in parts if part[1].outcome == worst)
     tally = tallied([judged.outcome for _, judged in parts])
-    return replace(first, reason=f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}")
+    reason = f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}"
+    return replace(first, reason=reason, parts=tally)
 
 
-def weakest(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of a sentence of which these are the parts."""
-    return next(outcome for outcome in WEAKEST if outcome in outcomes)
+def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
+    """The outcome of a sentence for which these are evidence."""
+    return next(outcome for outcome in order if outcome in outcomes)
 
 
 def tallied(outcomes: Sequence[Outcome]) -> str:
@@ -159,6 +182,8 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 def _controlled(claim: Claim, measured: Measured) -> Judged:
     judged = _judged(claim, measured)
     if judged.outcome in (*_SHOWN, "underspecified"):
+        return judged
+    if judged.outcome == "holds at another size" and not judged.falls_short:
         return judged
     # A label for whose values the claim is made restricts the controls too.
     at = {name: value for name, value in claim.sides[0].items() if name == claim.each}
@@ -258,7 +283,7 @@ def directed(
     reported = effect if size is None else abs(size - 1)
     share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
     judged = _placed(ratio(pairs), share, size, tolerance, up=up)
-    return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up)
+    return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up, size)
 
 
 def _placed(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
@@ -282,7 +307,8 @@ def _placed(found: Estimate, share: float, size: float | None, tolerance: float,
         return Judged(found, "holds", f"the interval lies on the claimed side, at {about}")
     if low <= size <= high:
         return Judged(found, "inconclusive", f"the interval lies on the claimed side and is too wide to tell {about}")
-    return Judged(found, "holds at another size", f"the interval lies on the claimed side, not at {about}")
+    reason = f"the interval lies on the claimed side, not at {about}"
+    return Judged(found, "holds at another size", reason, falls_short=abs(found.mean - 1) < abs(size - 1))
 
 
 def overall(claim: Claim, measured: Measured) -> Judged:
@@ -309,11 +335,20 @@ def overall(claim: Claim, measured: Measured) -> Judged:
     return replace(judged, reason=f"{judged.reason} ({len(logs)} ratios, {means.n} repetitions)")
 
 
-def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool) -> Judged:
-    """No relevant increase can show where the second side has all but the margin of all that there is."""
+def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool, size: float | None = None) -> Judged:
+    """No relevant increase can show where the second side has all but the margin of all that there is, and none of the
+    published size where that would lie above all that there is."""
     base = fmean(pairs.second)
-    shown = judged.outcome in _SHOWN or judged.measured is None or judged.measured.low is None
-    if shown or not up or relevant.ceiling is None or relevant.ceiling - base > relevant.around(base):
+    if not up or relevant.ceiling is None or judged.outcome in _SHOWN or judged.measured is None:
+        return judged
+    if judged.measured.low is None:
+        return judged
+    least = base + relevant.around(base)
+    if judged.outcome == "holds at another size":
+        if size is None or not judged.falls_short:
+            return judged
+        least = base * size
+    if relevant.ceiling > least:
         return judged
     reason = f"the second side has {number(base)} of at most {number(relevant.ceiling)}; {judged.reason}"
     return replace(judged, outcome="set-up cannot discriminate", reason=reason)
