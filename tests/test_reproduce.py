@@ -196,8 +196,8 @@ def test_a_shape_is_its_landmarks() -> None:
 
 
 def test_a_sentence_is_as_good_as_its_weakest_part() -> None:
-    """Parts: every value of a label, every metric, every other side. Those that the set-up cannot tell count only where
-    nothing else is there."""
+    """Parts: every value of a label, every metric, every other side. Evidence that the set-up cannot tell counts only
+    where nothing else is there."""
     assert weakest(["holds", "opposite", "no effect"]) == "opposite"
     assert weakest(["holds", "inconclusive", "holds at another size"]) == "inconclusive"
     assert weakest(["set-up cannot discriminate", "holds"]) == "holds"

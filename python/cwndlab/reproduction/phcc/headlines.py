@@ -22,6 +22,12 @@ HEADLINES = (
         "§ 4, Fig. 13",
         "PHCC TCP achieve best fairness and good utilization as other high-speed protocols",
     ),
+    Headline(
+        "phcc:critical",
+        "it performs better in critical conditions",
+        "§ 4, § 5",
+        "in critical condition has better performance",
+    ),
     Headline("phcc:stability", "its throughput is more stable than that of existing algorithms", "abstract", _BETTER),
     Headline(
         "phcc:throughput-best",

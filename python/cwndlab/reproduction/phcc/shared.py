@@ -138,6 +138,7 @@ def _flows(measured: Measured, **where: str) -> str:
 
 #: Tolerance of a published utilisation.
 _POINTS = 0.02
+_CRITICAL = "no condition is named as critical or acute"
 
 
 def _table1_claims(size: Size) -> list[Claim]:
@@ -152,6 +153,8 @@ def _table1_claims(size: Size) -> list[Claim]:
     falling: list[Labels] = [{"variant": one} for one in ("STCP", "HSTCP", "Illinois", "FAST", "H-TCP")]
     words = "STCP 195000, HSTCP 188000, Illinois 177000, FAST 166000, H-TCP 152000 kbit/s"
     claims.append(Claim("order of throughputs", words, "goodput_bps", falling, Order()))
+    title, words, critical = "PHCC: utilisation", "better in critical condition", Underspecified(_CRITICAL)
+    claims.append(Claim(title, words, "utilisation", _beside("PHCC")[:1], critical, headline="phcc:critical"))
     for mine in PHCC:
         sides = _beside(mine)
         what, key = kind(mine), headline(mine, "stability")
@@ -293,10 +296,9 @@ _CONTRADICTED = Underspecified("the figure's text and the paper's own Table 2 ex
 def _fig13_claims(size: Size, buffer: int) -> list[Claim]:
     del size
     title, metric = "Jain's index of", "jain"
-    return [
-        Claim(f"{title} {one}", "fairness reduced", metric, [{"variant": one}], _CONTRADICTED)
-        for one in _UNFAIR[buffer]
-    ]
+    named = _UNFAIR[buffer]
+    quantity = f"{title} {', '.join(named)}"
+    return [Claim(quantity, "fairness reduced", metric, [{}], _CONTRADICTED, each="variant", at=named)]
 
 
 def _three_lines(measured: Measured, name: str) -> list[Chart]:
