@@ -6,6 +6,7 @@ import pytest
 from cwndlab.metrics import jain
 from cwndlab.reproduction.cases import Size
 from cwndlab.reproduction.ccm_ss import grid as ccm_ss
+from cwndlab.reproduction.ccm_ss.universes import SPACES as CCM_SS_SPACES
 from cwndlab.reproduction.iot import path as iot
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.phcc import path as phcc
@@ -124,7 +125,11 @@ def test_exits_where_mu_matters_are_counted_on_the_side_of_mu_1() -> None:
 
 
 def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None:
-    """By hand: 250 Mbit/s · 50 ms one way / 8 / 1460 bytes = 1070.2 segments; 0.3 of them are 321, 0.2 are 214."""
-    (reading,) = (one for one in ccm_ss.READINGS if one.starts_at_bound)
-    windows = [reading.flow_stack(side["module"], 250, 100)["stack"]["initial_window"] for side in reading.sides]
-    assert windows == [321, 214]
+    """By hand: 50 Mbit/s · 50 ms one way / 8 / 1460 bytes = 214.0 segments; 0.3 of them are 64, 0.2 are 43. With 95 ms
+    one way they are 406.7, 122 and 81."""
+    space = next(one for one in CCM_SS_SPACES if one.id == "ccm-ss/hystart")
+    cases = space.cases({**space.base, "initial window": "lower bound"})
+    windows = {
+        case.labels["side"]: [flow["stack"]["initial_window"] for flow in case.scenario["flow"]] for case in cases
+    }
+    assert windows == {"CCM-SS": [64, 122], "HyStart": [43, 81]}

@@ -51,6 +51,9 @@ class Greater:
 
     ratio: float | None = None
     tolerance: float = TOLERANCE
+    effect: float | None = None
+    """An effect (a share of the second side) that the paper reports of the same quantity elsewhere: the margin is at
+    most half of it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Less:
 
     ratio: float | None = None
     tolerance: float = TOLERANCE
+    effect: float | None = None
+    """As for `Greater`."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,30 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A quantity in an aggregate of several: a metric of the runs with the labels ``where``; more of it is better
+    (``up``), or less."""
+
+    metric: str
+    up: bool
+    where: Labels
+
+
+@dataclass(frozen=True)
+class Overall:
+    """The first side beside the others taken together: the geometric mean, over all terms and all others, of the ratio
+    by which it is better. It lies above 1, at ``ratio`` where the paper's size is judged; or it is at least
+    ``at_least``, for "as good as"."""
+
+    terms: Sequence[Term]
+    effect: float
+    """What is relevant: the effect that the paper reports, of which the margin is half."""
+    ratio: float | None = None
+    tolerance: float = TOLERANCE
+    at_least: float | None = None
+
+
+@dataclass(frozen=True)
 class Landmark:
     """A named feature of a shape: the mean of a metric over all runs of the side lies in [low, high]."""
 
@@ -115,6 +144,8 @@ class Welch:
 
     up: bool
     below: float = 0.05
+    effect: float | None = None
+    """As for `Greater`."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +163,15 @@ class Indiscriminate:
 
 
 Relation: TypeAlias = (
-    Greater | Less | RatioIn | Value | ValueIn | Order | Shape | Welch | Underspecified | Indiscriminate
+    Greater | Less | RatioIn | Value | ValueIn | Order | Overall | Shape | Welch | Underspecified | Indiscriminate
 )
 
 
 @dataclass(frozen=True)
 class Control:
     """A condition without which no difference between the sides could show: the mean of a metric of a side lies in
-    [low, high]. Where it does not, a claim without a shown effect is beyond the set-up."""
+    [low, high]. Where it does not, a claim without a shown effect, or with less than the published one, is beyond the
+    set-up."""
 
     metric: str
     side: Labels
@@ -172,7 +204,8 @@ class Claim:
     """One sentence of a paper.
 
     A claim has several parts where it names several metrics, where ``each`` names a label (one part for each of its
-    values), or where it sets one side against several others. Its outcome is that of its weakest part.
+    values), or where it sets one side against several others. Its outcome is that of its weakest part, and it does not
+    hold where the set-up cannot discriminate one of them.
     """
 
     quantity: str
@@ -180,7 +213,7 @@ class Claim:
     published: str
     """The paper's words or figure."""
     metric: str | tuple[str, ...]
-    """A name that the cases' ``measure`` gives, or several; empty for a shape."""
+    """A name that the cases' ``measure`` gives, or several; empty for a shape and for an aggregate."""
     sides: Sequence[Labels]
     """Labels of each side. Cells are what the sides' labels leave open."""
     relation: Relation
@@ -215,6 +248,13 @@ class Finding:
     beside_is: str | None = None
     kind: Kind = "claim"
     headline: str = ""
+    parts: str = ""
+    """How often each outcome occurs among the parts, in words; empty where there is only one part."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether its parts have several outcomes."""
+        return ", " in self.parts
 
     def as_dict(self) -> dict[str, Any]:
         """In the order of `COLUMNS`."""
@@ -236,4 +276,5 @@ COLUMNS = (
     "beside_is",
     "kind",
     "headline",
+    "parts",
 )

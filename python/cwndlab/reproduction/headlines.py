@@ -1,7 +1,8 @@
 """The headline claims of the papers beside their evidence: one row per sentence.
 
 Claims of experiments name the headline that they are evidence for (`Claim.headline`); the outcome of a headline is that
-of its weakest claim at the base assumptions.
+of its weakest claim at the base assumptions. Checks and experiments beyond the paper decide no headline that has a
+claim.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from cwndlab.reproduction.catalogue import PAPERS
-from cwndlab.reproduction.claims import Finding, Headline, Outcome
+from cwndlab.reproduction.claims import KINDS, Finding, Headline, Kind, Outcome
 from cwndlab.reproduction.verdicts import tallied, weakest
 
 
@@ -32,19 +33,33 @@ class Row:
 
     headline: Headline
     outcome: Outcome
+    """That of the weakest of the findings that decide: the claims of the paper; where there are none, all."""
     tally: str
-    """How often each outcome occurs among the findings."""
+    """How often each outcome occurs among the findings that decide, and among the parts of those that have several."""
     findings: Sequence[Finding]
+    """By experiment and quantity."""
+
+    @property
+    def kind(self) -> Kind:
+        """What the row is: a claim of the paper where one of its findings is, else what its findings are."""
+        kinds = {one.kind for one in self.findings}
+        return next(kind for kind in KINDS if kind in kinds)
 
     @property
     def counts(self) -> bool:
         """Whether it is a claim of the paper, and not a check or an experiment beyond it."""
-        return any(one.kind == "claim" for one in self.findings)
+        return self.kind == "claim"
 
     @property
     def mixed(self) -> bool:
-        """Whether the findings have several outcomes."""
-        return len({one.outcome for one in self.findings}) > 1
+        """Whether the findings that decide, or the parts of one of them, have several outcomes."""
+        mine = deciding(self.findings)
+        return len({one.outcome for one in mine}) > 1 or any(one.mixed for one in mine)
+
+
+def deciding(findings: Sequence[Finding]) -> list[Finding]:
+    """The claims of the paper among the findings of a headline; where there are none, all: a check decides no claim."""
+    return [one for one in findings if one.kind == "claim"] or list(findings)
 
 
 def rows(kept: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -56,8 +71,13 @@ def rows(kept: Sequence[Mapping[str, Any]]) -> list[Row]:
                 by_key.setdefault(finding["headline"], []).append(Finding(**finding))
     made = []
     for headline in headlines():
-        mine = by_key.get(headline.key, [])
+        mine = sorted(by_key.get(headline.key, []), key=lambda one: (one.id, one.quantity))
         if mine:
-            outcomes = [one.outcome for one in mine]
-            made.append(Row(headline, weakest(outcomes), tallied(outcomes), mine))
+            outcome = weakest([one.outcome for one in deciding(mine)])
+            made.append(Row(headline, outcome, _tally(deciding(mine)), mine))
     return made
+
+
+def _tally(findings: Sequence[Finding]) -> str:
+    parts = [f"of {one.id.partition('/')[2]}'s parts {one.parts}" for one in findings if one.mixed]
+    return "; ".join([tallied([one.outcome for one in findings]), *dict.fromkeys(parts)])

@@ -10,9 +10,11 @@ one side is greater
 - has *no effect* where the interval lies in [1 − m, 1 + m] (equivalence);
 - is *opposite* where the interval lies below 1 − m;
 - is *inconclusive* otherwise: the interval covers outcomes that differ;
-- is beyond what the *set-up can discriminate* where it would have no effect or be inconclusive, and a control shows
-  that no relevant effect was possible: the second side leaves no room below the metric's ceiling, or a named condition
-  fails.
+- is beyond what the *set-up can discriminate* where it would have no effect, be inconclusive or hold with less than the
+  published size, and a control shows that no relevant effect, or none of that size, was possible: the second side
+  leaves no room below the metric's ceiling, or a named condition fails.
+
+A claim with several parts holds where all of them do: a part that the set-up cannot discriminate leaves it open.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from cwndlab.reproduction.claims import (
     Less,
     Order,
     Outcome,
+    Overall,
     RatioIn,
     Shape,
     Underspecified,
@@ -48,8 +51,8 @@ from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
 from cwndlab.statistics.digits import effect_size, number
 
-#: Outcomes of parts from the weakest: a claim of several parts, and a headline of several claims, has the first of
-#: these that occurs. The last two tell nothing of the claim and count only where nothing else is there.
+#: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
+#: tell nothing of the sentence and count only where nothing else is there.
 WEAKEST: tuple[Outcome, ...] = (
     "opposite",
     "no effect",
@@ -59,7 +62,17 @@ WEAKEST: tuple[Outcome, ...] = (
     "set-up cannot discriminate",
     "underspecified",
 )
-_SHOWN = ("holds", "holds at another size", "opposite")
+#: The same for the parts of one claim, which is made of all of them: one that cannot be discriminated forbids "holds".
+_OF_PARTS: tuple[Outcome, ...] = (
+    "opposite",
+    "no effect",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "holds at another size",
+    "holds",
+    "underspecified",
+)
+_SHOWN = ("holds", "opposite")
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,10 @@ class Judged:
     outcome: Outcome
     reason: str
     measured_is: str = "ratio"
+    parts: str = ""
+    falls_short: bool = True
+    """Where it holds at another size: whether that is less than the published one, so that a ceiling may be the
+    cause."""
 
 
 def judge(id: str, claim: Claim, measured: Measured) -> Finding:
@@ -92,6 +109,7 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         unit,
         kind=claim.kind,
         headline=claim.headline,
+        parts=judged.parts,
     )
     if claim.beside is None or len(claim.sides) > 2:
         return finding
@@ -110,12 +128,12 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     names = (claim.metric,) if isinstance(claim.metric, str) else claim.metric
     points: list[Any] = [None]
     if claim.each:
-        points = list(claim.at) or measured.points(claim.each, **claim.sides[0])
+        points = list(claim.at) or _sorted(measured.points(claim.each, **claim.sides[0]))
     pairs: list[Sequence[Labels]] = [claim.sides]
     relation = claim.relation
     if isinstance(relation, Order):
         pairs, relation = list(pairwise(claim.sides)), Greater()
-    elif len(claim.sides) > 2:
+    elif len(claim.sides) > 2 and not isinstance(relation, Overall):
         pairs = [(claim.sides[0], other) for other in claim.sides[1:]]
     parts = []
     for name in names:
@@ -129,6 +147,11 @@ def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
     return parts
 
 
+def _sorted(points: Sequence[Any]) -> list[Any]:
+    """Numbers, then texts: which of two equally weak parts is shown does not depend on the order of the runs."""
+    return sorted(points, key=lambda point: (isinstance(point, str), point))
+
+
 def _against(relation: Any, sides: Sequence[Labels]) -> str:
     first, second = _names(sides)
     return f"{first} > {second}" if isinstance(relation, Order) else f"against {second}"
@@ -138,15 +161,16 @@ def _combined(parts: Sequence[tuple[str, Judged]]) -> Judged:
     """The weakest part, with what became of the others."""
     if len(parts) == 1:
         return parts[0][1]
-    worst = weakest([judged.outcome for _, judged in parts])
+    worst = weakest([judged.outcome for _, judged in parts], _OF_PARTS)
     name, first = next(part for part in parts if part[1].outcome == worst)
     tally = tallied([judged.outcome for _, judged in parts])
-    return replace(first, reason=f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}")
+    reason = f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}"
+    return replace(first, reason=reason, parts=tally)
 
 
-def weakest(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcome of a sentence of which these are the parts."""
-    return next(outcome for outcome in WEAKEST if outcome in outcomes)
+def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
+    """The outcome of a sentence for which these are evidence."""
+    return next(outcome for outcome in order if outcome in outcomes)
 
 
 def tallied(outcomes: Sequence[Outcome]) -> str:
@@ -158,6 +182,8 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 def _controlled(claim: Claim, measured: Measured) -> Judged:
     judged = _judged(claim, measured)
     if judged.outcome in (*_SHOWN, "underspecified"):
+        return judged
+    if judged.outcome == "holds at another size" and not judged.falls_short:
         return judged
     # A label for whose values the claim is made restricts the controls too.
     at = {name: value for name, value in claim.sides[0].items() if name == claim.each}
@@ -172,10 +198,12 @@ def _controlled(claim: Claim, measured: Measured) -> Judged:
 def _judged(claim: Claim, measured: Measured) -> Judged:
     relevant = margin(str(claim.metric))
     match claim.relation:
-        case Greater(size, tolerance):
-            return directed(_pairs(claim, measured), relevant, size, tolerance, up=True)
-        case Less(size, tolerance):
-            return directed(_pairs(claim, measured), relevant, size, tolerance, up=False)
+        case Greater(size, tolerance, effect):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, effect, up=True)
+        case Less(size, tolerance, effect):
+            return directed(_pairs(claim, measured), relevant, size, tolerance, effect, up=False)
+        case Overall():
+            return overall(claim, measured)
         case RatioIn(low, high):
             pairs = _pairs(claim, measured)
             share = _share(relevant, pairs)
@@ -186,8 +214,8 @@ def _judged(claim: Claim, measured: Measured) -> Judged:
             return inside(_value(claim, measured), low, high, "value", relevant.around)
         case Shape():
             return shape(claim, measured)
-        case Welch(up, below):
-            return test(_pairs(claim, measured), relevant, below, up=up)
+        case Welch(up, below, effect):
+            return test(_pairs(claim, measured), relevant, below, effect, up=up)
         case Underspecified(reason):
             return _shown_only(claim, measured, "underspecified", reason)
         case Indiscriminate(reason):
@@ -239,51 +267,88 @@ def _share(relevant: Margin, pairs: Pairs) -> float:
 
 
 def directed(
-    pairs: Pairs, relevant: Margin, size: float | None = None, tolerance: float = TOLERANCE, *, up: bool
+    pairs: Pairs,
+    relevant: Margin,
+    size: float | None = None,
+    tolerance: float = TOLERANCE,
+    effect: float | None = None,
+    *,
+    up: bool,
 ) -> Judged:
-    """First over second is above 1 (``up``) or below, at ``size`` where one is given."""
+    """First over second is above 1 (``up``) or below, at ``size`` where one is given. An ``effect`` that the paper
+    reports is relevant to it: the margin is at most half of it."""
     nothing = _without_ratio(pairs, relevant, up=up)
     if nothing is not None:
         return nothing
-    found, share = ratio(pairs), _share(relevant, pairs)
-    if size is not None:
-        # An effect that the paper reports is relevant to it.
-        share = min(share, abs(size - 1) / 2)
+    reported = effect if size is None else abs(size - 1)
+    share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
+    judged = _placed(ratio(pairs), share, size, tolerance, up=up)
+    return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up, size)
+
+
+def _placed(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
+    """Where the interval of a ratio lies beside 1 ± ``share`` and beside ``size``."""
     low, high = found.low, found.high
     if low is None or high is None:
-        return Judged(found, "inconclusive", _note("one repetition has no interval", pairs))
+        return Judged(found, "inconclusive", "one repetition has no interval")
     band = f"{number(1 - share)} to {number(1 + share)}"
     if 1 - share <= low and high <= 1 + share:
-        return _room(
-            Judged(found, "no effect", _note(f"the interval lies within the margin, {band}", pairs)),
-            pairs,
-            relevant,
-            up,
-        )
+        return Judged(found, "no effect", f"the interval lies within the margin, {band}")
     sign = 1 if up else -1
     if low <= 1 + share and high >= 1 - share:
-        reason = f"the interval covers differences within and beyond the margin, {band}"
-        return _room(Judged(found, "inconclusive", _note(reason, pairs)), pairs, relevant, up)
+        return Judged(found, "inconclusive", f"the interval covers differences within and beyond the margin, {band}")
     if sign * (found.mean - 1) < 0:
-        return Judged(found, "opposite", _note("the interval lies on the other side", pairs))
+        return Judged(found, "opposite", "the interval lies on the other side")
     if size is None:
-        return Judged(found, "holds", _note("the interval lies on the claimed side", pairs))
+        return Judged(found, "holds", "the interval lies on the claimed side")
     room = tolerance * abs(size - 1)
     about = f"the published effect {number(abs(size - 1))} ± {tolerance:.0%} of it"
     if abs(found.mean - size) <= room and (high - low) / 2 <= room:
-        return Judged(found, "holds", _note(f"the interval lies on the claimed side, at {about}", pairs))
+        return Judged(found, "holds", f"the interval lies on the claimed side, at {about}")
     if low <= size <= high:
-        reason = f"the interval lies on the claimed side and is too wide to tell {about}"
-        return Judged(found, "inconclusive", _note(reason, pairs))
-    return Judged(
-        found, "holds at another size", _note(f"the interval lies on the claimed side, not at {about}", pairs)
-    )
+        return Judged(found, "inconclusive", f"the interval lies on the claimed side and is too wide to tell {about}")
+    reason = f"the interval lies on the claimed side, not at {about}"
+    return Judged(found, "holds at another size", reason, falls_short=abs(found.mean - 1) < abs(size - 1))
 
 
-def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool) -> Judged:
-    """No relevant increase can show where the second side has all but the margin of all that there is."""
+def overall(claim: Claim, measured: Measured) -> Judged:
+    """The geometric mean over all terms and all other sides, repetition by repetition, with Student's t on its
+    logarithms. A term that is zero has no ratio: then nothing can be told."""
+    assert isinstance(claim.relation, Overall)
+    mine, *others = claim.sides
+    logs: list[list[float]] = []
+    for term in claim.relation.terms:
+        for other in others:
+            pairs = measured.pairs(term.metric, {**mine, **term.where}, {**other, **term.where})
+            if len(pairs.first) < measured.size.repetitions or min(*pairs.first, *pairs.second) <= 0:
+                return Judged(None, "inconclusive", f"{term.metric} is zero or has no value in some repetition")
+            sign = 1 if term.up else -1
+            logs.append([sign * math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
+    means = estimate([fmean(column) for column in zip(*logs, strict=True)])
+    low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
+    found = Estimate(math.exp(means.mean), low, high, means.n)
+    share, least = claim.relation.effect / 2, claim.relation.at_least
+    if least is None:
+        judged = _placed(found, share, claim.relation.ratio, claim.relation.tolerance, up=True)
+    else:
+        judged = inside(found, least, math.inf, "ratio", lambda edge: share * edge)
+    return replace(judged, reason=f"{judged.reason} ({len(logs)} ratios, {means.n} repetitions)")
+
+
+def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool, size: float | None = None) -> Judged:
+    """No relevant increase can show where the second side has all but the margin of all that there is, and none of the
+    published size where that would lie above all that there is."""
     base = fmean(pairs.second)
-    if not up or relevant.ceiling is None or relevant.ceiling - base > relevant.around(base):
+    if not up or relevant.ceiling is None or judged.outcome in _SHOWN or judged.measured is None:
+        return judged
+    if judged.measured.low is None:
+        return judged
+    least = base + relevant.around(base)
+    if judged.outcome == "holds at another size":
+        if size is None or not judged.falls_short:
+            return judged
+        least = base * size
+    if relevant.ceiling > least:
         return judged
     reason = f"the second side has {number(base)} of at most {number(relevant.ceiling)}; {judged.reason}"
     return replace(judged, outcome="set-up cannot discriminate", reason=reason)
@@ -367,16 +432,16 @@ def shape(claim: Claim, measured: Measured) -> Judged:
     return Judged(Estimate(share, None, None, len(words)), outcome, "; ".join(words), "landmarks")
 
 
-def test(pairs: Pairs, relevant: Margin, below: float, *, up: bool) -> Judged:
+def test(pairs: Pairs, relevant: Margin, below: float, effect: float | None, *, up: bool) -> Judged:
     """Welch's test over the repetitions, as the papers use it. A difference in the other direction, or within the
     margin, is none that the paper claims."""
     p = welch(pairs.second, pairs.first)
-    side = directed(pairs, relevant, up=up)
+    side = directed(pairs, relevant, effect=effect, up=up)
     found = ratio(pairs)
     beside = f"ratio of the means {number(found.mean)}" if found.n else "no ratio"
-    effect = hedges_unpaired(pairs.second, pairs.first)
-    if effect is not None:
-        beside += f", effect size {effect_size(replace(effect, low=None, high=None))}"
+    hedges = hedges_unpaired(pairs.second, pairs.first)
+    if hedges is not None:
+        beside += f", effect size {effect_size(replace(hedges, low=None, high=None))}"
     if p is None:
         return replace(side, measured_is="ratio")
     measured = Estimate(p, None, None, len(pairs.first))

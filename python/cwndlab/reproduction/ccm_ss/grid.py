@@ -6,8 +6,9 @@ Source: its Table 3 and section V.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import inf
+from dataclasses import dataclass
+from math import ceil, floor, inf
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,28 +25,39 @@ if TYPE_CHECKING:
 BAND = (0.2, 0.3)
 #: Below this Jain's index of a second is "unfair", as the example of § V-B's Fig. 7(a) has 0.9 for fair flows.
 FAIR_SECOND = 0.9
-#: Parts of a run whose losses are counted apart, for "all along".
+#: Parts of a run whose losses are counted apart; of 600 s the second one begins at the 200 s of Fig. 12(a).
 PARTS = 3
+LATER = tuple(f"drops_per_s_{part}" for part in range(2, PARTS + 1))
 
 #: The stack of ns-2's senders: initial window 2 and one ACK per segment.
 NS2: Mapping[str, Any] = {"profile": "ns2", "stack": {"initial_window": 2, "ack_every": 1}}
 LINUX: Mapping[str, Any] = {"profile": "linux", "stack": {"mss": "1460 B", "header": "40 B", "ack": "40 B"}}
+#: Starts of the second flow, § V-B: at 2 s for fairness, at 150 s for convergence.
+SOON, LATE = "soon", "late"
 
 #: What the paper contradicts or leaves out in all its experiments.
 ASSUMPTIONS = (
-    'Buffers of 0.01 to 2 "percent" of the BDP are fractions of it, as in the Hamilton suite that the paper cites.',
-    "The delay of the bottleneck is a quarter of the shorter RTT, since the paper gives none; the rest is on the "
-    "access links.",
-    "Repetitions differ in a start jitter of up to one RTT per flow, since the paper does not say what varied.",
-    "The loss rate is drops of the bottleneck's queue per second, the paper's definition.",
-    "Eq. 17 is read as B = cwnd / minD, what its dimensions allow; slow start's +1 per ACK, which the paper calls "
-    "congestion avoidance, is slow start.",
+    "CUBIC avoids congestion on both sides, since § V-B 3 replaces nothing but the slow start's module. Algorithm 1, "
+    "the printed pseudo-code, has Reno's avoidance in its last branch; put into CUBIC, as § VII says, it would replace "
+    "CUBIC. It is a reading, on both sides and on the side of CCM-SS alone.",
     "The baseline is HyStart with both bounds and β = 0.2, as § VI-B and Fig. 10 describe it: this is CCM-SS with "
-    "μ = 1. Other readings: HyStart as published, without bounds, under ns-2's CUBIC and under RFC 9438's (*today*); "
-    "Algorithm 1 as printed, which avoids congestion as Reno does, with μβ = 0.3 as the multiplicative decrease; and "
-    "§ VI-B's initial window, set to the lower bound for the true B·D.",
-    "Protocol fairness is Jain's index; § V-B's \"0 if unfair even for a single moment\" is a reading beside it: 0 "
-    f"where the index of any second in which both flows send is below {FAIR_SECOND}.",
+    "μ = 1. HyStart as published, without bounds, is a reading.",
+    "§ VI-B vi calls β, which becomes μβ, a multiplicative decrease parameter; elsewhere it only scales the lower "
+    "bound. The base leaves CUBIC's decrease alone; 0.3 in place of CUBIC's 0.2 is a reading.",
+    "Eq. 17 is read as B = cwnd / minD, what Eqs. 12 and 16 give; slow start's +1 per ACK, which the paper calls "
+    "congestion avoidance, is slow start.",
+    "The initial window is ns-2's 2. § I starts with one packet; § VI and Fig. 11 set it after B and the RTT are "
+    "known; § V-B names none.",
+    'Buffers of 0.01 to 2 "percent" of the BDP are fractions of it; Table 3 has the figures without percent.',
+    "The BDP of a buffer is that of the longer RTT. Eq. 13 takes half of an RTT, and § V-B says neither that nor whose "
+    "RTT.",
+    "The delay of the bottleneck is a quarter of the shorter RTT, since the paper gives none; the rest is on the "
+    "access links, whose rate is twice the bottleneck's: Table 3 has the two ranges and not how they go together.",
+    "Runs last 600 s, as in Table 3; § V-B has 600 and 300 s and does not say which of its experiments have which.",
+    "Repetitions differ in a start jitter of up to one RTT per flow, since § V-B does not say what varied.",
+    "The loss rate is drops of the bottleneck's queue per second, the paper's definition.",
+    'Protocol fairness is Jain\'s index, § IV-A. § V-B has 0 where flows are unfair "even for a single moment", '
+    f"which reads as unfair in any second or as never fair; a second is fair from an index of {FAIR_SECOND} on.",
 )
 
 
@@ -57,41 +69,38 @@ class Reading:
     base: str
     base_name: str
     module: str
-    stack: Mapping[str, Any] = field(default_factory=lambda: NS2)
     kind: Kind = "reading"
-    starts_at_bound: bool = False
-    """The initial window is the lower bound, μβ·B·D."""
+    has_one_difference: bool = True
+    """Whether the sides differ in nothing but μ."""
 
     @property
     def sides(self) -> tuple[dict[str, str], dict[str, str]]:
         """Labels of CCM-SS, and of the baseline."""
         return {"reading": self.name, "module": "CCM-SS"}, {"reading": self.name, "module": self.base_name}
 
-    def flow_stack(self, module: str, bandwidth_mbps: int, rtt_ms: int) -> dict[str, Any]:
-        """Profile and stack of a flow."""
-        if not self.starts_at_bound:
-            return dict(self.stack)
-        share = _MU_BETA if module == "CCM-SS" else _BETA
-        window = share * bandwidth_mbps * 1e6 * (rtt_ms / 2e3) / 8 / SEGMENT_BYTES
-        changed = {**self.stack["stack"], "initial_window": max(2, round(window))}
-        return {**self.stack, "stack": changed}
-
 
 #: The paper's β, and μβ; bytes of a segment.
-_BETA, _MU_BETA, SEGMENT_BYTES = 0.2, 0.3, 1460
+BETA, MU_BETA, SEGMENT_BYTES = 0.2, 0.3, 1460
 _MU_1 = "HyStart with both bounds (μ = 1)"
 _PLAIN = "HyStart without bounds"
 READINGS = (
-    Reading("both bounds", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "cubic-ns2+ccm-ss/sack", kind="claim"),
-    Reading("no bounds", "cubic-ns2+hystart/sack", _PLAIN, "cubic-ns2+ccm-ss/sack"),
-    Reading("today", "cubic+hystart/rack", _PLAIN, "cubic+ccm-ss/rack", LINUX),
-    Reading("Algorithm 1", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "reno(beta=0.7)+ccm-ss/sack"),
+    Reading("both bounds", "cubic-ns2+ccm-ss(mu=1)/sack", _MU_1, "cubic-ns2+ccm-ss/sack", "claim"),
+    Reading("no bounds", "cubic-ns2+hystart/sack", _PLAIN, "cubic-ns2+ccm-ss/sack", has_one_difference=False),
+    Reading("Algorithm 1", "reno+ccm-ss(mu=1)/sack", _MU_1, "reno+ccm-ss/sack"),
     Reading(
-        "initial window at the bound",
+        "Algorithm 1 with CCM-SS only",
         "cubic-ns2+ccm-ss(mu=1)/sack",
         _MU_1,
-        "cubic-ns2+ccm-ss/sack",
-        starts_at_bound=True,
+        "reno+ccm-ss/sack",
+        has_one_difference=False,
+    ),
+    # 819 and 717 of 1024: CUBIC's own decrease by 0.2, and by 0.3.
+    Reading(
+        "μβ as the decrease",
+        "cubic-linux(beta=819)+ccm-ss(mu=1)/sack",
+        _MU_1,
+        "cubic-linux(beta=717)+ccm-ss/sack",
+        has_one_difference=False,
     ),
 )
 #: The base assumptions.
@@ -104,6 +113,11 @@ SETS: dict[str, tuple[int, range]] = {
     "short, different": (50, range(2, 17, 2)),
     "short, similar": (16, range(2, 17, 2)),
 }
+
+#: Labels of the sets: § V-B has the RTTs that Table 3 calls different; the similar ones are in Table 3 only.
+SET_LABELS = {name: dict(zip(("network", "rtts"), name.split(", "), strict=True)) for name in SETS}
+#: The RTTs of Fig. 14, which names none.
+LATE_RTTS_MS = (100, 190)
 
 #: Quick: 5 % of the duration, the band's ends and middle, two buffers, two RTT pairs a set.
 QUICK = Size(
@@ -170,8 +184,8 @@ def scenario(
 
 
 def measure(records: Records) -> dict[str, float | None]:
-    """The summary; losses in parts of the run; slow-start exits for which B·D is known, and how many of them fell
-    where μ can matter."""
+    """The summary; losses in parts of the run; slow-start exits for which B·D is known, where they fell and how many
+    where μ can matter; later slow starts; what the first slow starts lose; fairness as § V-B may mean it."""
     found = dict(metrics.summary(records))
     duration = float(records.rows("runs")[0]["duration_ns"]) / 1e9
     for part in range(PARTS):
@@ -182,12 +196,38 @@ def measure(records: Records) -> dict[str, float | None]:
     share = left["cwnd_after_bytes"] / int(records.flows["mss_bytes"][0]) / left["pipe_segments"]
     found["exits"] = float(len(left))
     found["exits_in_band"] = float(share.is_between(*BAND, closed="left").sum())
-    together = max(records.flows["start_ns"].to_list()) / 1e9
+    found["exit_share"] = fmean(share.to_list()) if len(left) else None
+    again = records.events.filter(pl.col("kind").is_in(["slow-start-exit", "timeout"]))
+    found["late_slow_starts"] = float((again["time_ns"] >= duration * 1e9 / PARTS).sum())
+    found["start_drops"] = _start_drops(records, duration)
+    starts = records.flows["start_ns"].to_list()
+    together = max(starts) / 1e9
+    found["jain_together"] = metrics.fairness(records, start_s=together)["jain"][0]
     seconds = metrics.fairness_over_time(records, start_s=together)["jain"].drop_nulls().to_list()
-    fair = bool(seconds) and min(seconds) >= FAIR_SECOND
-    found["fair_throughout"] = found["jain"] if fair else 0.0
-    found["converged"] = float(found["convergence_s"] is not None)
+    found["fair_throughout"] = found["jain_together"] if seconds and min(seconds) >= FAIR_SECOND else 0.0
+    found["fair_ever"] = found["jain_together"] if seconds and max(seconds) >= FAIR_SECOND else 0.0
+    near = found["convergence_s"]
+    found["converged"] = float(near is not None)
+    found["convergence_or_end_s"] = duration - together if near is None else near
     return found
+
+
+def _start_drops(records: Records, duration_s: float) -> float:
+    """Packets that the bottleneck drops while a flow is in its first slow start, and in the round trip after it, out to
+    the samples around."""
+    step = float(records.rows("runs")[0]["sample_interval_ns"]) / 1e9
+    ends = records.events.filter(pl.col("kind").is_in(["slow-start-exit", "recovery", "timeout"])).sort("time_ns")
+    spans: list[list[float]] = []
+    for flow in sorted(records.flows.rows(named=True), key=lambda flow: int(flow["start_ns"])):
+        mine = ends.filter(pl.col("flow") == flow["flow"])["time_ns"].to_list()
+        begin = floor(flow["start_ns"] / 1e9 / step) * step
+        end = ceil((mine[0] + flow["base_rtt_ns"]) / 1e9 / step) * step if mine else duration_s
+        end = min(end, duration_s)
+        if spans and begin <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([begin, end])
+    return float(sum(metrics.loss(records, start_s=begin, end_s=end)["drops"][0] for begin, end in spans))
 
 
 def trace(records: Records) -> dict[str, tuple[list[float], list[float | None]]]:
@@ -209,9 +249,8 @@ def cases(
     """Both modules in every cell of the sets; other readings than the base assumptions in those of Fig. 12(a) only."""
     return [
         case(
-            {"reading": reading.name, "module": module, "set": name},
+            {"reading": reading.name, "module": module, **SET_LABELS[name]},
             algorithm,
-            [reading.flow_stack(module, bandwidth, rtt) for rtt in rtts],
             size,
             bandwidth,
             buffer,
@@ -224,14 +263,13 @@ def cases(
         for bandwidth in bandwidths
         if reading is PRIMARY or (name == "long, different" and bandwidth == BANDWIDTH)
         for buffer in size["buffer_bdp"]
-        for rtts in (pairs(name, size) if not late else [(100, 190)])
+        for rtts in (pairs(name, size) if not late else [LATE_RTTS_MS])
     ]
 
 
 def case(
     labels: Mapping[str, str],
     algorithm: str,
-    stacks: Sequence[Mapping[str, Any]],
     size: Size,
     bandwidth: int,
     buffer: float,
@@ -243,7 +281,7 @@ def case(
     (late_start_s,) = size["late_start_s"]
     document = scenario(
         algorithm,
-        stacks,
+        [NS2, NS2],
         bandwidth_mbps=bandwidth,
         buffer_bdp=buffer,
         rtts_ms=rtts,
@@ -257,15 +295,19 @@ def case(
 def controls(reading: Reading, metric: str) -> list[Control]:
     """The conditions without which CCM-SS cannot differ from the baseline.
 
-    Where the baseline is μ = 1 and all else is equal, some of its slow starts must end between 0.2 and 0.3 of B·D:
-    elsewhere both bounds decide alike. A goodput needs room on the line.
+    Where the sides differ in nothing but μ, some of the baseline's slow starts must end between 0.2 and 0.3 of B·D:
+    elsewhere both bounds decide alike. After the first part of a run there must be slow starts at all. A goodput needs
+    room on the line.
     """
     _, base = reading.sides
     found = []
-    if reading is PRIMARY:
+    if reading.has_one_difference:
         words = "no slow start of the μ = 1 side ended between 0.2 and 0.3 of B·D, the only place where μ matters"
         found.append(Control("exits_in_band", base, 1e-9, inf, words))
-    if metric == "sent_goodput_bps":
+        if metric in LATER:
+            words = "no slow start happens after the first part of a run, so that no module of slow start can act"
+            found.append(Control("late_slow_starts", base, 1e-9, inf, words))
+    if metric in ("sent_goodput_bps", "utilisation"):
         found.append(Control("utilisation", base, -inf, 0.99, "the line leaves no room for a relevant gain"))
     return found
 

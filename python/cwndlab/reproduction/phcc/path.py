@@ -15,6 +15,7 @@ import polars as pl
 
 from cwndlab import metrics
 from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.claims import Kind
 from cwndlab.reproduction.measured import Measured
 
 if TYPE_CHECKING:
@@ -31,40 +32,60 @@ VARIANTS = {
     "BIC": "bic",
     "FAST": "fast",
     "HCC": "hcc",
-    "PHCC": "phcc",
-    "PHCC, α = 20": "phcc(alpha=20)",
+    "PHCC": "phcc(eq3=clamp, pacing=off)",
+    "PHCC, α = 20": "phcc(alpha=20, eq3=clamp, pacing=off)",
+    "PHCC, mean, paced": "phcc",
 }
-#: PHCC with another α, which the paper leaves open: a reading.
-PHCC_20 = "PHCC, α = 20"
-#: Those of them that only losses hold back.
-LOSS_BASED = ("STCP", "HSTCP", "H-TCP", "Illinois", "BIC")
+#: PHCC with another α, which the paper leaves open; with the mean of Eq. 3's two probabilities and paced: readings.
+PHCC_20, PHCC_PACED = "PHCC, α = 20", "PHCC, mean, paced"
+READINGS = (PHCC_20, PHCC_PACED)
+#: The high-speed variants that the paper puts PHCC beside; and those whose queues Fig. 11's text calls growing.
+HIGH_SPEED = ("STCP", "HSTCP", "H-TCP", "Illinois", "BIC", "FAST", "HCC")
+LOSS_BASED = ("STCP", "HSTCP", "H-TCP", "BIC")
 #: Line rate, and its round trip of three links with 20 ms each.
 RATE_BPS, RTT_MS = 200_000_000, 120.0
 #: Packets of 1000 bytes that the path holds without a queue.
 BDP_PACKETS = 3000
 #: What PHCC's delay target aims at, in packets: our default, since the paper names none.
 ALPHA = 100
+#: Rates of access links: the paper's, and one at which a single flow queues at the bottleneck and not at its host.
+STATED_ACCESS, FAST_ACCESS = "200 Mbps", "1 Gbps"
 #: Seconds between the starts of flows that come one after another.
 STEP_S = 10.0
+#: From this Jain's index on shares are fair: the margin of relevance below 1. The paper gives no bound.
+FAIR = 0.98
+#: A share of one kind of flows within these counts as a half.
+HALF = (0.45, 0.55)
+
+
+def kind(variant: str) -> Kind:
+    """Of a claim on a variant: PHCC as it is read elsewhere is no claim of the paper."""
+    return "reading" if variant in READINGS else "claim"
+
+
+def headline(variant: str, name: str) -> str:
+    """The key of the headline of which a claim on a variant is evidence."""
+    return f"phcc:{name}" if variant == "PHCC" else ""
+
 
 ASSUMPTIONS = (
     "Each of the three links of the path has 20 ms, which gives the 120 ms that the paper names for its tables; "
     "where it "
     "names another RTT, each has a sixth of it.",
-    "Access links have 1 Gbit/s: at the bottleneck's own 200 Mbit/s one flow would queue at its host, and the "
-    "buffer that "
-    "the paper varies would stay empty.",
+    "All links have 200 Mbit/s, as § 4 states, where several flows run. One flow has access links of 1 Gbit/s: at the "
+    "bottleneck's own 200 Mbit/s it would queue at its host, and the buffer that the paper varies would stay empty.",
     "A packet has 1000 bytes on the wire and all of them count, as with ns-2's Vegas agent, on which the paper's "
     "code is "
     "based: the tables' 195 Mbit/s of 200 leave no room for headers.",
-    "The stack is ns-2's, one ACK per packet. Every variant is its own source's, with our defaults, not ns-2's "
-    "module; the "
-    "paper names neither modules nor parameters.",
+    "The stack is ns-2's, one ACK per packet. The paper takes the default parameters of ns-2.35's modules; every "
+    "variant here is its own source's with our defaults, and ns-2's are a dimension of the multiverse.",
     "PHCC is our reconstruction: its phases follow the paper, its estimators and the weight of alpha (100 packets) are "
     "ours, of medium to low confidence; `cwndlab explain phcc` lists each choice. HCC is reconstructed from an "
     "abstract, of low confidence.",
-    "The paper leaves α of Eq. 6 open: the base is 100 packets, and 20, which shares more fairly and fills less of the "
-    "line, is another reading.",
+    "Eq. 3 is the printed sum of two probabilities, at most 1, and PHCC is not paced, since the paper does not mention "
+    "pacing. The mean of both with pacing is a reading.",
+    "The paper leaves α of Eq. 6 open: the base is 100 packets, and 20 is a reading.",
+    "The paper calls the figure of the topology Fig. 6 and Fig. 10 Fig. 9; § 4's order decides which is meant.",
     "Throughput is payload delivered per time, over the whole run from the first start on.",
     "Repetitions differ in a start jitter of up to one RTT per flow, since the paper does not say what varied.",
 )
@@ -82,8 +103,10 @@ def scenario(
     starts_s: Sequence[float] | None = None,
     loss: float = 0.0,
     sample_ms: float = 100.0,
+    access: str | None = None,
 ) -> dict[str, Any]:
-    """One flow per algorithm over the paper's dumbbell."""
+    """One flow per algorithm over the paper's dumbbell; ``access`` is the rate of the access links, by default the
+    stated one where several flows run."""
     starts = starts_s if starts_s is not None else [0.0] * len(algorithms)
     bottleneck: dict[str, Any] = {
         "rate": f"{RATE_BPS // 1_000_000} Mbps",
@@ -98,7 +121,7 @@ def scenario(
         "duration": f"{duration_s} s",
         "start_jitter": "rtt",
         "sample_interval": f"{sample_ms} ms",
-        "dumbbell": {"bottleneck": bottleneck, "access": {"rate": "1 Gbps"}},
+        "dumbbell": {"bottleneck": bottleneck, "access": {"rate": access or _access(len(algorithms))}},
         "flow": [
             {
                 "algorithm": algorithm,
@@ -110,6 +133,11 @@ def scenario(
             for algorithm, start in zip(algorithms, starts, strict=True)
         ],
     }
+
+
+def _access(flows: int) -> str:
+    """The rate of the access links."""
+    return STATED_ACCESS if flows > 1 else FAST_ACCESS
 
 
 def alone(variant: str, *, buffer: int, duration_s: float, labels: Mapping[str, str | float], **path: Any) -> Case:
@@ -133,6 +161,13 @@ def measure(records: Records) -> dict[str, float | None]:
     lowest = [one for one in (records.flows["min_rtt_ns"] - records.flows["base_rtt_ns"]).to_list() if one is not None]
     found["base_error_ms"] = max(lowest) / 1e6 if lowest else None
     found["time_to_full_utilisation_s"] = _fill(records)
+    found["cov_1s_of_first"] = metrics.oscillation(records, scales_s=(1.0,))["cov"][0]
+    if len(goodputs) > 1 and last >= STEP_S:
+        # Before the second start: of the jitter up to one RTT may be missing.
+        alone = metrics.utilisation(records, start_s=1.0, end_s=STEP_S)
+        found["early_utilisation"] = alone["utilisation"][0]
+    else:
+        found["early_utilisation"] = None
     return found
 
 
