@@ -129,7 +129,10 @@ bench-peers: build
 docs: build
 	$(BIN)/python tools/refresh_docs.py $(ONLY)
 
+# The pages of the reproductions come from the kept results; nothing is run for them.
 site: build
+	rm -rf build/reproductions
+	$(BIN)/cwndlab reproduce --all --results results --kept --out build/reproductions/reproductions
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
 	@echo "pages: build/site/index.html"
 

@@ -40,3 +40,4 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_show_search_summary = False  # its text would be fetched, which browsers refuse for pages on a disk
+html_extra_path = ["../build/reproductions"] if (ROOT / "build" / "reproductions").is_dir() else []

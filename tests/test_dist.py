@@ -68,7 +68,7 @@ def test_the_wheel_has_types_pages_scenarios_references_licences_and_components(
         for name, path in expected.items():
             assert archive.read(f"cwndlab/{name}") == path.read_bytes()
     package = {name.removeprefix("cwndlab/") for name in names if name.startswith("cwndlab/")}
-    assert {"_engine.abi3.so", "_engine.pyi", "py.typed", "reports/page.js", "reports/style.css"} <= package
+    assert {"_engine.abi3.so", "_engine.pyi", "py.typed", "reports/templates/page.js"} <= package
     assert {name for name in package if name.startswith(("_scenarios/", "_known_answers/"))} == set(expected)
     metadata = f"cwndlab-{cwndlab.version()}.dist-info"
     assert {f"{metadata}/licenses/LICENSE-MIT", f"{metadata}/licenses/LICENSE-APACHE"} <= names

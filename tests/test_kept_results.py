@@ -22,6 +22,7 @@ from cwndlab.reproduction.claims import Claim, RatioIn
 from cwndlab.reproduction.kept import KeptResults, Probe, kind, scenario_key
 from cwndlab.reproduction.plan import plan
 from cwndlab.reproduction.standing import PLAN
+from cwndlab.reproduction.summary import overview
 
 CASES = ("reno", "cubic")
 
@@ -366,3 +367,39 @@ def test_a_probe_names_what_differs() -> None:
     )
     assert replace(probe, values={"nothing": None}).difference(measure) == "delivered_bytes is measured now"
     assert replace(probe, scenario='{"schema_version": 1}').difference(measure).startswith("its scenario cannot be run")
+
+
+def test_pages_are_made_from_kept_results_alone(
+    tmp_path: Path, runs_made: Callable[[], int], cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    list(reproduce(results=tmp_path / "results", quick=True))
+    runs_made()
+    status, _, err = cli(
+        "reproduce", "--all", "--kept", "--results", str(tmp_path / "results"), "--out", str(tmp_path / "site")
+    )
+    assert (status, runs_made()) == (0, 0), err
+    assert "a tiny one" in (tmp_path / "site" / "appendix.html").read_text()
+    assert (tmp_path / "site" / "ccm-ss" / "fig12a.html").exists()
+    status, _, err = cli("reproduce", "--all", "--kept", "--out", str(tmp_path / "site"))
+    assert status == 2
+    assert "--kept: pages are made from --results and written to --out" in err
+
+
+def test_the_overview_has_a_row_for_each_headline_and_says_what_is_missing(
+    tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tiny()
+    claims = [replace(claim, headline="ccm-ss:goodput") for claim in one.claims(one.quick)]
+    knows(monkeypatch, replace(one, claims=lambda size: claims))
+    list(reproduce(results=tmp_path, quick=True))
+    lines = overview(tmp_path).splitlines()
+    (row,) = [line for line in lines if "**holds** (quick size)" in line]
+    assert row.endswith("| not run |")
+    assert "## Not finished at full size" in lines
+    assert any(line.startswith("| `ccm-ss/fig12a` | 0 | 6 |") for line in lines)
+
+
+def test_the_committed_overview_is_short() -> None:
+    """A reader takes it in; the pages have the rest."""
+    text = (Path(__file__).parents[1] / "docs" / "reproductions.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150

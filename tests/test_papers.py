@@ -85,8 +85,8 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     """Parameters stand in the text, and no two readings are the same."""
     texts = {name: iot.variant(name)[0] for name in iot.ALL}
     assert len(set(texts.values())) == len(texts)
-    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, alpha=4)/fack"
-    assert iot.proposed("native agent")[0] == "iotcc(increase=literal)/newreno"
+    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, mode=literal, alpha=4)/fack"
+    assert iot.proposed("native agent")[0] == "iotcc(increase=literal, mode=literal)/newreno"
 
 
 def stamps_of(start_s: float) -> list[float]:
