@@ -18,6 +18,7 @@ from cwndlab.reproduction.claims import (
     Less,
     Order,
     Overall,
+    RatioIn,
     Relation,
     Term,
     Value,
@@ -81,6 +82,14 @@ def test_a_control_can_hide_a_size() -> None:
     assert judged(Greater(1.3), "goodput_bps", 120.0, 60.0, controls=[full]).outcome == "holds at another size"
     room = replace(full, high=70.0)
     assert judged(Greater(1.3), "goodput_bps", 65.0, 60.0, controls=[room]).outcome == "holds at another size"
+
+
+def test_what_a_control_makes_alike_is_no_evidence_of_being_alike() -> None:
+    alike, unused = RatioIn(0.9, 1.1), Control("y", {"side": 1}, 200.0, 300.0, "nothing can tell the sides apart")
+    assert judged(alike, "drops_per_s", 100.0, 100.0).outcome == "holds"
+    assert judged(alike, "drops_per_s", 100.0, 100.0, controls=[unused]).outcome == "set-up cannot discriminate"
+    assert judged(RatioIn(1.5, 2.5), "drops_per_s", 200.0, 100.0, controls=[unused]).outcome == "holds"
+    assert judged(alike, "drops_per_s", 200.0, 100.0, controls=[unused]).outcome == "opposite"
 
 
 def test_a_reported_effect_bounds_the_margin() -> None:

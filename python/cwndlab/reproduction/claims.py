@@ -171,7 +171,7 @@ Relation: TypeAlias = (
 class Control:
     """A condition without which no difference between the sides could show: the mean of a metric of a side lies in
     [low, high]. Where it does not, a claim without a shown effect, or with less than the published one, is beyond the
-    set-up."""
+    set-up, and so is a claim that the sides are alike."""
 
     metric: str
     side: Labels

@@ -12,7 +12,8 @@ one side is greater
 - is *inconclusive* otherwise: the interval covers outcomes that differ;
 - is beyond what the *set-up can discriminate* where it would have no effect, be inconclusive or hold with less than the
   published size, and a control shows that no relevant effect, or none of that size, was possible: the second side
-  leaves no room below the metric's ceiling, or a named condition fails.
+  leaves no room below the metric's ceiling, or a named condition fails. A claim that both sides are alike is so too
+  where a named condition fails: it would hold by construction.
 
 A claim with several parts holds where all of them do: a part that the set-up cannot discriminate leaves it open.
 """
@@ -181,7 +182,7 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
     judged = _judged(claim, measured)
-    if judged.outcome in (*_SHOWN, "underspecified"):
+    if judged.outcome in (*_SHOWN, "underspecified") and not (judged.outcome == "holds" and _of_equality(claim)):
         return judged
     if judged.outcome == "holds at another size" and not judged.falls_short:
         return judged
@@ -193,6 +194,17 @@ def _controlled(claim: Claim, measured: Measured) -> Judged:
             reason = f"{control.otherwise} ({control.metric} {number(mean)}); {judged.reason}"
             return replace(judged, outcome="set-up cannot discriminate", reason=reason)
     return judged
+
+
+def _of_equality(claim: Claim) -> bool:
+    """Whether sides that nothing can tell apart would meet the claim."""
+    match claim.relation:
+        case RatioIn(low, high):
+            return low <= 1 <= high
+        case Overall(at_least=least):
+            return least is not None and least <= 1
+        case _:
+            return False
 
 
 def _judged(claim: Claim, measured: Measured) -> Judged:

@@ -36,8 +36,8 @@ _DECREASE = Dimension(
 )
 _BASELINE = Dimension(
     "HyStart",
-    "§ VI-B gives HyStart the bounds of CCM-SS with β = 0.2; § V-A names HyStart only, which as published, in Linux "
-    "and in RFC 9406 has none.",
+    "§ V-A gives HyStart two bounds and § VI-B those of CCM-SS with β = 0.2; HyStart as published, in Linux and in RFC "
+    "9406 has none.",
     ("both bounds", "as published", "Linux", "RFC 9406"),
 )
 _FORCED = Dimension(
@@ -46,7 +46,9 @@ _FORCED = Dimension(
     ("slow start ends above it", "no rule"),
 )
 _BUFFER_OF = Dimension(
-    "S", "§ VI-B iii does not say how a sender knows the buffer of a router.", ("estimated", "known")
+    "S",
+    '§ VI-B iii has the buffer by "techniques being used by HyStart", which has none for it.',
+    ("estimated", "known"),
 )
 _RATE = Dimension(
     "B", "§ VI-B prints Eq. 17 as the inverse of what Eqs. 12 and 16 give.", ("Eqs. 12 and 16", "Eq. 17 as printed")
@@ -58,7 +60,7 @@ _WINDOW = Dimension(
 )
 _BUFFER = Dimension(
     "buffer",
-    "Table 3 has ten buffers from 0.01 to 2; Figs. 12 to 14 name none.",
+    "§ V-B has ten buffers from 0.01 to 2; Figs. 12 to 14 name none.",
     ("0.5", "0.1", "1", "2", "0.02"),
 )
 _UNIT = Dimension(
@@ -83,7 +85,9 @@ _START = Dimension(
     ("2 s", "150 s"),
 )
 _DURATION = Dimension(
-    "duration", "§ V-B has 600 and 300 s and does not say which of its simulations have which.", ("600 s", "300 s")
+    "duration",
+    "Table 3 has 600 s; § V-B has 600 and 300 s and does not say which simulations have which.",
+    ("600 s", "300 s"),
 )
 _STACK = Dimension(
     "stack",

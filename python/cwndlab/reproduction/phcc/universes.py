@@ -218,6 +218,7 @@ def _one_claims(universe: Universe) -> list[Claim]:
             sides("9", HIGH_SPEED),
             good,
             headline="phcc:throughput",
+            controls=queues,
         ),
         Claim(
             "throughput / each other variant, 400 and 4000 packets",
