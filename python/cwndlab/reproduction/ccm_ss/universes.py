@@ -343,7 +343,7 @@ SPACES = (
         _others,
         _others_claims,
         repetitions=3,
-        universes=120,
+        universes=200,
         quick=6,
     ),
 )

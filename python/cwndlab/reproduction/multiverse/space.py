@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TypeAlias
@@ -102,9 +102,19 @@ class Space:
         >>> len(space.sample()), space.sample()[:2] == space.sample(quick=True)
         (9, True)
         """
-        others = random.Random(_SAMPLING_SEED).sample(range(1, self.count), self.count - 1)
         most = self.quick if quick else self.universes
-        return [self.base, *(self.at(index) for index in others[: most - 1])]
+        others = min(most, self.count) - 1
+        return [self.base, *(self.at(1 + index) for index in _shuffled(self.count - 1, others))]
+
+
+def _shuffled(count: int, first: int) -> Iterator[int]:
+    """The first numbers of a seeded shuffle of ``range(count)`` (Fisher and Yates), without the others."""
+    chance, moved = random.Random(_SAMPLING_SEED), dict[int, int]()
+    for taken in range(first):
+        last = count - taken - 1
+        place = chance.randrange(last + 1)
+        yield moved.get(place, place)
+        moved[place] = moved.get(last, last)
 
 
 def spaces(target: str = "") -> list[Space]:
