@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.reproduction.claims import Headline
 from cwndlab.reproduction.headlines import Row, headlines, rows
-from cwndlab.reproduction.multiverse.robustness import Multiverse, Robustness, Tally, robustness
+from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness, Tally, robustness
 from cwndlab.reproduction.verdicts import WEAKEST
 
 _WORDS: Mapping[Tally, str] = {
@@ -40,12 +40,14 @@ class Evidence:
 
     @property
     def flips(self) -> str:
-        """The choices that decide, in words: shares of universes in which the claim holds."""
-        return "; ".join(
-            f"{effect.dimension} ({', '.join(f'{choice} {share:.0%}' for choice, share in known)})"
-            for effect in self.together.flips[:2]
-            if (known := [(choice, share) for choice, share in effect.holds.items() if share is not None])
-        )
+        """The choices that decide, in words: the least and the largest share of universes in which the claim holds."""
+        return "; ".join(_extremes(effect) for effect in self.together.flips[:3])
+
+
+def _extremes(effect: Effect) -> str:
+    known = sorted((share, choice) for choice, share in effect.holds.items() if share is not None)
+    (least, worst), (most, best) = known[0], known[-1]
+    return f"{effect.dimension}: {least:.0%} ({worst}) to {most:.0%} ({best})"
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,7 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
 
 
 def _over(one: Evidence) -> str:
-    flips = f"; flips with {', '.join(effect.dimension for effect in one.together.flips[:3])}"
-    return f"**{one.label}**: {one.shares}{flips if one.together.flips else ''}"
+    return f"**{one.label}**: {one.shares}{f'; flips with {one.flips}' if one.flips else ''}"
 
 
 def _unfinished(known: Sequence[Standing]) -> list[str]:
