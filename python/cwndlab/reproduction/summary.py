@@ -74,14 +74,10 @@ def overview(results: Path) -> str:
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
-        lines += [f"## `{name}`", "", f"{paper.reference}.", "", *_paragraphs(paper.summary)]
+        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary]), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
     return "\n".join([*lines, *_unfinished(known)])
-
-
-def _paragraphs(sentences: Sequence[str]) -> list[str]:
-    return [line for sentence in sentences for line in (sentence, "")]
 
 
 def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
@@ -102,13 +98,13 @@ def _over(one: Evidence) -> str:
 
 def _unfinished(known: Sequence[Standing]) -> list[str]:
     """What is missing at full size."""
-    open_ = [one for one in known if not one.is_complete]
-    if not open_:
+    parts = []
+    for one in known:
+        if not one.is_complete:
+            left = "" if one.hours_left is None else f", {one.hours_left:.2f} CPU hours left"
+            parts.append(f"`{one.experiment.id}` ({one.runs:,} of {one.of:,} runs{left})")
+    if not parts:
         return []
-    hours = sum(one.hours_left or 0.0 for one in open_)
-    lines = ["## Not finished at full size", "", f"About {hours:.1f} CPU hours are left; the same command goes on.", ""]
-    lines += ["| experiment | runs | of | CPU hours left |", "|---|---:|---:|---:|"]
-    for one in open_:
-        left = "–" if one.hours_left is None else f"{one.hours_left:.2f}"
-        lines.append(f"| `{one.experiment.id}` | {one.runs:,} | {one.of:,} | {left} |")
-    return [*lines, ""]
+    hours = sum(one.hours_left or 0.0 for one in known)
+    note = f"About {hours:.1f} CPU hours are left; the same command goes on."
+    return ["## Not finished at full size", "", f"{note} {', '.join(parts)}.", ""]
