@@ -206,7 +206,7 @@ def test_a_preset_is_found_by_its_name(cli: Cli) -> None:
     assert len(json.loads(out)["flows"]) == 2
     status, out, err = cli("run", "two-flow", "--seed", 1)
     assert (status, out) == (2, "")
-    assert err.startswith("two-flow: no scenario is called so\n  hint: ")
+    assert err.startswith("two-flow: there is no preset and no file of this name\n  hint: ")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -325,6 +325,17 @@ def test_list_has_the_metrics(cli: Cli) -> None:
     rows = {row["name"]: row for row in json.loads(out)}
     assert rows["goodput_bps"] == {"name": "goodput_bps", "title": "goodput", "unit": "Mbit/s", "wanted": "more"}
     assert rows["p99_queue_ms"]["wanted"] == "less"
+
+
+def test_list_has_the_bundled_scenarios(cli: Cli) -> None:
+    """Titles from the files: two-flows has one, and single only the comment at its top."""
+    status, out, _ = cli("list", "--presets", "--format", "json")
+    assert status == 0
+    rows = {row["name"]: row["title"] for row in json.loads(out)}
+    assert list(rows) == cwndlab.presets.names()
+    assert rows["two-flows"] == "CUBIC and Reno share a bottleneck"
+    assert rows["single"] == "One CUBIC flow alone for a second: the smallest thing to run"
+    assert all(rows.values())
 
 
 def test_report_draws_a_run(cli: Cli, path: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def records() -> cwndlab.Records:
 
 def test_lines_are_the_metrics_over_time(records: cwndlab.Records) -> None:
     first, second = lines(records, "cwnd")
-    assert (first.label, second.label) == ("flow0 (40 ms)", "flow1 (80 ms)")
+    assert (first.label, second.label) == ("flow0 (cubic, 40 ms)", "flow1 (reno, 80 ms)")
     assert first.time_s == [round(0.1 * (n + 1), 4) for n in range(60)]
     # Samples are 0.1 s apart; the first one after the start is drawn first.
     assert second.time_s[0] == 2.1
@@ -160,10 +161,43 @@ def test_one_flow_has_its_phases_behind_its_window() -> None:
     assert len(bands) == sum(len(band.spans) for band in one.panels[0].bands) > 0
 
 
+def test_a_notebook_gets_a_picture_beside_plotly(records: cwndlab.Records) -> None:
+    """The signature is that of PNG (ISO/IEC 15948, 5.2); viewers without plotly show this form."""
+    bundle = series(records, "cwnd")._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_without_matplotlib_a_notebook_gets_plotly_alone(
+    records: cwndlab.Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cwndlab.plot.figure.find_spec", lambda _: None)
+    assert "image/png" not in series(records, "cwnd")._repr_mimebundle_()
+
+
+def test_flows_of_one_algorithm_are_labelled_without_it() -> None:
+    """The algorithm is in a label where it tells flows apart: its first part, or all of it where that is the same."""
+
+    def labels(*algorithms: str) -> list[str]:
+        flows = [{"algorithm": one, "rtt": "40 ms"} for one in algorithms]
+        return [line.label for line in lines(run(ask(flows, duration="1 s"), seed=1), "cwnd")]
+
+    assert labels("reno", "reno") == ["flow0 (40 ms)", "flow1 (40 ms)"]
+    assert labels("reno(beta=0.7)", "cubic") == ["flow0 (reno(beta=0.7), 40 ms)", "flow1 (cubic, 40 ms)"]
+    first, second = labels("reno+standard", "reno+limited")
+    assert "standard" in first
+    assert "limited" in second
+
+
+def test_the_title_beside_words_has_its_distance() -> None:
+    """Without a distance plotly draws the title of a heat map's vertical axis over the labels of its rows."""
+    shown = heat(("x", ["1"]), ("y", ["2"]), [[1.0]], COLUMNS["goodput_bps"]).spec()
+    assert shown["layout"]["yaxis"]["title"]["standoff"] > 0
+
+
 def test_a_sentence_says_what_a_figure_shows(records: cwndlab.Records) -> None:
     text = series({"a": records, "b": records}, "rtt").sentence()
     assert text.startswith("Line chart: RTT, ms over time. Vertical: RTT, ms. Horizontal: time, s. Panels: a, b. ")
-    assert "Shown: flow0 (40 ms), flow1 (80 ms). Values from 4" in text
+    assert "Shown: flow0 (cubic, 40 ms), flow1 (reno, 80 ms). Values from 4" in text
     shown = heat(("x", ["1"]), ("y", ["2"]), [[1e6]], COLUMNS["goodput_bps"]).sentence()
     assert shown == "Heat map: goodput, Mbit/s by x and y. Vertical: y. Horizontal: x."
 

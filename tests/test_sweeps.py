@@ -306,6 +306,8 @@ def test_a_result_in_memory_is_saved_reported_and_resumed(tmp_path: Path) -> Non
     assert again.unfinished == ""
     again.report(tmp_path / "page.html")
     assert "rtt" in (tmp_path / "page.html").read_text()
+    cwndlab.report(tmp_path / "out", tmp_path / "folder.html")
+    assert f">cwndlab report {tmp_path / 'out'}<" in (tmp_path / "folder.html").read_text()
     larger = cwndlab.sweep(base, over=over, seeds=[1, 2, 3], out=tmp_path / "out")
     assert (larger.outcome.resumed, larger.outcome.ran) == (4, 2)
 

@@ -185,7 +185,38 @@ def _parameters(fields: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _class(word: str, table: dict[str, Any], family: Family) -> str:
+#: Values of examples for required fields, by the first word of the field's kind.
+_EXAMPLES = {"integer": 20, "number": 1.2, "probability": 0.01, "rate": "2 Mbps", "size": "12 kB", "time": "1 s"}
+#: The fields of an example, by class: where one of several fields is required, or other values say more.
+_EXAMPLES_OF: dict[str, dict[str, Any]] = {
+    "Arrivals": {"load": 0.5, "size": "12 kB"},
+    "Cdf": {"points": (("1 kB", 0.5), ("10 kB", 1.0))},
+    "DropTail": {"capacity": "64 KiB"},
+    "GilbertElliott": {"p": 0.01, "r": 0.3},
+    "LogNormal": {"median": "12 kB", "sigma": 1.4},
+    "LossList": {"indices": (17, 403)},
+    "OnOff": {"on": "1 s", "off": "2 s"},
+    "Pareto": {"shape": 1.2, "mean": "12 kB"},
+}
+
+
+def _example(word: str, table: dict[str, Any], module: str, tag: str) -> list[str]:
+    """An example: a call with the required fields, and the table of a scenario that it makes."""
+    name = table["python"]
+    required = [field for field in table["fields"] if field["required"]]
+    given = _EXAMPLES_OF.get(name) or {field["name"]: _EXAMPLES[field["kind"].split()[0]] for field in required}
+    arguments = ", ".join(f"{key}={value!r}" for key, value in given.items()).replace("'", '"')
+    document = {tag: word} | {key: _listed(value) for key, value in given.items()}
+    lines = [f">>> from cwndlab.scenario.{module} import {name}", f">>> {name}({arguments}).to_document()"]
+    return ["", "    Examples", "    --------", *(f"    {line}" for line in [*lines, repr(document)])]
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, which documents have."""
+    return [_listed(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _class(word: str, table: dict[str, Any], family: Family, module: str, tag: str) -> str:
     """A class. Its first field is positional, unless it is optional and another field is required."""
     common = {name for name, _, _ in family.common}
     own = [field for field in table["fields"] if field["name"] not in common]
@@ -196,7 +227,13 @@ def _class(word: str, table: dict[str, Any], family: Family) -> str:
     lines = ["", "", head, f"class {table['python']}({family.base}):"]
     doc = table["doc"].replace("`", "``")
     lines += textwrap.wrap(f'"""{doc}', _WIDTH - 4, initial_indent="    ", subsequent_indent="    ")
-    lines += [*_parameters([*shared, *own]), '    """', "", f'    KIND: ClassVar[str] = "{word}"']
+    lines += [
+        *_parameters([*shared, *own]),
+        *_example(word, table, module, tag),
+        '    """',
+        "",
+        f'    KIND: ClassVar[str] = "{word}"',
+    ]
     for field in own:
         lines.append(f"    {field['name']}: {_type(field)}" + ("" if field["required"] else " | None = None"))
         if field in first and len(own) > 1:
@@ -234,7 +271,7 @@ def _module(name: str) -> str:
         choice = declared["choices"][family.choices[0]]
         names += [family.base, *(choice["tables"][word]["python"] for word in choice["order"])]
         body.append(_base(family, choice["tag"]))
-        body += [_class(word, choice["tables"][word], family) for word in choice["order"]]
+        body += [_class(word, choice["tables"][word], family, name, choice["tag"]) for word in choice["order"]]
         if family.base == "Distribution":
             fields = ", ".join(f'"{one}"' for one in _fields_with(declared, family.choices))
             body.append(f"\n\nfor _field in ({fields}):\n    KINDS[_field] = KINDS[Distribution.FIELD]")

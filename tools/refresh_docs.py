@@ -108,8 +108,8 @@ def _uplink() -> str:
 def _presets() -> str:
     from cwndlab.scenario import presets
 
-    titles = {name: presets.load(name).title for name in presets.names()}
-    return "\n".join(["| name | is |", "|---|---|", *(f"| `{name}` | {title} |" for name, title in titles.items())])
+    rows = (f"| `{row['name']}` | {row['title']} |" for row in presets.listing())
+    return "\n".join(["| name | is |", "|---|---|", *rows])
 
 
 def _reproductions() -> str:

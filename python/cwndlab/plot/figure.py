@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -46,4 +49,11 @@ class Figure(Description):
         draw(self, str(path), look)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return self.to_plotly()._repr_mimebundle_(include=include, exclude=exclude)
+        """The figure in a notebook: plotly's, and with matplotlib a picture for viewers without plotly, such as pages
+        of nbconvert and of code hosts."""
+        bundle = self.to_plotly()._repr_mimebundle_(include=include, exclude=exclude)
+        if find_spec("matplotlib") is None:
+            return bundle
+        picture = BytesIO()
+        draw(self, picture)
+        return {**bundle, "image/png": base64.b64encode(picture.getvalue()).decode("ascii")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -33,6 +34,8 @@ _MARKS: dict[str, tuple[str, Literal["diamond", "triangle", "cross", "square"]]]
 }
 # Events of a kind that are marked at most.
 _MOST_MARKS = 300
+# Of `GROWTH[+SLOW_START][/RECOVERY]` the first part with its parameters.
+_HEAD = re.compile(r"[^+/(]*(?:\([^)]*\))?")
 
 
 class TimeSeries(NamedTuple):
@@ -161,6 +164,22 @@ def marks(records: Records) -> list[Events]:
 
 
 def _labels(flows: pl.DataFrame) -> list[str]:
-    return [
-        f"{name} ({base / 1e6:.4g} ms)" if base else name for name, base in flows.select("name", "base_rtt_ns").rows()
-    ]
+    """The name of each flow with its RTT, and with its algorithm where the flows differ in it."""
+    algorithms = _short(flows["algorithm"].to_list())
+    labels = []
+    for name, base, algorithm in zip(flows["name"], flows["base_rtt_ns"], algorithms, strict=True):
+        facts = [algorithm] if algorithm else []
+        facts += [f"{base / 1e6:.4g} ms"] if base else []
+        labels.append(f"{name} ({', '.join(facts)})" if facts else name)
+    return labels
+
+
+def _short(algorithms: list[str | None]) -> list[str | None]:
+    """What tells the algorithms apart: congestion avoidance alone, or the whole text where that is the same; nothing
+    where all are equal."""
+    different = {one for one in algorithms if one}
+    if len(different) < 2:
+        return [None] * len(algorithms)
+    heads = {one: _HEAD.match(one)[0] for one in different}  # type: ignore[index] # the pattern matches any text
+    shown = heads if len(set(heads.values())) == len(different) else {one: one for one in different}
+    return [shown[one] if one else None for one in algorithms]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from cwndlab.lazy import extra
 from cwndlab.plot.description import Band, Description, Events, Heat, Panel, Series
@@ -17,8 +17,8 @@ _MOST_TEXTS = 150
 _GRAY = "#808080"
 
 
-def draw(figure: Description, path: str, style: Style = SCREEN) -> None:
-    """Writes a figure; the ending of ``path`` says in which format."""
+def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> None:
+    """Writes a figure: in the format of the path's ending, or as PNG into a stream."""
     with style.applied():
         made, axes = _grid(figure, style)
         for axis, panel in zip(axes, figure.panels, strict=False):

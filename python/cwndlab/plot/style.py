@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from cwndlab.errors import RecordsError, parameter_fault
 from cwndlab.lazy import extra
@@ -105,9 +105,10 @@ class Style(NamedTuple):
         with mpl.rc_context(values):
             yield
 
-    def save(self, figure: Any, path: str) -> None:
-        """Writes a figure; the ending of ``path`` says in which format."""
-        figure.savefig(path, dpi=self.dpi, metadata=_METADATA.get(path.rpartition(".")[2]))
+    def save(self, figure: Any, path: str | BinaryIO) -> None:
+        """Writes a figure: in the format of the path's ending, or as PNG into a stream."""
+        ending = path.rpartition(".")[2] if isinstance(path, str) else "png"
+        figure.savefig(path, dpi=self.dpi, format=ending, metadata=_METADATA.get(ending))
 
 
 #: For web pages and slides.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -41,6 +42,8 @@ class SweepResult:
     again: Callable[[int], Records] | None = None
     note: str = ""
     """What is missing of it."""
+    folder: str = "DIR"
+    """The folder that holds it, as it was named; the word of the help texts if there is none."""
 
     @cached_property
     def fields(self) -> list[str]:
@@ -160,7 +163,7 @@ def sweep_page(sweep: SweepResult, *, series: int = 0) -> str:
         "sweep.html",
         title=sweep.title,
         footer=f"{len(sweep.frame)} runs in {len(sweep.cells)} cells",
-        commands=["cwndlab report DIR"],
+        commands=[f"cwndlab report {shlex.quote(sweep.folder)}"],
         data=_packed(sweep, series),
         intro=_intro(sweep),
         note=sweep.note,

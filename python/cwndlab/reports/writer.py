@@ -37,16 +37,16 @@ def load(folder: Path | str) -> Result | Measurement | Records | SweepResult:
     if not any((folder / name).exists() for name in ("manifest.json", "comparison.json")):
         return Records.read(folder)
     result = Result.read(folder)
-    return result if result.is_comparison else _sweep(result, folder.resolve().name)
+    return result if result.is_comparison else _sweep(result, folder.resolve().name, str(folder))
 
 
-def _sweep(result: Result, name: str = "A sweep") -> SweepResult:
+def _sweep(result: Result, name: str = "A sweep", folder: str = "DIR") -> SweepResult:
     """The result as a page shows it: the run of a row can be repeated."""
 
     def again(row: int) -> Records:
         return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
-    return SweepResult(result.runs, result.title or name, again, result.unfinished)
+    return SweepResult(result.runs, result.title or name, again, result.unfinished, folder)
 
 
 def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:

@@ -35,6 +35,12 @@ class Bernoulli(Loss):
     ----------
     p
         Loss probability.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.losses import Bernoulli
+    >>> Bernoulli(p=0.01).to_document()
+    {'kind': 'bernoulli', 'p': 0.01}
     """
 
     KIND: ClassVar[str] = "bernoulli"
@@ -56,6 +62,12 @@ class GilbertElliott(Loss):
         Loss probability in the bad state (default: ``1.0``).
     loss_good
         Loss probability in the good state (default: ``0.0``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.losses import GilbertElliott
+    >>> GilbertElliott(p=0.01, r=0.3).to_document()
+    {'kind': 'gilbert-elliott', 'p': 0.01, 'r': 0.3}
     """
 
     KIND: ClassVar[str] = "gilbert-elliott"
@@ -82,6 +94,12 @@ class LossList(Loss):
         Column of the indices in ``file`` (default: ``packet_index``).
     where
         Required values of other columns: ``{ link = "r1-r2" }``.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.losses import LossList
+    >>> LossList(indices=(17, 403)).to_document()
+    {'kind': 'list', 'indices': [17, 403]}
     """
 
     KIND: ClassVar[str] = "list"

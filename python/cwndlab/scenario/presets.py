@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.document import Scenario
 
-__all__ = ["folder", "load", "names"]
+__all__ = ["folder", "listing", "load", "names"]
 
 
 def folder() -> Path:
@@ -40,6 +41,24 @@ def names() -> list[str]:
     return sorted(path.stem for path in folder().glob("*.toml"))
 
 
+def listing() -> list[dict[str, str]]:
+    """Every preset: ``name`` and ``title``; without a title the first sentence of the comment at the top of its file.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import presets
+    >>> [row["title"] for row in presets.listing() if row["name"] == "two-flows"]
+    ['CUBIC and Reno share a bottleneck']
+    """
+    return [{"name": name, "title": load(name).title or _comment(folder() / f"{name}.toml")} for name in names()]
+
+
+def _comment(file: Path) -> str:
+    """The first sentence of the comment that a file begins with, without its full stop."""
+    lines = takewhile(lambda line: line.startswith("#"), file.read_text(encoding="utf-8").splitlines())
+    return " ".join(line.removeprefix("#").strip() for line in lines).partition(". ")[0].rstrip(".")
+
+
 def load(name: str | Path) -> Scenario:
     """The preset of this name, or the scenario in the file of this name.
 
@@ -55,7 +74,11 @@ def load(name: str | Path) -> Scenario:
     path = Path(name)
     if path.suffix != ".toml" and not path.exists():
         raise ScenarioError(
-            Fault(str(name), "no scenario is called so", f"a file in TOML, or one of {', '.join(names())}")
+            Fault(
+                str(name),
+                "there is no preset and no file of this name",
+                f"name a TOML file, or one of {', '.join(names())} (`cwndlab list --presets` describes them)",
+            )
         )
     return Scenario.load(path)
 

@@ -52,6 +52,12 @@ class DropTail(Queue):
         Maximum length of the queue (default: ``"1 bdp"``).
     counts_in_service
         The packet under transmission counts towards the capacity (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import DropTail
+    >>> DropTail(capacity="64 KiB").to_document()
+    {'kind': 'droptail', 'capacity': '64 KiB'}
     """
 
     KIND: ClassVar[str] = "droptail"
@@ -71,6 +77,12 @@ class StepEcn(Queue):
         Largest number of waiting packets at which an arrival is not marked.
     counts_in_service
         The packet under transmission counts towards the capacity (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import StepEcn
+    >>> StepEcn(mark_above=20).to_document()
+    {'kind': 'step-ecn', 'mark_above': 20}
     """
 
     KIND: ClassVar[str] = "step-ecn"
@@ -108,6 +120,12 @@ class Red(Queue):
         Target queueing delay of automatic thresholds (default: ``"5 ms"``).
     mean_packet
         Mean size of a packet (default: ``"1500 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Red
+    >>> Red().to_document()
+    {'kind': 'red'}
     """
 
     KIND: ClassVar[str] = "red"
@@ -155,6 +173,12 @@ class Ared(Queue):
         Target queueing delay of automatic thresholds (default: ``"5 ms"``).
     mean_packet
         Mean size of a packet (default: ``"1500 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Ared
+    >>> Ared().to_document()
+    {'kind': 'ared'}
     """
 
     KIND: ClassVar[str] = "ared"
@@ -184,6 +208,12 @@ class Codel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Codel
+    >>> Codel().to_document()
+    {'kind': 'codel'}
     """
 
     KIND: ClassVar[str] = "codel"
@@ -216,6 +246,12 @@ class Pie(Queue):
         Drop probability above which ECN-capable packets are dropped as well (default: ``0.1``).
     mean_packet
         Mean size of a packet (default: ``"1000 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Pie
+    >>> Pie().to_document()
+    {'kind': 'pie'}
     """
 
     KIND: ClassVar[str] = "pie"
@@ -258,6 +294,12 @@ class DualPi2(Queue):
         us"``).
     protection
         Guaranteed share of the line for the classic queue (default: ``0.1``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import DualPi2
+    >>> DualPi2().to_document()
+    {'kind': 'dualpi2'}
     """
 
     KIND: ClassVar[str] = "dualpi2"
@@ -285,6 +327,12 @@ class Fq(Queue):
         Credit of a queue per round, from 64 B to 1 MiB (default: ``"1514 B"``).
     batch
         Maximum number of packets dropped at once when the capacity is exceeded (default: ``64``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Fq
+    >>> Fq().to_document()
+    {'kind': 'fq'}
     """
 
     KIND: ClassVar[str] = "fq"
@@ -312,6 +360,12 @@ class FqCodel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``true``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import FqCodel
+    >>> FqCodel().to_document()
+    {'kind': 'fq-codel'}
     """
 
     KIND: ClassVar[str] = "fq-codel"
@@ -353,6 +407,12 @@ class FqPie(Queue):
         Drop probability above which ECN-capable packets are dropped as well (default: ``0.1``).
     mean_packet
         Mean size of a packet (default: ``"1000 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import FqPie
+    >>> FqPie().to_document()
+    {'kind': 'fq-pie'}
     """
 
     KIND: ClassVar[str] = "fq-pie"
@@ -388,6 +448,12 @@ class Blue(Queue):
         Number of waiting packets above which an arrival counts as a loss (default: only losses count).
     ecn
         Marks ECN-capable packets instead of dropping them at random (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Blue
+    >>> Blue().to_document()
+    {'kind': 'blue'}
     """
 
     KIND: ClassVar[str] = "blue"

@@ -42,6 +42,12 @@ class QuickStart(Agent):
     interval
         Period for which an approved rate is reserved, and over which the load is measured (default: ``"200
         ms"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import QuickStart
+    >>> QuickStart().to_document()
+    {'scheme': 'quick-start'}
     """
 
     KIND: ClassVar[str] = "quick-start"
@@ -58,6 +64,12 @@ class Sirens(Agent):
     ----------
     interval
         Interval over which the load is measured (default: ``"100 ms"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import Sirens
+    >>> Sirens().to_document()
+    {'scheme': 'sirens'}
     """
 
     KIND: ClassVar[str] = "sirens"
@@ -72,6 +84,12 @@ class BandwidthStamp(Agent):
     ----------
     interval
         Interval over which the load is measured (default: ``"100 ms"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import BandwidthStamp
+    >>> BandwidthStamp().to_document()
+    {'scheme': 'bandwidth-stamp'}
     """
 
     KIND: ClassVar[str] = "bandwidth-stamp"
@@ -88,6 +106,12 @@ class Rcp(Agent):
         Weight of the spare capacity (default: ``0.4``).
     beta
         Weight of the queue (default: ``0.4``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import Rcp
+    >>> Rcp().to_document()
+    {'scheme': 'rcp'}
     """
 
     KIND: ClassVar[str] = "rcp"
@@ -98,7 +122,14 @@ class Rcp(Agent):
 
 @dataclass(frozen=True, kw_only=True)
 class Perc(Agent):
-    """PERC: computes exact max-min shares from messages; requested by the algorithm ``perc``."""
+    """PERC: computes exact max-min shares from messages; requested by the algorithm ``perc``.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import Perc
+    >>> Perc().to_document()
+    {'scheme': 'perc'}
+    """
 
     KIND: ClassVar[str] = "perc"
 
@@ -115,6 +146,12 @@ class Abc(Agent):
         Target time for draining the queue (default: ``"133 ms"``).
     threshold
         Queueing delay up to which the target rate is not reduced (default: ``"20 ms"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.routers import Abc
+    >>> Abc().to_document()
+    {'scheme': 'abc'}
     """
 
     KIND: ClassVar[str] = "abc"

@@ -50,6 +50,12 @@ class Uniform(Distribution):
         Lower bound (default: zero).
     max
         Upper bound.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Uniform
+    >>> Uniform(max="12 kB").to_document()
+    {'kind': 'uniform', 'max': '12 kB'}
     """
 
     KIND: ClassVar[str] = "uniform"
@@ -65,6 +71,12 @@ class Exponential(Distribution):
     ----------
     mean
         Mean.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Exponential
+    >>> Exponential(mean="12 kB").to_document()
+    {'kind': 'exponential', 'mean': '12 kB'}
     """
 
     KIND: ClassVar[str] = "exponential"
@@ -85,6 +97,12 @@ class Pareto(Distribution):
         Lower bound.
     max
         Upper bound (bounded Pareto) (default: unbounded).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Pareto
+    >>> Pareto(shape=1.2, mean="12 kB").to_document()
+    {'kind': 'pareto', 'shape': 1.2, 'mean': '12 kB'}
     """
 
     KIND: ClassVar[str] = "pareto"
@@ -109,6 +127,12 @@ class LogNormal(Distribution):
         Median, in place of the mean.
     sigma
         Standard deviation of the logarithm, together with the median.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import LogNormal
+    >>> LogNormal(median="12 kB", sigma=1.4).to_document()
+    {'kind': 'log-normal', 'median': '12 kB', 'sigma': 1.4}
     """
 
     KIND: ClassVar[str] = "log-normal"
@@ -129,6 +153,12 @@ class Gamma(Distribution):
         Mean.
     cv
         Coefficient of variation.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Gamma
+    >>> Gamma(mean="12 kB", cv=1.2).to_document()
+    {'kind': 'gamma', 'mean': '12 kB', 'cv': 1.2}
     """
 
     KIND: ClassVar[str] = "gamma"
@@ -147,6 +177,12 @@ class Cdf(Distribution):
         Ascending points (value, P(X ≤ value)), the last with probability 1 (default: the points in ``file``).
     file
         File with two columns, in place of ``points``.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Cdf
+    >>> Cdf(points=(("1 kB", 0.5), ("10 kB", 1.0))).to_document()
+    {'kind': 'cdf', 'points': [['1 kB', 0.5], ['10 kB', 1.0]]}
     """
 
     KIND: ClassVar[str] = "cdf"
@@ -174,6 +210,12 @@ class Bulk(Workload):
     ----------
     bytes
         Amount of data (default: unlimited).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Bulk
+    >>> Bulk().to_document()
+    {'kind': 'bulk'}
     """
 
     KIND: ClassVar[str] = "bulk"
@@ -196,6 +238,12 @@ class OnOff(Workload):
         UDP: rate in active periods, headers included (default: required over UDP).
     packet
         UDP: size of a packet, headers included (default: 1500 B over UDP).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import OnOff
+    >>> OnOff(on="1 s", off="2 s").to_document()
+    {'kind': 'on-off', 'on': '1 s', 'off': '2 s'}
     """
 
     KIND: ClassVar[str] = "on-off"
@@ -220,6 +268,12 @@ class Transfers(Workload):
         Time from the last acknowledgement of a transfer to the start of the next one (default: ``"0 s"``).
     new_connection
         A separate connection for each (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Transfers
+    >>> Transfers(bytes="12 kB").to_document()
+    {'kind': 'transfers', 'bytes': '12 kB'}
     """
 
     KIND: ClassVar[str] = "transfers"
@@ -249,6 +303,12 @@ class Arrivals(Workload):
         Total number (default: unlimited).
     connections
         Maximum number of simultaneous connections; further arrivals are refused (default: ``10000``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Arrivals
+    >>> Arrivals(load=0.5, size="12 kB").to_document()
+    {'kind': 'arrivals', 'load': 0.5, 'size': '12 kB'}
     """
 
     KIND: ClassVar[str] = "arrivals"
@@ -276,6 +336,12 @@ class RequestResponse(Workload):
         Total number (default: unlimited).
     new_connection
         A separate connection for each (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import RequestResponse
+    >>> RequestResponse(request="12 kB", response="12 kB").to_document()
+    {'kind': 'request-response', 'request': '12 kB', 'response': '12 kB'}
     """
 
     KIND: ClassVar[str] = "request-response"
@@ -312,6 +378,12 @@ class Mqtt(Workload):
     nagle
         Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4) (default:
         ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Mqtt
+    >>> Mqtt(period="1 s").to_document()
+    {'kind': 'mqtt', 'period': '1 s'}
     """
 
     KIND: ClassVar[str] = "mqtt"
@@ -335,6 +407,12 @@ class Cbr(Workload):
         Rate, headers included.
     packet
         Size of a packet, headers included (default: ``"1500 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Cbr
+    >>> Cbr(rate="2 Mbps").to_document()
+    {'kind': 'cbr', 'rate': '2 Mbps'}
     """
 
     KIND: ClassVar[str] = "cbr"
@@ -361,6 +439,12 @@ class Vbr(Workload):
         Coefficient of variation of the frame sizes (default: ``0.5``).
     sizes
         Distribution of the frame sizes (default: ``"log-normal"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Vbr
+    >>> Vbr(rate="2 Mbps").to_document()
+    {'kind': 'vbr', 'rate': '2 Mbps'}
     """
 
     KIND: ClassVar[str] = "vbr"
@@ -399,6 +483,12 @@ class PageLoads(Workload):
         Total number (default: unlimited).
     new_connection
         A separate connection for each (default: ``false``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import PageLoads
+    >>> PageLoads().to_document()
+    {'kind': 'page-loads'}
     """
 
     KIND: ClassVar[str] = "page-loads"

@@ -1,4 +1,4 @@
-"""``cwndlab list``: the catalogue of algorithms, their aliases, and the metrics."""
+"""``cwndlab list``: the catalogue of algorithms, their aliases, the metrics, and the bundled scenarios."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ def list_(
     ] = None,
     aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
     metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
+    presets: Annotated[bool, typer.Option("--presets", help="The bundled scenarios instead.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List what there is, with sources, parameters, and other names."""
+    """List algorithms with sources and parameters; metrics; bundled scenarios."""
+    if presets:
+        write_rows(cwndlab.presets.listing(), ("name", "title"), format)
+        return
     if metrics:
         write_rows(cwndlab.metrics.listing(), ("name", "title", "unit", "wanted"), format)
         return
