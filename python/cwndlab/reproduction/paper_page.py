@@ -95,7 +95,7 @@ def paper_page(
 def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
     """The index: a row for each paper."""
     header = [("paper", "text"), ("in short", "wrap"), ("headline claims", "")]
-    header += [(outcome, "") for outcome in OUTCOMES] + [(name, "") for name in _LABELS]
+    header += [(outcome, "") for outcome in OUTCOMES] + [(name, "") for name in (*_LABELS, "between labels")]
     made = []
     for name, mine in known.items():
         outcomes = Counter(one.base.outcome for one in mine if one.base is not None and one.base.counts)
@@ -107,6 +107,7 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
                 cell(str(len(mine))),
                 *(cell(str(outcomes[one] or "–"), CLASSES[one] if outcomes[one] else "") for one in OUTCOMES),
                 *(cell(str(labels[one] or "–"), kind if labels[one] else "") for one, kind in _LABELS.items()),
+                cell(str(labels.total() - sum(labels[one] for one in _LABELS) or "–")),
             ]
         )
     return Page().render(

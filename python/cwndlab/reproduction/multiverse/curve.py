@@ -13,6 +13,8 @@ from cwndlab.reproduction.multiverse.space import Space
 #: Positions in the palette: green, orange, vermilion, sky blue, gray.
 _COLOURS: dict[Tally, int] = {"holds": 2, "ties": 4, "opposite": 1, "inconclusive": 5, "cannot discriminate": 7}
 _BASE_COLOUR = 0
+#: Room above and below the values, as a share of their range.
+_ROOM = 0.15
 
 
 def curve(space: Space, one: Robustness, name: str) -> Figure:
@@ -36,7 +38,7 @@ def curve(space: Space, one: Robustness, name: str) -> Figure:
         title=title,
         x=Axis("universe, from the least to the most favourable"),
         panels=[
-            Panel(Axis(_unit(cells)), _values(cells, one.base), title),
+            Panel(Axis(_unit(cells), ends=_ends(cells)), _values(cells, one.base), title),
             Panel(Axis("choice", categories=lanes), bands=_choices(cells, lanes), height=max(1.0, 0.075 * len(lanes))),
         ],
         columns=1,
@@ -49,6 +51,15 @@ def curve(space: Space, one: Robustness, name: str) -> Figure:
 def _unit(cells: Sequence[Cell]) -> str:
     units = {cell.finding.measured_is for cell in cells}
     return units.pop() if len(units) == 1 else "measured"
+
+
+def _ends(cells: Sequence[Cell]) -> tuple[float, float] | None:
+    """The range of what was measured: an interval over few repetitions may reach far beyond."""
+    values = [value for cell in cells if (value := cell.finding.measured) is not None]
+    if not values or min(values) == max(values):
+        return None
+    room = _ROOM * (max(values) - min(values))
+    return min(values) - room, max(values) + room
 
 
 def _values(cells: Sequence[Cell], base: Cell) -> list[Series]:
