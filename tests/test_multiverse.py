@@ -158,6 +158,28 @@ def test_the_same_scenario_of_several_universes_is_run_once_and_kept(real: Space
     assert steps == [(0, 0)]
 
 
+def test_universes_with_an_inconclusive_claim_get_more_repetitions(
+    real: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Student's interval of two values is 25 times as wide as that of eight: what cannot be told from two can then."""
+    narrow = Claim("a quantity", "more", "goodput_bps", [{"side": "a"}], Value(1.0), headline="iot:throughput")
+    seen: list[int] = []
+
+    def judged(id: str, one: Claim, measured: Any) -> Finding:
+        seen.append(many := len(measured.values("goodput_bps", side="a")))
+        return finding("inconclusive" if many < 5 else "holds")
+
+    one = replace(real, claims=lambda universe: [narrow], at_most=5)
+    monkeypatch.setattr(run_of, "spaces", lambda target="": [one])
+    monkeypatch.setattr(run_of, "judge", judged)
+    steps: list[tuple[int, int]] = []
+    (result,) = multiverse("iot", progress=lambda done, total: steps.append((done, total)))
+    assert seen == [2] * 6 + [5] * 6
+    assert steps[0] == (0, 8)
+    assert steps[-1] == (20, 20)
+    assert (result.runs, result.claims[0].label) == (20, "robust")
+
+
 def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     real: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,7 +222,8 @@ def _space_part(page: Page, key: str, one: Evidence) -> _SpacePart:
         for claim in one.claims
         for which in _EXTREMES
     ]
-    title = f"{space.title}: {one.multiverse.sampled}, {space.repetitions} repetitions"
+    repetitions = f"{space.repetitions} repetitions, {space.at_most} where a claim would be inconclusive"
+    title = f"{space.title}: {one.multiverse.sampled}, {repetitions}"
     return _SpacePart(title, f"{one.label}: {one.shares}.", curves, _effects(one.together.effects), links)
 
 

@@ -315,7 +315,6 @@ SPACES = (
         (*_VARIANTS, _CELL_RTT, _CELL_QUEUE, _SINKS, _MAC, _COUNTED),
         _wireless,
         _wireless_claims,
-        repetitions=3,
         universes=200,
         quick=8,
     ),

@@ -315,7 +315,6 @@ SPACES = (
         (*_ALGORITHM, *_COMPETITORS, *_PATH, _FLOWS, _MIX, _BEGINS),
         _alone,
         _alone_claims,
-        repetitions=3,
         universes=256,
     ),
     Space(
@@ -324,7 +323,6 @@ SPACES = (
         (*_ALGORITHM, *_COMPETITORS, *_PATH, _MIX, _BEGINS),
         _beside_cubic,
         _beside_cubic_claims,
-        repetitions=3,
         universes=256,
     ),
     Space(
@@ -333,7 +331,6 @@ SPACES = (
         (*_ALGORITHM, *_PATH),
         _all_tuning,
         _tuning_claims,
-        repetitions=3,
         universes=200,
         quick=12,
     ),

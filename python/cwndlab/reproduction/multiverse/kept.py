@@ -36,7 +36,7 @@ def save(one: Multiverse, folder: Path) -> Path:
         "quick": one.quick,
         "seed": one.seed,
         "runs": one.runs,
-        "repetitions": one.space.repetitions,
+        "repetitions": [one.space.repetitions, one.space.at_most],
         "probes": [asdict(Probe.of(case)) for case in _probed(one.space)],
         "dimensions": [[dimension.name, list(dimension.choices)] for dimension in one.space.dimensions],
         "universes": [
@@ -107,6 +107,8 @@ def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse |
     content = _content(path)
     probes = [Probe(**one) for one in content["probes"]]
     if (content["quick"], content["seed"], len(probes)) != (quick, seed, len(_probed(space))):
+        return None
+    if content["repetitions"] != [space.repetitions, space.at_most]:
         return None
     if any(one.difference(case.measure) for one, case in zip(probes, _probed(space), strict=True)):
         return None

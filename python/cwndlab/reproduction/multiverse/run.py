@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -66,42 +66,44 @@ def multiverse(
         ``out`` is in use by another process, or holds something else.
     """
     folder = None if results is None else Path(results)
-    kept = [None if folder is None else valid(folder, space, quick=quick, seed=seed) for space in spaces(target)]
+    report: Progress = progress or (lambda done, total: None)
     with Store(out, write=True) as store:
-        plans = [
-            _Plan(space, quick, seed) if one is None else one for space, one in zip(spaces(target), kept, strict=True)
-        ]
-        left = {key for plan in plans if isinstance(plan, _Plan) for key in plan.keys_of_runs()}
-        left -= set(store.keys()["key"])
+        kept = [None if folder is None else valid(folder, one, quick=quick, seed=seed) for one in spaces(target)]
+        works = [one or _Work(space, quick, seed, store) for space, one in zip(spaces(target), kept, strict=True)]
+        left = {key for work in works if isinstance(work, _Work) for key in work.missing(work.first)}
         total = len(left)
-        if progress is not None:
-            progress(0, total)
-        for plan in plans:
-            if isinstance(plan, Multiverse):
-                yield plan
+        report(0, total)
+        for work in works:
+            if isinstance(work, Multiverse):
+                yield work
                 continue
-            for job, row in results_of(Plan(plan.study, store), store, threads(workers)):
-                if isinstance(row, RunError):
-                    raise row
-                left.discard(job.key)
-                if progress is not None:
-                    progress(total - len(left), total)
-            result = plan.result(store)
+            for study in work.studies():
+                new = work.missing(study) - left
+                left |= new
+                total += len(new)
+                for job, row in results_of(Plan(study, store), store, threads(workers)):
+                    if isinstance(row, RunError):
+                        raise row
+                    left.discard(job.key)
+                    report(total - len(left), total)
+            result = work.result()
             if folder is not None:
                 save(result, folder)
             yield result
 
 
-class _Plan:
-    """The runs of a space: a point for each different scenario and measure."""
+class _Work:
+    """The runs of a space: a point for each different scenario and measure; first the same number of repetitions for
+    every universe, then more for those in which a claim is inconclusive."""
 
-    def __init__(self, space: Space, quick: bool, seed: int) -> None:
-        self._space, self._quick, self._seed = space, quick, seed
+    def __init__(self, space: Space, quick: bool, seed: int, store: Store) -> None:
+        self._space, self._quick, self._seed, self._store = space, quick, seed, store
         self._universes = space.sample(quick=quick)
+        self._repetitions = [space.repetitions] * len(self._universes)
         self._cases: list[list[tuple[int, Case]]] = []
         numbers: dict[tuple[str, str], int] = {}
-        points: list[Point] = []
-        measures: list[Measure] = []
+        self._points: list[Point] = []
+        self._measures: list[Measure] = []
         for universe in self._universes:
             mine = []
             for case in space.cases(universe):
@@ -109,42 +111,56 @@ class _Plan:
                 measure = Measure(None, payload=partial(payload, case.measure))
                 key = (checked.hash, measure.digest)
                 if key not in numbers:
-                    numbers[key] = len(points)
-                    points.append(Point(len(points), dict(case.labels), checked.hash, checked.document))
-                    measures.append(measure)
+                    numbers[key] = len(self._points)
+                    self._points.append(Point(numbers[key], dict(case.labels), checked.hash, checked.document))
+                    self._measures.append(measure)
                 mine.append((numbers[key], case))
             self._cases.append(mine)
-        self._measures = measures
-        self.study = Study(
-            points=points,
-            seeds=range(seed, seed + space.repetitions),
-            measure=lambda point, of_seed: measures[point.number],
+        self.first = self._study(range(len(self._points)), space.repetitions)
+
+    def _study(self, numbers: Iterable[int], repetitions: int) -> Study:
+        return Study(
+            points=[self._points[number] for number in sorted(set(numbers))],
+            seeds=range(self._seed, self._seed + repetitions),
+            measure=lambda point, seed: self._measures[point.number],
         )
 
-    def keys_of_runs(self) -> set[str]:
-        """The keys of all runs."""
-        return {self.study.job(point, seed).key for point in self.study.points for seed in self.study.seeds}
+    def missing(self, study: Study) -> set[str]:
+        """The keys of the runs that the store lacks."""
+        keys = {study.job(point, seed).key for point in study.points for seed in study.seeds}
+        return keys - set(self._store.keys()["key"])
 
-    def result(self, store: Store) -> Multiverse:
+    def studies(self) -> Iterator[Study]:
+        """The runs to do; the second study depends on the outcome of the first."""
+        yield self.first
+        most = self._space.at_most
+        cells = zip(*(claim.cells for claim in self.result().claims), strict=True)
+        open_ = [at for at, mine in enumerate(cells) if any(cell.finding.outcome == "inconclusive" for cell in mine)]
+        if open_ and most > self._space.repetitions:
+            for at in open_:
+                self._repetitions[at] = most
+            yield self._study((number for at in open_ for number, _ in self._cases[at]), most)
+
+    def result(self) -> Multiverse:
         """Judges every claim in every universe."""
+        study = self._study(range(len(self._points)), max(self._repetitions))
         jobs = {
-            (point.number, repetition): self.study.job(point, seed).key
-            for point in self.study.points
-            for repetition, seed in enumerate(self.study.seeds)
+            (number, repetition): study.job(self._points[number], self._seed + repetition).key
+            for cases, many in zip(self._cases, self._repetitions, strict=True)
+            for number, _ in cases
+            for repetition in range(many)
         }
-        kept = store.payloads(set(jobs.values()), engine_version(), {one.digest for one in self._measures})
-        size = Size(0.0, self._space.repetitions)
+        kept = self._store.payloads(set(jobs.values()), engine_version(), {one.digest for one in self._measures})
         cells: list[list[Cell]] = []
-        base = list(self._space.claims(self._space.base))
-        for universe, cases in zip(self._universes, self._cases, strict=True):
+        for universe, cases, many in zip(self._universes, self._cases, self._repetitions, strict=True):
             rows = [
                 Row(case.labels, repetition, kept[jobs[number, repetition]]["values"])
                 for number, case in cases
-                for repetition in range(self._space.repetitions)
+                for repetition in range(many)
             ]
-            measured = Measured(size, rows)
+            measured = Measured(Size(0.0, many), rows)
             claims = self._space.claims(universe)
             cells.append([Cell(universe, judge(self._space.id, claim, measured)) for claim in claims])
         by_claim = [list(column) for column in zip(*cells, strict=True)]
-        found = robustness(self._space, base, by_claim)
-        return Multiverse(self._space, self._quick, self._seed, self._universes, found, len(jobs))
+        found = robustness(self._space, list(self._space.claims(self._space.base)), by_claim)
+        return Multiverse(self._space, self._quick, self._seed, self._universes, found, len(set(jobs.values())))

@@ -55,8 +55,10 @@ class Space:
     cases: Callable[[Universe], Sequence[Case]]
     claims: Callable[[Universe], Sequence[Claim]]
     """The claims; the same number in the same order in every universe, each with a headline."""
-    repetitions: int = 4
-    """Runs of each case."""
+    repetitions: int = 3
+    """Runs of each case at first."""
+    at_most: int = 8
+    """Runs of each case of a universe in which a claim is inconclusive by then."""
     universes: int = 512
     """The number of universes in the sample where there are more."""
     quick: int = 24

@@ -149,7 +149,6 @@ SPACES = (
         (_RTT, _CELL, _QUEUE, _LOSS, _HARQ, _PROFILE, _START, _CUBIC, _CTCP),
         _download,
         _download_claims,
-        repetitions=3,
         universes=256,
     ),
     Space(
@@ -158,7 +157,6 @@ SPACES = (
         (_RTT, _SHORT, _LINE, _BUFFER, _PROFILE, _START, _CUBIC, _CTCP),
         _fairness,
         _fairness_claims,
-        repetitions=3,
         universes=256,
     ),
 )
