@@ -28,6 +28,7 @@ DOCS = ROOT / "docs"
 OUTSIDE = {
     "CHANGELOG.md": "project/changelog",
     "CONTRIBUTING.md": "project/contributing",
+    "REPRODUCING.md": "project/reproducing",
     "known-answers/README.md": "project/references",
 }
 
