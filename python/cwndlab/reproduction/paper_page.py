@@ -222,7 +222,8 @@ def _space_part(page: Page, key: str, one: Evidence) -> _SpacePart:
         for claim in one.claims
         for which in _EXTREMES
     ]
-    repetitions = f"{space.repetitions} repetitions, {space.at_most} where a claim would be inconclusive"
+    first, most = one.multiverse.repetitions
+    repetitions = f"{first} repetitions" + (f", {most} where a claim would be inconclusive" if most > first else "")
     title = f"{space.title}: {one.multiverse.sampled}, {repetitions}"
     return _SpacePart(title, f"{one.label}: {one.shares}.", curves, _effects(one.together.effects), links)
 

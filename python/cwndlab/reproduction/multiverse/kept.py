@@ -36,7 +36,7 @@ def save(one: Multiverse, folder: Path) -> Path:
         "quick": one.quick,
         "seed": one.seed,
         "runs": one.runs,
-        "repetitions": [one.space.repetitions, one.space.at_most],
+        "repetitions": list(one.repetitions),
         "probes": [asdict(Probe.of(case)) for case in _probed(one.space)],
         "dimensions": [[dimension.name, list(dimension.choices)] for dimension in one.space.dimensions],
         "universes": [
@@ -145,7 +145,9 @@ def _loaded(space: Space, path: Path) -> Multiverse:
         findings = [_finding(space, claim, *row) for row in zip(*columns, strict=True)]
         cells.append([Cell(universe, finding) for universe, finding in zip(universes, findings, strict=True)])
     found = robustness(space, claims, cells)
-    return Multiverse(space, content["quick"], content["seed"], universes, found, content["runs"])
+    return Multiverse(
+        space, content["quick"], content["seed"], universes, found, content["runs"], content["repetitions"]
+    )
 
 
 def _finding(

@@ -200,6 +200,8 @@ class Multiverse:
     claims: Sequence[Robustness]
     runs: int
     """Different runs behind it."""
+    repetitions: Sequence[int]
+    """Runs of each case at first, and in universes in which a claim would be inconclusive."""
 
     def __repr__(self) -> str:
         return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"

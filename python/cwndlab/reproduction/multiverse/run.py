@@ -163,4 +163,5 @@ class _Work:
             cells.append([Cell(universe, judge(self._space.id, claim, measured)) for claim in claims])
         by_claim = [list(column) for column in zip(*cells, strict=True)]
         found = robustness(self._space, list(self._space.claims(self._space.base)), by_claim)
-        return Multiverse(self._space, self._quick, self._seed, self._universes, found, len(set(jobs.values())))
+        runs, repetitions = len(set(jobs.values())), (self._space.repetitions, self._space.at_most)
+        return Multiverse(self._space, self._quick, self._seed, self._universes, found, runs, repetitions)
