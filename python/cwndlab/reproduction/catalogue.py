@@ -80,8 +80,8 @@ PAPERS = {
         (
             "PHCC is our reconstruction: its phases follow the paper, its estimators and the value of alpha are "
             "ours. It was run alone, three at a time, and beside Reno, against eight high-speed algorithms.",
-            "Half of its target is the window of its last loss. Where losses are rare, flows keep the unequal "
-            "shares that their last losses left; where they are frequent, its window stays small.",
+            "Half of its target is the window of its last loss, so that flows keep unequal shares where losses are "
+            "rare.",
         ),
     ),
     "windows-lte": Paper(
