@@ -180,6 +180,6 @@ def _short(algorithms: list[str | None]) -> list[str | None]:
     different = {one for one in algorithms if one}
     if len(different) < 2:
         return [None] * len(algorithms)
-    heads = {one: _HEAD.match(one)[0] for one in different}  # type: ignore[index] # the pattern matches any text
+    heads = {one: head.group() for one in different if (head := _HEAD.match(one))}
     shown = heads if len(set(heads.values())) == len(different) else {one: one for one in different}
     return [shown[one] if one else None for one in algorithms]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -52,3 +53,11 @@ class Table:
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str | float | None]]
+
+
+def file_stem(labels: Labels) -> str:
+    """The name of a case's scenario file, without its suffix."""
+    plain = [
+        re.sub(r"[^A-Za-z0-9.]+", "-", str(value).replace("μ", "mu")).strip("-").lower() for value in labels.values()
+    ]
+    return "_".join(plain)

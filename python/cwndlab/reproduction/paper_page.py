@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from cwndlab.engine import to_toml
 from cwndlab.files import save
 from cwndlab.reports.page import BUNDLE, Page, Placed, slug
 from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
 from cwndlab.reproduction.multiverse.curve import curve
@@ -278,5 +278,5 @@ def _write_universe(one: Multiverse, universe: Universe, finding: Finding, folde
     lines = [f"# {finding.quantity}: {finding.outcome}{measured}"]
     lines += [f"# {name}: {choice}" for name, choice in universe.items()]
     for case in one.space.cases(universe):
-        name = "_".join(re.sub(r"[^A-Za-z0-9.]+", "-", str(value)).strip("-").lower() for value in case.labels.values())
-        save("\n".join([*lines, to_toml(json.dumps(case.scenario))]), folder / f"{name}.toml")
+        text = to_toml(json.dumps(case.scenario))
+        save("\n".join([*lines, text]), folder / f"{file_stem(case.labels)}.toml")

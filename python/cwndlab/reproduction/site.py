@@ -23,7 +23,7 @@ from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
 from cwndlab.reports.tables import Table, cell
-from cwndlab.reproduction.cases import Labels
+from cwndlab.reproduction.cases import Labels, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
@@ -326,7 +326,7 @@ def _scenarios(outcome: Reproduction, folder: Path) -> list[tuple[str, Labels]]:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = set()
     for case in outcome.cases:
-        name = f"{_slug(case.labels)}.toml"
+        name = f"{file_stem(case.labels)}.toml"
         text = to_toml(json.dumps(case.scenario))
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -337,13 +337,6 @@ def _scenarios(outcome: Reproduction, folder: Path) -> list[tuple[str, Labels]]:
         if old.name not in wanted:
             old.unlink()
     return files
-
-
-def _slug(labels: Labels) -> str:
-    plain = [
-        re.sub(r"[^A-Za-z0-9.]+", "-", str(value).replace("μ", "mu")).strip("-").lower() for value in labels.values()
-    ]
-    return "_".join(plain)
 
 
 def _files(folder: str, files: Sequence[tuple[str, Labels]]) -> Table:

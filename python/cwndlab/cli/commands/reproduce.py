@@ -109,9 +109,9 @@ def add(app: typer.Typer) -> None:
                     if out is not None:
                         cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
-            folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
-            resumes = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
-            stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{resumes}")
+            stop = Stopped(
+                f"stopped after {len(outcomes)} experiments, whose findings are above{_resumes(out, results)}"
+            )
         index = None
         if out is not None and outcomes:
             index = cwndlab.reproduction.site.write_index(out)
@@ -132,6 +132,12 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+
+
+def _resumes(*folders: Path | None) -> str:
+    """What becomes of the finished runs, for the message of a stop."""
+    named = " and ".join(str(folder) for folder in folders if folder is not None)
+    return f"; finished runs are kept in {named}, the same command resumes" if named else ""
 
 
 def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) -> None:
@@ -165,9 +171,7 @@ def _run_universes(
                 if out is not None:
                     cwndlab.reproduction.multiverse.save(one, out)
     except Stopped:
-        folders = " and ".join(str(folder) for folder in (out, results) if folder is not None)
-        kept = f"; finished runs are kept in {folders}, the same command resumes" if folders else ""
-        stop = Stopped(f"stopped after {len(spaces)} sets of claims{kept}")
+        stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(out, results)}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
     columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
     write_rows(rows, columns, format, wrap=("quantity", "flips with"))

@@ -15,7 +15,7 @@ from typing import Literal
 
 from scipy.stats import chi2_contingency
 
-from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Order, Outcome, RatioIn, Value, ValueIn, Welch
+from cwndlab.reproduction.claims import Claim, Finding, Less, Outcome, RatioIn, Value, ValueIn, Welch
 from cwndlab.reproduction.multiverse.space import Space, Universe
 
 Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
@@ -57,8 +57,6 @@ class Effect:
     dimension: str
     holds: Mapping[str, float | None]
     """The share of discriminating universes in which it holds, by choice; none where there is no such universe."""
-    mean: Mapping[str, float | None]
-    """The mean of what is measured, by choice."""
     p: float | None
     """Of the χ² test that holding does not depend on the choice; none where all universes agree."""
     is_significant: bool
@@ -144,20 +142,13 @@ def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[C
 def _effect(name: str, choices: Sequence[str], cells: Sequence[Cell], dimensions: int) -> Effect:
     able = [cell for cell in cells if cell.tally != "cannot discriminate"]
     holds: dict[str, float | None] = {}
-    mean: dict[str, float | None] = {}
     table = []
     for choice in choices:
         mine = [cell.tally == "holds" for cell in able if cell.universe[name] == choice]
-        values = [
-            cell.finding.measured
-            for cell in cells
-            if cell.universe[name] == choice and cell.finding.measured is not None
-        ]
         holds[choice] = fmean(mine) if mine else None
-        mean[choice] = fmean(values) if values else None
         table.append((sum(mine), len(mine) - sum(mine)))
     p = _independence(table)
-    return Effect(name, holds, mean, p, p is not None and p < _LEVEL / dimensions)
+    return Effect(name, holds, p, p is not None and p < _LEVEL / dimensions)
 
 
 def _independence(table: Sequence[tuple[int, int]]) -> float | None:
@@ -175,16 +166,12 @@ def favour(claim: Claim, finding: Finding) -> float | None:
     if one is None:
         return None
     match claim.relation:
-        case Less():
+        case Less() | Welch():
             return -one
         case RatioIn(low, high) | ValueIn(low, high):
             return min(one - low, high - one)
         case Value(published):
             return -abs(one - published)
-        case Welch():
-            return -one
-        case Greater() | Order():
-            return one
         case _:
             return one
 

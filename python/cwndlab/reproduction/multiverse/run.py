@@ -68,8 +68,10 @@ def multiverse(
     folder = None if results is None else Path(results)
     report: Progress = progress or (lambda done, total: None)
     with Store(out, write=True) as store:
-        kept = [None if folder is None else valid(folder, one, quick=quick, seed=seed) for one in spaces(target)]
-        works = [one or _Work(space, quick, seed, store) for space, one in zip(spaces(target), kept, strict=True)]
+        works: list[Multiverse | _Work] = []
+        for space in spaces(target):
+            done = None if folder is None else valid(folder, space, quick=quick, seed=seed)
+            works.append(done or _Work(space, quick, seed, store))
         left = {key for work in works if isinstance(work, _Work) for key in work.missing(work.first)}
         total = len(left)
         report(0, total)
