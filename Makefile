@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo
 KERNEL_PYTHON := crates/bindings/python-kernel/Cargo.toml
 # Dates in archives, so that equal sources make equal bytes. Always the same in `build` and `dist`: ring is compiled anew
 # where it differs.
-EPOCH = $(shell date -u -d "$$(sed -n 's/^date-released: "\(.*\)"/\1/p' CITATION.cff)" +%s)
+EPOCH = $(shell $(PYTHON) -c 'import datetime, sys; print(round(datetime.datetime.fromisoformat(sys.argv[1] + "T00Z").timestamp()))' "$$(sed -n 's/^date-released: "\(.*\)"/\1/p' CITATION.cff)")
 # The kernel's datapath is compiled where what it takes is installed; asked when it is needed, since `make system` installs.
 HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2>/dev/null
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.

@@ -6,13 +6,15 @@ The only module that imports ``_engine``.
 from __future__ import annotations
 
 import os
+import platform
 import queue
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cwndlab import _engine
+from cwndlab.errors import Fault, RunError
 
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
@@ -44,22 +46,11 @@ tables = _engine.tables
 read_records = _engine.read
 assemble_records = _engine.assemble
 
-# Emulation.
-EmulatedPathHandle = _engine.EmulatedPath
-emulate = _engine.emulate
-become_root = _engine.become_root
-
 # Validation.
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts
 replay = _engine.replay
 replay_cases = _engine.replay_cases
-
-# Measurements on real paths.
-Server = _engine.Server
-serve = _engine.serve
-serve_limits = _engine.serve_limits
-fetch = _engine.fetch
 
 # The arguments of the methods of an algorithm in Python.
 Ack = _engine.Ack
@@ -69,6 +60,23 @@ Path = _engine.Path
 Sent = _engine.Sent
 Window = _engine.Window
 
+
+def _takes_linux(*_: Any, **__: Any) -> NoReturn:
+    what = f"emulation and measurement take Linux; this system is {platform.system()}"
+    raise RunError(Fault("system", what, "use a virtual machine with Linux; simulation runs on this system too"))
+
+
+# Emulation, and measurements on real paths: the engine has them on Linux only.
+if TYPE_CHECKING or hasattr(_engine, "emulate"):
+    EmulatedPathHandle = _engine.EmulatedPath
+    emulate = _engine.emulate
+    become_root = _engine.become_root
+    Server = _engine.Server
+    serve = _engine.serve
+    serve_limits = _engine.serve_limits
+    fetch = _engine.fetch
+else:
+    EmulatedPathHandle = emulate = become_root = Server = serve = serve_limits = fetch = _takes_linux
 
 # How often a waiting main thread looks for Ctrl-C. Polars installs a handler after which a lock that is waited for
 # without end is not interrupted.

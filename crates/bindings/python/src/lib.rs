@@ -3,10 +3,12 @@
 
 mod catalogue;
 mod conformance;
+#[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
 mod events;
 mod intern;
+#[cfg(target_os = "linux")]
 mod live;
 mod panics;
 mod py_algorithms;
@@ -50,11 +52,6 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::declarations, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
-    module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
-    module.add_function(wrap_pyfunction!(live::fetch, module)?)?;
-    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
-    module.add_function(wrap_pyfunction!(live::serve_limits, module)?)?;
-    module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
@@ -69,10 +66,23 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Path>()?;
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
-    module.add_class::<live::Server>()?;
     module.add_class::<work::Cancel>()?;
-    module.add_class::<emulate::EmulatedPath>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;
+    #[cfg(target_os = "linux")]
+    add_linux(module)?;
+    Ok(())
+}
+
+/// Adds emulation and measurement.
+#[cfg(target_os = "linux")]
+fn add_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(emulate::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(live::fetch, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve, module)?)?;
+    module.add_function(wrap_pyfunction!(live::serve_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(emulate::become_root, module)?)?;
+    module.add_class::<live::Server>()?;
+    module.add_class::<emulate::EmulatedPath>()?;
     Ok(())
 }
