@@ -19,6 +19,7 @@ __all__ = [
     "algorithms",
     "aliases",
     "assemble",
+    "audit",
     "become_root",
     "canonical_algorithm",
     "check",
@@ -83,6 +84,16 @@ def conformance(
     scenario: str | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
+def audit(
+    content: bytes,
+    name: str,
+    algorithm: str,
+    *,
+    connection: str | None = None,
+    mss: int | None = None,
+    initial_cwnd: int | None = None,
+    tolerance: float | None = None,
+) -> str: ...
 def replay(text: str) -> list[dict[str, Any]]: ...
 def replay_cases() -> list[tuple[str, str]]: ...
 def conformance_texts() -> list[str]: ...

@@ -50,6 +50,7 @@ assemble_records = _engine.assemble
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts
 replay = _engine.replay
+audit = _engine.audit
 replay_cases = _engine.replay_cases
 
 # The arguments of the methods of an algorithm in Python.

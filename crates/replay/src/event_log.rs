@@ -44,7 +44,7 @@ impl Reported {
     }
 
     /// Reports the event to an algorithm.
-    fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
+    pub fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),

@@ -12,7 +12,7 @@ const MAX_HALVINGS: u64 = 31;
 
 /// Window usage during the last round trip.
 #[derive(Debug, Default)]
-pub(crate) struct CwndValidation {
+pub struct CwndValidation {
     /// SND.NXT at the maximum usage (Linux, `tp->cwnd_usage_seq`).
     usage_seq: u64,
     /// Segments in flight at that time (Linux, `tp->max_packets_out`).
@@ -20,14 +20,14 @@ pub(crate) struct CwndValidation {
     /// The window was the limit at that time (Linux, `tp->is_cwnd_limited`).
     limited: bool,
     /// The sender defers segments for a larger burst, which counts as limited by the window.
-    pub(crate) deferred: bool,
+    pub deferred: bool,
 }
 
 impl CwndValidation {
     /// Updates the usage after a transmission that left SND.UNA at `una` and SND.NXT at `next`; `limited`: the window
     /// was the limit (Linux, tcp_cwnd_validate).
     #[inline]
-    pub(crate) fn update(&mut self, limited: bool, una: u64, next: u64) {
+    pub fn update(&mut self, limited: bool, una: u64, next: u64) {
         let limited = limited || self.deferred;
         let packets_out = (next - una) as u32;
         if una >= self.usage_seq || limited || (!self.limited && packets_out > self.max_packets_out) {
@@ -40,13 +40,13 @@ impl CwndValidation {
     /// Whether the window limits the sender. In slow start, use of half the window counts as use of all of it (Linux,
     /// tcp_is_cwnd_limited).
     #[inline]
-    pub(crate) fn is_cwnd_limited(&self, cwnd: u32, in_slow_start: impl FnOnce() -> bool) -> bool {
+    pub fn is_cwnd_limited(&self, cwnd: u32, in_slow_start: impl FnOnce() -> bool) -> bool {
         self.limited || (cwnd < self.max_packets_out.saturating_mul(2) && in_slow_start())
     }
 }
 
 /// The window after an idle period of `idle`; `None` if it does not change. The restart window is at most `initial`.
-pub(crate) fn restart_window(
+pub fn restart_window(
     policy: IdleRestart,
     idle: Duration,
     rto: Duration,

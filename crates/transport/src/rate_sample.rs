@@ -11,7 +11,7 @@ use crate::segment::{Run, Segment, APP_LIMITED};
 
 /// The delivery state of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct RateSampler {
+pub struct RateSampler {
     /// Data delivered so far, cumulatively or by SACK (Linux, `tp->delivered`, there in packets).
     delivered: Bytes,
     /// Time of the last increase of `delivered`.
@@ -30,11 +30,11 @@ pub(crate) struct RateSampler {
 
 /// Data newly delivered by one ACK, and the delivery state of the most recently sent segment among it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RateSample {
+pub struct RateSample {
     /// Segments newly delivered; under Linux' rules including D-SACKed copies.
-    pub(crate) segments: u32,
+    pub segments: u32,
     /// Their payload.
-    pub(crate) bytes: Bytes,
+    pub bytes: Bytes,
     prior_delivered: Bytes,
     prior_at: Time,
     send_interval: Duration,
@@ -67,7 +67,7 @@ impl RateSample {
     }
 
     /// Data delivered before the sample's segment was sent (Linux, `rs->prior_delivered`).
-    pub(crate) fn prior_delivered(&self) -> Option<Bytes> {
+    pub fn prior_delivered(&self) -> Option<Bytes> {
         self.has_segment().then_some(self.prior_delivered)
     }
 }
@@ -76,13 +76,13 @@ impl RateSampler {
     /// Starts the send and the ACK interval: at the end of the handshake, and when a segment is sent while none is in
     /// flight (Linux, tcp_rate_skb_sent).
     #[inline]
-    pub(crate) fn start(&mut self, now: Time) {
+    pub fn start(&mut self, now: Time) {
         (self.delivered_at, self.first_sent_at) = (now, now);
     }
 
     /// A segment of `len` bytes sent now, with the delivery state.
     #[inline]
-    pub(crate) fn new_segment(&self, now: Time, len: u32) -> Segment {
+    pub fn new_segment(&self, now: Time, len: u32) -> Segment {
         Segment {
             sent_at: now,
             first_sent_at: self.first_sent_at,
@@ -95,7 +95,7 @@ impl RateSampler {
     }
 
     /// Updates the delivery state of a segment that is retransmitted now.
-    pub(crate) fn on_retransmit(&self, segment: &mut Segment) {
+    pub fn on_retransmit(&self, segment: &mut Segment) {
         segment.first_sent_at = self.first_sent_at;
         segment.delivered_at = self.delivered_at;
         segment.delivered = self.delivered;
@@ -103,13 +103,13 @@ impl RateSampler {
 
     /// Adds a delivered segment to the sample.
     #[inline]
-    pub(crate) fn on_delivered(&mut self, segment: &Segment, sample: &mut RateSample) {
+    pub fn on_delivered(&mut self, segment: &Segment, sample: &mut RateSample) {
         self.deliver(1, Bytes(u64::from(segment.len)), segment, sample);
     }
 
     /// Adds a delivered run of segments to the sample.
     #[inline]
-    pub(crate) fn on_run_delivered(&mut self, run: &Run, sample: &mut RateSample) {
+    pub fn on_run_delivered(&mut self, run: &Run, sample: &mut RateSample) {
         self.deliver(run.segments, run.bytes, &run.last, sample);
     }
 
@@ -123,7 +123,7 @@ impl RateSampler {
     /// The delivery-rate sample of an ACK, if it has one (Linux, tcp_rate_gen). `min_rtt` is `Duration::MAX` if it is
     /// unknown.
     #[inline]
-    pub(crate) fn generate(&mut self, now: Time, sample: &RateSample, min_rtt: Duration) -> Option<DeliveryRate> {
+    pub fn generate(&mut self, now: Time, sample: &RateSample, min_rtt: Duration) -> Option<DeliveryRate> {
         if sample.segments == 0 {
             return None;
         }
@@ -155,24 +155,24 @@ impl RateSampler {
     /// Marks samples as application-limited until the data in flight is delivered; called if the application has no
     /// more data while the window allows more (Linux, tcp_rate_check_app_limited).
     #[inline]
-    pub(crate) fn set_app_limited(&mut self, in_flight: Bytes) {
+    pub fn set_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited_until = Bytes((self.delivered + in_flight).0.max(1));
     }
 
     /// Whether samples are application-limited.
     #[inline]
-    pub(crate) fn is_app_limited(&self) -> bool {
+    pub fn is_app_limited(&self) -> bool {
         self.app_limited_until > Bytes::ZERO
     }
 
     /// Data delivered so far.
     #[inline]
-    pub(crate) fn delivered(&self) -> Bytes {
+    pub fn delivered(&self) -> Bytes {
         self.delivered
     }
 
     /// Rate of the last sample; zero before the first.
-    pub(crate) fn rate(&self) -> Rate {
+    pub fn rate(&self) -> Rate {
         let (delivered, interval) = self.last;
         DeliveryRate { delivered, interval, prior_delivered: Bytes::ZERO, app_limited: false }.rate()
     }
@@ -180,7 +180,7 @@ impl RateSampler {
     /// Counts round trips at an ACK up to `ack` that advances SND.UNA; `next` is SND.NXT. A round trip ends when data
     /// sent after its start is acknowledged.
     #[inline]
-    pub(crate) fn count_round(&mut self, ack: u64, next: u64) {
+    pub fn count_round(&mut self, ack: u64, next: u64) {
         if ack > self.round_end {
             self.round += 1;
             self.round_end = next;
@@ -189,7 +189,7 @@ impl RateSampler {
 
     /// Round trips since the start.
     #[inline]
-    pub(crate) fn round(&self) -> u64 {
+    pub fn round(&self) -> u64 {
         self.round
     }
 }

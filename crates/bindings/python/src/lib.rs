@@ -1,6 +1,7 @@
 //! The Python module `cwndlab._engine`: accepts scenarios as text and returns records as Arrow tables. During a run it
 //! calls Python only for algorithms that are Python classes (`py_controller`).
 
+mod audit;
 mod catalogue;
 mod conformance;
 #[cfg(target_os = "linux")]
@@ -54,6 +55,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_cases, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;

@@ -1,0 +1,174 @@
+//! The events of a log, in one form for all formats.
+
+use cwndlab_units::{Duration, Time};
+
+/// The transport protocol of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP: sequence numbers; the transport sets the window during recovery (RFC 5681, RFC 9937).
+    Tcp,
+    /// QUIC: packet numbers; the algorithm sets the window during recovery (RFC 9002, section 7.3.2).
+    Quic,
+}
+
+impl Protocol {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Quic => "QUIC",
+        }
+    }
+}
+
+/// An event of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Time on the log's clock, shifted so that the first event is at [`ORIGIN`].
+    pub time: Time,
+    /// What happened.
+    pub what: What,
+}
+
+/// Time of the first event. RTT samples of the first packets must not underflow.
+pub const ORIGIN: Time = Time(1_000_000_000);
+
+/// A range of numbers; the end is excluded.
+pub type Span = (u64, u64);
+
+/// What an event reports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A QUIC packet is sent that counts as in flight.
+    PacketSent {
+        /// Packet number space: 0 Initial, 1 Handshake, 2 application data.
+        space: u8,
+        /// Packet number.
+        number: u64,
+        /// Size, bytes.
+        bytes: u64,
+    },
+    /// A QUIC ACK frame is received.
+    AckFrame {
+        /// Packet number space.
+        space: u8,
+        /// The acknowledged packet numbers.
+        ranges: Box<[Span]>,
+        /// Total number of packets that the peer received with a CE mark.
+        ce: u64,
+    },
+    /// A QUIC packet is declared lost.
+    PacketLost {
+        /// Packet number space.
+        space: u8,
+        /// Packet number.
+        number: u64,
+    },
+    /// A TCP segment with payload is sent.
+    Segment {
+        /// Number of its first byte.
+        seq: u64,
+        /// Payload, bytes.
+        bytes: u64,
+    },
+    /// A TCP ACK is received.
+    TcpAck {
+        /// The next expected byte.
+        ack: u64,
+        /// SACK blocks.
+        sack: Box<[Span]>,
+        /// It echoes a congestion mark.
+        ece: bool,
+        /// RTT by the timestamp option.
+        echo_rtt: Option<Duration>,
+    },
+    /// The sender logged values of its congestion control.
+    Metrics(Metrics),
+    /// The sender logged its congestion state.
+    State(LoggedState),
+    /// The sender logged a change of the window by its transport.
+    Remark {
+        /// The change.
+        remark: Remark,
+        /// Window before and after it, bytes.
+        cwnd: (u64, u64),
+    },
+    /// The sender logged parameters.
+    Parameters {
+        /// Datagram size, or MSS.
+        mss: Option<u64>,
+        /// Initial window, bytes.
+        initial_cwnd: Option<u64>,
+    },
+}
+
+/// Logged values. Sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Congestion window.
+    pub cwnd: Option<u64>,
+    /// Slow-start threshold.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight.
+    pub in_flight: Option<u64>,
+    /// Smoothed RTT.
+    pub srtt: Option<Duration>,
+    /// Last RTT sample.
+    pub latest_rtt: Option<Duration>,
+    /// Minimum RTT.
+    pub min_rtt: Option<Duration>,
+}
+
+/// The logged congestion state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoggedState {
+    /// Slow start, congestion avoidance, or open.
+    Growing,
+    /// The application limits the sender.
+    AppLimited,
+    /// Recovery.
+    Recovery,
+    /// The window is reduced after an ECN echo.
+    Cwr,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// A change of the window by the transport that a sender logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// Entry into recovery; the window after it is the new threshold.
+    Recovery,
+    /// Entry into CWR.
+    Ecn,
+    /// A retransmission timeout.
+    Timeout,
+    /// The end of a reduction.
+    Recovered,
+    /// A spurious reduction was reverted.
+    Undo,
+}
+
+/// A log of one connection.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// The events in the order of the log.
+    pub events: Vec<Event>,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The log's time of the first event, ms.
+    pub origin_ms: f64,
+    /// Name of the connection.
+    pub connection: String,
+    /// What a reader of the result should know about the log.
+    pub notes: Vec<String>,
+}
+
+impl Log {
+    /// A time on the log's own clock, ms.
+    #[must_use]
+    pub fn log_ms(&self, time: Time) -> f64 {
+        self.origin_ms + (time.0 as f64 - ORIGIN.0 as f64) * 1e-6
+    }
+}

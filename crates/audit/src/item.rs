@@ -1,0 +1,94 @@
+//! What a reconstruction of a log yields: events for the algorithm, and logged windows to compare.
+
+use cwndlab_control::{Ack, Congestion, Window};
+use cwndlab_replay::event_log::Reported;
+use cwndlab_units::Time;
+
+/// The state of the reference that a reconstruction needs.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Window, bytes.
+    pub cwnd: u64,
+    /// The reference is in slow start.
+    pub slow_start: bool,
+    /// The algorithm implements `on_sent`.
+    pub observes_sent: bool,
+    /// The algorithm sets the window during recovery.
+    pub model_based: bool,
+}
+
+/// Whether the window limited the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The window was full.
+    Window,
+    /// Less than half of the window was used.
+    Application,
+    /// Between the two: RFC 9002 (section 7.8) and RFC 7661 leave the boundary to the stack.
+    Unclear,
+}
+
+/// Events for the algorithm that belong together.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Time.
+    pub time: Time,
+    /// Number of the event of the log that completes it.
+    pub event: usize,
+    /// Possible sequences, the most likely first. The log does not say which of them took place, or the standards
+    /// permit all of them.
+    pub alternatives: Vec<Vec<Reported>>,
+    /// An ACK of new data.
+    pub acks: u32,
+    /// What limited the sender, for an ACK.
+    pub limit: Option<Limit>,
+    /// The ACK arrived during recovery.
+    pub recovering: bool,
+}
+
+/// A logged window.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// Time.
+    pub time: Time,
+    /// Number of the event of the log.
+    pub event: usize,
+    /// The logged window, bytes.
+    pub cwnd: u64,
+    /// The logged slow-start threshold, bytes.
+    pub ssthresh: Option<u64>,
+    /// The ACKs before it are not compared, because the transport sets the window.
+    pub unjudged_acks: u32,
+}
+
+/// An item of the reconstruction.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// Events for the algorithm.
+    Step(Step),
+    /// A window to compare.
+    Check(Check),
+    /// ACKs during which the transport sets the window.
+    Unjudged(u32),
+}
+
+impl Step {
+    /// A change of the window by the transport.
+    #[must_use]
+    pub fn window(event: usize, alternatives: Vec<Vec<Reported>>, time: Time) -> Self {
+        Self { time, event, alternatives, acks: 0, limit: None, recovering: false }
+    }
+
+    /// The event that a reader recognises: a congestion event, else a change of the window, else the ACK.
+    #[must_use]
+    pub fn main_event(&self) -> Option<&Reported> {
+        let first = self.alternatives.first()?;
+        let rank = |one: &&Reported| match one {
+            Reported::Congestion(Congestion { .. }) => 0,
+            Reported::Window(Window { .. }) => 1,
+            Reported::Ack(Ack { .. }) => 2,
+            Reported::Sent(_) => 3,
+        };
+        first.iter().min_by_key(rank)
+    }
+}

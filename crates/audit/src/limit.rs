@@ -1,0 +1,44 @@
+//! Whether the window limited the sender, inferred from the bytes in flight.
+
+use cwndlab_transport::cwnd_validation::CwndValidation;
+
+use crate::item::{Limit, View};
+
+/// The use of the window since the last ACK.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    validation: CwndValidation,
+    /// Maximum of the bytes in flight since the last ACK.
+    most_in_flight: u64,
+    /// The log says that the application limits the sender.
+    pub(crate) logged_limited: bool,
+}
+
+impl Usage {
+    /// Data was sent.
+    pub(crate) fn on_sent(&mut self, in_flight: u64) {
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+    }
+
+    /// An ACK arrives: all transmissions since the last one are known. `una` and `next` count segments. Returns what
+    /// limited the sender, and the estimate of Linux (tcp_is_cwnd_limited).
+    pub(crate) fn on_ack(&mut self, una: u64, next: u64, mss: u64, view: &View) -> (Limit, bool) {
+        let window_full = self.most_in_flight + mss > view.cwnd;
+        self.validation.update(window_full, una, next);
+        let segments = (view.cwnd / mss.max(1)).min(u64::from(u32::MAX)) as u32;
+        let estimate = self.validation.is_cwnd_limited(segments, || view.slow_start) && !self.logged_limited;
+        let limit = if window_full {
+            Limit::Window
+        } else if self.most_in_flight * 2 < view.cwnd {
+            Limit::Application
+        } else {
+            Limit::Unclear
+        };
+        (limit, estimate)
+    }
+
+    /// The ACK is processed; `in_flight` remain.
+    pub(crate) fn end_ack(&mut self, in_flight: u64) {
+        self.most_in_flight = in_flight;
+    }
+}

@@ -1,0 +1,229 @@
+//! The data of the events that an audit uses, and their names in the versions of qlog.
+//!
+//! Sources: draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events, versions 00 to 11 (qlog 0.3, 0.4);
+//! draft-marx-qlog-event-definitions-quic-h3 (draft-01, draft-02).
+
+use cwndlab_units::Duration;
+use serde::Deserialize;
+
+use super::lenient::{spans, Number, Text};
+use crate::event::{LoggedState, Metrics, Remark, What};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Header {
+    packet_number: Number,
+    packet_type: Text,
+    packet_size: Number,
+    length: Number,
+    payload_length: Number,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Frame {
+    frame_type: Text,
+    acked_ranges: Vec<Vec<Number>>,
+    ce: Number,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Packet {
+    header: Header,
+    packet_type: Text,
+    packet_number: Number,
+    raw: Number,
+    packet_size: Number,
+    frames: Option<Vec<Frame>>,
+}
+
+/// Values of congestion control; `cwnd` is the name of draft-00.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Values {
+    congestion_window: Number,
+    cwnd: Number,
+    ssthresh: Number,
+    bytes_in_flight: Number,
+    smoothed_rtt: Number,
+    latest_rtt: Number,
+    min_rtt: Number,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Parameters {
+    max_datagram_size: Number,
+    initial_congestion_window: Number,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StateChange {
+    new: Text,
+}
+
+/// The fields of the schema `urn:cwndlab:qlog:tcp`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Tcp {
+    connection: Number,
+    sequence: Number,
+    length: Number,
+    ack: Number,
+    sack: Vec<Vec<Number>>,
+    ece: bool,
+    kind: Text,
+    cwnd_before: Number,
+    cwnd_after: Number,
+    cause: Text,
+}
+
+/// The event of one record: nothing, or up to a few events, since a QUIC packet may hold several ACK frames.
+pub(crate) struct Read {
+    pub(crate) events: Vec<What>,
+    /// The connection within the flow, where the event names one.
+    pub(crate) connection: Option<u64>,
+    /// A packet was sent without a list of its frames.
+    pub(crate) unlisted: bool,
+}
+
+impl Read {
+    fn of(events: Vec<What>) -> Self {
+        Self { events, connection: None, unlisted: false }
+    }
+}
+
+/// The name without its namespace: `recovery:metrics_updated`, `quic:recovery_metrics_updated` and `METRICS_UPDATED`
+/// are the same event.
+pub(crate) fn plain_name(name: &str) -> String {
+    let name = name.rsplit(':').next().unwrap_or(name).to_ascii_lowercase().replace('-', "_");
+    name.strip_prefix("recovery_").map_or(name.clone(), str::to_owned)
+}
+
+/// Translates the data of an event. `ms` is the unit of its durations in milliseconds.
+///
+/// # Errors
+///
+/// The data is no JSON object of the expected form.
+pub(crate) fn translate(name: &str, data: &str, ms: f64) -> Result<Read, serde_json::Error> {
+    match name {
+        "packet_sent" => serde_json::from_str(data).map(|packet| sent(&packet)),
+        "packet_received" => serde_json::from_str(data).map(|packet| Read::of(received(&packet))),
+        "packet_lost" => serde_json::from_str(data).map(|packet| Read::of(lost(&packet))),
+        "metrics_updated" | "metric_update" => serde_json::from_str(data).map(|values| Read::of(metrics(&values, ms))),
+        "parameters_set" => serde_json::from_str(data).map(|one: Parameters| {
+            let (mss, initial_cwnd) = (one.max_datagram_size.whole(), one.initial_congestion_window.whole());
+            Read::of(vec![What::Parameters { mss, initial_cwnd }])
+        }),
+        "congestion_state_updated" => {
+            serde_json::from_str(data).map(|one: StateChange| Read::of(state(&one).into_iter().collect()))
+        }
+        "segment_sent" | "ack_received" | "remark" => serde_json::from_str(data).map(|one| tcp(name, &one)),
+        _ => Ok(Read::of(Vec::new())),
+    }
+}
+
+fn space(packet: &Packet) -> u8 {
+    let text = packet.header.packet_type.0.as_deref().or(packet.packet_type.0.as_deref()).unwrap_or("1RTT");
+    match text.to_ascii_lowercase().as_str() {
+        "initial" => 0,
+        "handshake" => 1,
+        _ => 2,
+    }
+}
+
+fn number(packet: &Packet) -> Option<u64> {
+    packet.header.packet_number.whole().or(packet.packet_number.whole())
+}
+
+/// RFC 9002, section 2: packets with only ACK, PADDING and CONNECTION_CLOSE frames are not ack-eliciting. A packet with
+/// PADDING counts as in flight, but is not acknowledged unless another frame elicits it.
+fn elicits_ack(frames: &[Frame]) -> bool {
+    frames.iter().any(|frame| {
+        let kind = frame.frame_type.0.as_deref().unwrap_or_default().to_ascii_lowercase();
+        !matches!(kind.as_str(), "ack" | "ack_ecn" | "padding" | "connection_close" | "")
+    })
+}
+
+fn sent(packet: &Packet) -> Read {
+    let unlisted = packet.frames.is_none();
+    let header = &packet.header;
+    let sizes = [packet.raw, packet.packet_size, header.packet_size, header.length, header.payload_length];
+    let bytes = sizes.iter().find_map(|one| one.whole()).unwrap_or(0);
+    let counts = packet.frames.as_ref().is_none_or(|frames| elicits_ack(frames));
+    let events = match number(packet) {
+        Some(number) if counts && bytes > 0 => vec![What::PacketSent { space: space(packet), number, bytes }],
+        _ => Vec::new(),
+    };
+    Read { events, connection: None, unlisted }
+}
+
+fn received(packet: &Packet) -> Vec<What> {
+    let space = space(packet);
+    let frames = packet.frames.iter().flatten();
+    let acks = frames.filter(|frame| frame.frame_type.0.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("ack")));
+    acks.map(|frame| What::AckFrame { space, ranges: spans(&frame.acked_ranges), ce: frame.ce.whole().unwrap_or(0) })
+        .collect()
+}
+
+fn lost(packet: &Packet) -> Vec<What> {
+    number(packet).map(|number| What::PacketLost { space: space(packet), number }).into_iter().collect()
+}
+
+fn metrics(values: &Values, ms: f64) -> Vec<What> {
+    let time = |one: Number| one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64));
+    let cwnd = values.congestion_window.whole().or(values.cwnd.whole()).filter(|bytes| *bytes > 0);
+    // Stacks write their largest integer for a threshold without limit.
+    let ssthresh = values.ssthresh.whole().filter(|bytes| *bytes < 1 << 40);
+    vec![What::Metrics(Metrics {
+        cwnd,
+        ssthresh,
+        in_flight: values.bytes_in_flight.whole(),
+        srtt: time(values.smoothed_rtt),
+        latest_rtt: time(values.latest_rtt),
+        min_rtt: time(values.min_rtt),
+    })]
+}
+
+fn state(change: &StateChange) -> Option<What> {
+    let text = change.new.0.as_deref()?.to_ascii_lowercase();
+    Some(What::State(match text.as_str() {
+        "recovery" | "fast_recovery" => LoggedState::Recovery,
+        "cwr" => LoggedState::Cwr,
+        "loss" => LoggedState::Loss,
+        "application_limited" => LoggedState::AppLimited,
+        _ => LoggedState::Growing,
+    }))
+}
+
+fn tcp(name: &str, one: &Tcp) -> Read {
+    let what = match name {
+        "segment_sent" => one
+            .sequence
+            .whole()
+            .zip(one.length.whole())
+            .map(|(seq, bytes)| What::Segment { seq, bytes })
+            .filter(|what| !matches!(what, What::Segment { bytes: 0, .. })),
+        "ack_received" => one.ack.whole().map(|ack| {
+            let pair = |block: &Vec<Number>| Some((block.first()?.whole()?, block.get(1)?.whole()?));
+            let sack = one.sack.iter().filter_map(pair).filter(|block| block.0 < block.1).collect();
+            What::TcpAck { ack, sack, ece: one.ece, echo_rtt: None }
+        }),
+        _ => remark(one),
+    };
+    Read { events: what.into_iter().collect(), connection: one.connection.whole(), unlisted: false }
+}
+
+fn remark(one: &Tcp) -> Option<What> {
+    let remark = match (one.kind.0.as_deref()?, one.cause.0.as_deref()) {
+        ("recovery", _) => Remark::Recovery,
+        ("ecn", _) => Remark::Ecn,
+        ("timeout", Some("rto")) => Remark::Timeout,
+        ("recovered", _) => Remark::Recovered,
+        ("undo", _) => Remark::Undo,
+        _ => return None,
+    };
+    Some(What::Remark { remark, cwnd: (one.cwnd_before.whole()?, one.cwnd_after.whole()?) })
+}

@@ -1,0 +1,218 @@
+//! The audit of a log: parameters from the log, the reconstruction, and the comparison.
+
+use cwndlab_control::{Algorithm, Fault, Need, Path};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::event::{Event, Log, Protocol, What};
+use crate::item::Item;
+use crate::judge::{Judge, Tolerance};
+use crate::quic::Quic;
+use crate::tcp::Tcp;
+
+/// What the user knows and the log does not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Payload of a full packet, bytes.
+    pub mss: Option<u64>,
+    /// Initial window, bytes.
+    pub initial_cwnd: Option<u64>,
+    /// Tolerance, segments.
+    pub tolerance: Option<f64>,
+}
+
+/// The result of an audit.
+#[derive(Debug)]
+pub struct Audit<'a> {
+    /// The algorithm of the reference.
+    pub algorithm: &'a Algorithm,
+    /// The path of the reference.
+    pub path: Path,
+    /// The tolerances.
+    pub tolerance: Tolerance,
+    /// The comparison.
+    pub judge: Judge<'a>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault { what: what.into(), hint: hint.into() })
+}
+
+/// What a first pass over the log finds.
+#[derive(Debug, Default)]
+struct Survey {
+    mss: Option<u64>,
+    largest: u64,
+    initial_cwnd: Option<u64>,
+    first_cwnd: Option<u64>,
+    resolution: u64,
+    acks: u64,
+    windows: u64,
+    metrics: u64,
+    remarks: bool,
+}
+
+impl Survey {
+    fn of(log: &Log) -> Self {
+        let mut survey = Self::default();
+        let mut divisor = 0;
+        for event in &log.events {
+            match &event.what {
+                What::PacketSent { bytes, .. } | What::Segment { bytes, .. } => {
+                    survey.largest = survey.largest.max(*bytes);
+                }
+                What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
+                What::Remark { cwnd, .. } => {
+                    survey.remarks = true;
+                    survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.0).filter(|window| *window > 0));
+                }
+                What::Metrics(metrics) => {
+                    survey.metrics += 1;
+                    survey.windows += u64::from(metrics.cwnd.is_some());
+                    survey.first_cwnd = survey.first_cwnd.or(metrics.cwnd);
+                    divisor = metrics.cwnd.map_or(divisor, |cwnd| gcd(divisor, cwnd));
+                }
+                What::Parameters { mss, initial_cwnd } => {
+                    survey.mss = mss.or(survey.mss);
+                    survey.initial_cwnd = initial_cwnd.or(survey.initial_cwnd);
+                }
+                _ => {}
+            }
+        }
+        survey.resolution = divisor.max(1);
+        survey
+    }
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 {
+        one
+    } else {
+        gcd(other, one % other)
+    }
+}
+
+/// Compares `log` with `algorithm`.
+///
+/// # Errors
+///
+/// The log has no windows or no ACKs, or the algorithm needs inputs that no log has.
+pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Result<Audit<'a>, Fault> {
+    let survey = Survey::of(log);
+    check_usable(&survey, algorithm)?;
+    let mut notes = log.notes.clone();
+    let (mss, initial) = parameters(&survey, options, &mut notes);
+    let path = Path {
+        mss: Bytes(mss),
+        initial_cwnd: Bytes(initial),
+        initial_ssthresh: None,
+        paced: log.protocol == Protocol::Quic,
+        seed: 0,
+        oracle_buffer: None,
+    };
+    // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
+    let whole = survey.windows > 1 && survey.resolution % mss == 0;
+    let tolerance = Tolerance {
+        segments: options.tolerance.unwrap_or(1.0),
+        resolution: if whole { mss } else { 1 },
+        per_ack: if whole { 0.0 } else { 1.0 },
+    };
+    if survey.windows < survey.acks / 4 && survey.metrics < survey.acks / 2 {
+        notes.push(format!(
+            "the log has {} windows for {} ACKs: the ACKs between two windows are judged together",
+            survey.windows, survey.acks
+        ));
+    }
+    let quic = log.protocol == Protocol::Quic;
+    let mut judge = Judge::new(algorithm, path.clone(), quic, tolerance);
+    judge.established(log.events[0].time, handshake_rtt(log));
+    if quic {
+        replay_quic(log, mss, &mut judge);
+    } else {
+        replay_tcp(log, (mss, initial), survey.remarks, &mut judge);
+    }
+    judge.finish();
+    Ok(Audit { algorithm, path, tolerance, judge, notes })
+}
+
+fn check_usable(survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
+    if let Some(need) = algorithm.all_needs().find(|need| matches!(need, Need::Agent(_))) {
+        let _ = need;
+        return fault(
+            format!("'{algorithm}' reads the feedback of routers, which no log of a sender has"),
+            "audit an algorithm without router assistance",
+        );
+    }
+    if survey.first_cwnd.is_none() {
+        return fault(
+            "has no congestion window",
+            "log `recovery:metrics_updated` with `congestion_window`, at best after every ACK",
+        );
+    }
+    if survey.acks == 0 {
+        return fault(
+            "has no ACK: without ACK frames nobody can say what the algorithm received",
+            "log `transport:packet_received` with its `frames`, and `packet_sent` with its size",
+        );
+    }
+    Ok(())
+}
+
+/// Segment size and initial window: of the user, of the log, else inferred.
+fn parameters(survey: &Survey, options: &Options, notes: &mut Vec<String>) -> (u64, u64) {
+    let mss = options.mss.or(survey.mss).unwrap_or_else(|| {
+        notes.push(format!("the datagram size is inferred from the largest packet: {} B", survey.largest));
+        survey.largest
+    });
+    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(survey.first_cwnd).unwrap_or(10 * mss);
+    if options.initial_cwnd.is_none() && survey.initial_cwnd.is_none() {
+        notes.push(format!("the initial window is the first logged one: {initial} B"));
+    }
+    (mss.max(1), initial)
+}
+
+/// TCP: the time from the start of the log to the first segment, if the sender opened the connection then.
+fn handshake_rtt(log: &Log) -> Option<Duration> {
+    if log.protocol != Protocol::Tcp {
+        return None;
+    }
+    let first = log.events.iter().find(|one| matches!(one.what, What::Segment { .. }))?;
+    Some(first.time - log.events[0].time).filter(|rtt| *rtt > Duration::ZERO)
+}
+
+fn replay_quic(log: &Log, mss: u64, judge: &mut Judge<'_>) {
+    let mut quic = Quic::new(mss);
+    let mut items: Vec<Item> = Vec::new();
+    for (number, event) in log.events.iter().enumerate() {
+        quic.event(number, event, &judge.view(), &mut items);
+        items.drain(..).for_each(|item| judge.item(item));
+    }
+    let end = log.events.last().map_or(Time::ZERO, |one| one.time);
+    quic.end(log.events.len(), end, &judge.view(), &mut items);
+    items.drain(..).for_each(|item| judge.item(item));
+}
+
+fn replay_tcp(log: &Log, (mss, initial): (u64, u64), remarks: bool, judge: &mut Judge<'_>) {
+    let mut tcp = Tcp::new(mss, initial, remarks);
+    let mut items: Vec<Item> = Vec::new();
+    let mut first = 0;
+    while first < log.events.len() {
+        let end = group(&log.events, first);
+        tcp.events(first, &log.events[first..end], &judge.view(), &mut items);
+        items.drain(..).for_each(|item| judge.item(item));
+        first = end;
+    }
+}
+
+/// The end of the events at the time of event `first`, with at most one ACK.
+fn group(events: &[Event], first: usize) -> usize {
+    let mut acks = 0;
+    for (at, event) in events.iter().enumerate().skip(first) {
+        acks += usize::from(matches!(event.what, What::TcpAck { .. }));
+        if event.time != events[first].time || acks > 1 {
+            return at;
+        }
+    }
+    events.len()
+}

@@ -1,0 +1,112 @@
+//! The result of an audit as JSON.
+
+use std::collections::BTreeMap;
+
+use cwndlab_control::Phase;
+use serde_json::{json, Map, Value};
+
+use crate::departure::{Departure, DepartureKind, Named};
+use crate::event::Log;
+use crate::replay::Audit;
+
+/// Departures that are written in full; the groups count all of them.
+const MAX_DEPARTURES: usize = 1000;
+/// Compared windows that are written.
+const MAX_POINTS: usize = 8000;
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Unknown => "unknown",
+        Phase::SlowStart => "slow start",
+        Phase::ConservativeSlowStart => "conservative slow start",
+        Phase::CongestionAvoidance => "congestion avoidance",
+        Phase::Recovery => "recovery",
+        Phase::RouterControlled => "router-controlled",
+        Phase::Startup => "Startup",
+        Phase::Drain => "Drain",
+        Phase::ProbeBw => "ProbeBW",
+        Phase::ProbeRtt => "ProbeRTT",
+    }
+}
+
+fn state(named: &[Named], in_phase: Phase) -> Value {
+    let mut map: Map<String, Value> = named.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    map.insert("phase".to_owned(), json!(phase(in_phase)));
+    Value::Object(map)
+}
+
+fn departure(log: &Log, one: &Departure) -> Value {
+    json!({
+        "time_ms": log.log_ms(one.time),
+        "since_ms": log.log_ms(one.since),
+        "kind": one.kind.name(),
+        "meaning": one.kind.describe(),
+        "event": one.what,
+        "source": one.source,
+        "logged_before_bytes": one.logged.0,
+        "logged_bytes": one.logged.1,
+        "reference_before_bytes": one.reference.0,
+        "reference_bytes": one.reference.1,
+        "state_before": state(&one.state.0, one.phase.0),
+        "state_after": state(&one.state.1, one.phase.1),
+        "acks": one.acks,
+    })
+}
+
+fn groups(log: &Log, departures: &[Departure]) -> Vec<Value> {
+    let mut kinds: BTreeMap<DepartureKind, (u64, u64, &Departure)> = BTreeMap::new();
+    for one in departures {
+        let entry = kinds.entry(one.kind).or_insert((0, 0, one));
+        entry.0 += 1;
+        entry.1 += one.acks;
+    }
+    let mut groups: Vec<_> = kinds.into_iter().collect();
+    groups.sort_by_key(|(_, (_, _, first))| first.time);
+    let group = |(kind, (count, acks, first)): (DepartureKind, (u64, u64, &Departure))| {
+        json!({
+            "kind": kind.name(),
+            "meaning": kind.describe(),
+            "source": first.source,
+            "departures": count,
+            "acks": acks,
+            "first_ms": log.log_ms(first.time),
+        })
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// The result as JSON.
+#[must_use]
+pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
+    let judge = &audit.judge;
+    let counts = &judge.counts;
+    let stride = judge.series.len().div_ceil(MAX_POINTS).max(1);
+    let points: Vec<Value> = judge
+        .series
+        .iter()
+        .step_by(stride)
+        .map(|point| json!([log.log_ms(point.time), point.logged, point.reference]))
+        .collect();
+    let departures = &judge.departures;
+    json!({
+        "algorithm": audit.algorithm.to_string(),
+        "protocol": log.protocol.name(),
+        "connection": log.connection,
+        "mss_bytes": audit.path.mss.0,
+        "initial_cwnd_bytes": audit.path.initial_cwnd.0,
+        "tolerance_segments": audit.tolerance.segments,
+        "resolution_bytes": audit.tolerance.resolution,
+        "rounding_bytes_per_ack": audit.tolerance.per_ack,
+        "acks": counts.acks,
+        "explained": counts.explained,
+        "unjudged": counts.unjudged,
+        "app_limited": counts.app_limited,
+        "unclear": counts.unclear,
+        "windows": counts.checks,
+        "departure_count": departures.len(),
+        "groups": groups(log, departures),
+        "departures": departures.iter().take(MAX_DEPARTURES).map(|one| departure(log, one)).collect::<Vec<_>>(),
+        "series": points,
+        "notes": audit.notes,
+    })
+}

@@ -1,0 +1,367 @@
+//! The events of a TCP sender from its log: segments sent, ACKs with SACK blocks, and what the sender remarked.
+//!
+//! Congestion events are those that the sender logged, or are inferred from retransmissions where it logged none.
+
+use std::collections::VecDeque;
+
+use cwndlab_control::{Cause, Change, Sent, Window};
+use cwndlab_replay::event_log::Reported;
+use cwndlab_transport::cwnd_validation::restart_window;
+use cwndlab_transport::segment::Segment;
+use cwndlab_transport::stack::IdleRestart;
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
+use crate::item::{Check, Item, Limit, Step, View};
+use crate::limit::Usage;
+use crate::samples::{Delivered, Samples};
+
+/// Minimum timeout of Linux; that of RFC 6298 is a second.
+const MIN_RTO: Duration = Duration(200_000_000);
+/// RFC 6298, section 2.4.
+const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    seq: u64,
+    end: u64,
+    segment: Segment,
+    retransmitted: bool,
+    sacked: bool,
+}
+
+/// The congestion state (Linux, `tcp_ca_state`, without Disorder).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Reducing,
+    Loss,
+}
+
+/// The state of the sender.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    segments: VecDeque<InFlight>,
+    una: u64,
+    next: u64,
+    sacked: u64,
+    /// Segments sent by limited transmit, without SACK (RFC 3042).
+    duplicates: u64,
+    samples: Samples,
+    usage: Usage,
+    state: State,
+    /// SND.NXT at the last congestion event.
+    high: u64,
+    last_sent: Time,
+    last_ack: Time,
+    initial_cwnd: u64,
+    /// The sender logs its congestion events.
+    remarks: bool,
+    uses_sack: bool,
+}
+
+impl Tcp {
+    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool) -> Self {
+        Self {
+            segments: VecDeque::new(),
+            una: 0,
+            next: 0,
+            sacked: 0,
+            duplicates: 0,
+            samples: Samples::new(mss),
+            usage: Usage::default(),
+            state: State::Open,
+            high: 0,
+            last_sent: Time::ZERO,
+            last_ack: Time::ZERO,
+            initial_cwnd,
+            remarks,
+            uses_sack: false,
+        }
+    }
+
+    fn flight(&self) -> u64 {
+        self.next - self.una
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.flight() - self.sacked
+    }
+
+    /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then.
+    pub(crate) fn events(&mut self, first: usize, events: &[Event], view: &View, out: &mut Vec<Item>) {
+        let now = events[0].time;
+        let mut remarks: Vec<(Remark, (u64, u64))> = Vec::new();
+        remarks.extend(events.iter().filter_map(|one| match one.what {
+            What::Remark { remark, cwnd } => Some((remark, cwnd)),
+            _ => None,
+        }));
+        let mut acked = false;
+        for (at, event) in events.iter().enumerate() {
+            if let What::TcpAck { ack, sack, ece, echo_rtt } = &event.what {
+                acked = true;
+                let remarks = std::mem::take(&mut remarks);
+                self.ack(first + at, now, (*ack, sack, *ece, *echo_rtt), &remarks, view, out);
+            }
+        }
+        if !acked {
+            for (remark, cwnd) in remarks {
+                self.remark(first, now, remark, cwnd, view, out);
+            }
+        }
+        for (at, event) in events.iter().enumerate() {
+            match &event.what {
+                What::Segment { seq, bytes } => self.sent(first + at, now, *seq, *bytes, view, out),
+                What::Metrics(metrics) => self.metrics(first + at, now, metrics, view, out),
+                What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
+                _ => {}
+            }
+        }
+    }
+
+    fn metrics(&mut self, event: usize, time: Time, metrics: &Metrics, view: &View, out: &mut Vec<Item>) {
+        let known = &mut self.samples.logged;
+        known.cwnd = metrics.cwnd.or(known.cwnd);
+        known.ssthresh = metrics.ssthresh.or(known.ssthresh);
+        let Some(cwnd) = known.cwnd else { return };
+        if self.state != State::Reducing || view.model_based {
+            out.push(Item::Check(Check { time, event, cwnd, ssthresh: known.ssthresh, unjudged_acks: 0 }));
+        }
+    }
+
+    fn sent(&mut self, event: usize, now: Time, seq: u64, bytes: u64, view: &View, out: &mut Vec<Item>) {
+        if self.segments.is_empty() && self.una == self.next && self.last_sent == Time::ZERO {
+            (self.una, self.next) = (seq, seq);
+        }
+        if self.flight() == 0 && self.last_sent > Time::ZERO && seq >= self.next {
+            self.idle(event, now, view, out);
+        }
+        let retransmission = seq < self.next;
+        let segment = self.samples.sent(now, bytes, self.in_flight());
+        if retransmission {
+            self.retransmitted(event, now, seq, segment, view, out);
+        } else {
+            if self.duplicates > 0 && self.state == State::Open {
+                self.duplicates += bytes;
+            }
+            self.segments.push_back(InFlight { seq, end: seq + bytes, segment, retransmitted: false, sacked: false });
+            self.next = seq + bytes;
+        }
+        self.last_sent = now;
+        self.usage.on_sent(self.in_flight());
+        if view.observes_sent {
+            let (size, in_flight) = (Bytes(bytes), Bytes(self.in_flight()));
+            let app_limited = self.samples.sampler.is_app_limited();
+            let sent = Sent { now, size, in_flight, retransmission, app_limited };
+            out.push(Item::Step(Step::window(event, vec![vec![Reported::Sent(sent)]], now)));
+        }
+    }
+
+    fn retransmitted(&mut self, event: usize, now: Time, seq: u64, copy: Segment, view: &View, out: &mut Vec<Item>) {
+        let at = self.segments.partition_point(|one| one.end <= seq);
+        if let Some(one) = self.segments.get_mut(at) {
+            one.retransmitted = true;
+            one.segment = Segment { len: one.segment.len, ..copy };
+        }
+        if self.remarks || self.state != State::Open {
+            return;
+        }
+        let waited = now.saturating_since(self.last_ack.max(self.last_sent));
+        let timeout = waited >= MIN_RTO && seq <= self.una;
+        let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
+        let (before, after) = (view.cwnd, 0);
+        self.remark(event, now, remark, (before, after), view, out);
+    }
+
+    /// RFC 5681, section 4.1: after more than an RTO the window restarts. RFC 2861 halves it once per RTO.
+    fn idle(&mut self, event: usize, now: Time, view: &View, out: &mut Vec<Item>) {
+        let idle = now.saturating_since(self.last_sent);
+        let (rto, mss) = (self.samples.rtt.rto(), self.samples.mss);
+        if view.model_based || idle <= rto.max(MIN_RTO) {
+            return;
+        }
+        let (cwnd, initial) = ((view.cwnd / mss) as u32, (self.initial_cwnd / mss) as u32);
+        let floors = [self.samples.srtt() + MIN_RTO, rto.max(MIN_RTO), rto.max(RFC_MIN_RTO)];
+        let mut windows: Vec<u64> = Vec::new();
+        for policy in [IdleRestart::Decay, IdleRestart::InitialWindow] {
+            let restarts = floors.iter().filter_map(|rto| restart_window(policy, idle, *rto, cwnd, initial));
+            windows.extend(restarts.map(|window| u64::from(window) * mss));
+        }
+        windows.dedup();
+        let window = |cwnd| {
+            vec![Reported::Window(Window { now, change: Change::Idle, cwnd: Bytes(cwnd), idle, rtt: None, feedback: None })]
+        };
+        let mut alternatives: Vec<_> = windows.iter().map(|cwnd| window(*cwnd)).collect();
+        if floors.iter().any(|rto| idle <= *rto) {
+            alternatives.push(Vec::new()); // the timeout of the sender may be longer than the pause
+        }
+        out.push(Item::Step(Step::window(event, alternatives, now)));
+    }
+
+    fn ack(
+        &mut self,
+        event: usize,
+        now: Time,
+        (ack, sack, ece, echo_rtt): (u64, &[Span], bool, Option<Duration>),
+        remarks: &[(Remark, (u64, u64))],
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
+        if ack < self.una || ack > self.next {
+            return;
+        }
+        let (una, mss) = (self.una, self.samples.mss);
+        let (limit, estimate) = self.usage.on_ack(una / mss, self.next.div_ceil(mss), mss, view);
+        let prior_in_flight = self.in_flight();
+        let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
+        let was_idle = self.flight() == 0;
+        self.deliver(now, ack, sack, echo_rtt, &mut delivered);
+        if ack == una && delivered.bytes == 0 && !was_idle {
+            self.duplicates = self.duplicates.max(1);
+        } else if ack > una && self.state == State::Open {
+            self.duplicates = 0;
+        }
+        if ack > una {
+            self.samples.sampler.count_round(ack, self.next);
+        }
+        delivered.in_flight = self.in_flight();
+        for &(remark, cwnd) in remarks {
+            self.remark(event, now, remark, cwnd, view, out);
+        }
+        if !self.remarks && self.state != State::Open && ack >= self.high {
+            self.remark(event, now, Remark::Recovered, (view.cwnd, view.cwnd), view, out);
+        }
+        self.last_ack = now;
+        self.usage.end_ack(self.in_flight());
+        if delivered.bytes == 0 || was_idle {
+            return;
+        }
+        let recovering = self.state == State::Reducing || ack == una;
+        let report = self.samples.ack(now, &delivered, estimate, recovering);
+        let mut step = Step::window(event, vec![vec![Reported::Ack(report.clone())]], now);
+        if limit == Limit::Unclear && !recovering && !view.model_based {
+            let other = cwndlab_control::Ack { cwnd_limited: !estimate, ..report };
+            step.alternatives.push(vec![Reported::Ack(other)]);
+        }
+        (step.acks, step.limit, step.recovering) = (1, Some(limit), recovering);
+        let judged = self.state != State::Reducing || view.model_based;
+        step.acks = u32::from(judged);
+        out.push(Item::Step(step));
+        if !judged {
+            out.push(Item::Unjudged(1));
+        }
+        if limit != Limit::Window {
+            self.samples.sampler.set_app_limited(Bytes(self.in_flight()));
+        }
+    }
+
+    /// Marks segments delivered, cumulatively and by SACK, and takes the RTT sample (Linux, tcp_clean_rtx_queue).
+    fn deliver(&mut self, now: Time, ack: u64, sack: &[Span], echo: Option<Duration>, delivered: &mut Delivered) {
+        let (mut oldest, mut newest) = (None, None);
+        let (mut sacked_oldest, mut sacked_newest) = (None, None);
+        let sample = |one: &InFlight| Duration(now.saturating_since(one.segment.sent_at).0.max(1));
+        let mut retransmitted = false;
+        while let Some(one) = self.segments.front().copied().filter(|one| one.end <= ack) {
+            self.segments.pop_front();
+            if one.sacked {
+                self.sacked -= one.end - one.seq;
+                continue;
+            }
+            delivered.bytes += one.end - one.seq;
+            retransmitted |= one.retransmitted;
+            if !one.retransmitted {
+                oldest = oldest.or(Some(sample(&one)));
+                newest = Some(sample(&one));
+            }
+            self.samples.sampler.on_delivered(&one.segment, &mut delivered.rate);
+        }
+        if ack > self.una {
+            self.una = ack;
+        }
+        for &(from, to) in sack.iter().filter(|block| block.0 > ack) {
+            self.uses_sack = true;
+            let at = self.segments.partition_point(|one| one.seq < from);
+            for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
+                one.sacked = true;
+                self.sacked += one.end - one.seq;
+                delivered.bytes += one.end - one.seq;
+                if !one.retransmitted {
+                    sacked_oldest = sacked_oldest.or(Some(sample(one)));
+                    sacked_newest = Some(sample(one));
+                }
+                self.samples.sampler.on_delivered(&one.segment, &mut delivered.rate);
+            }
+        }
+        let first = if retransmitted { None } else { oldest }.or(sacked_oldest);
+        if let (Some(first), Some(last)) = (first, sacked_newest.or(newest)) {
+            self.samples.rtt.sample(now, first, last);
+            delivered.rtt = Some(last);
+        } else if let Some(echo) = echo {
+            self.samples.rtt.sample(now, echo, echo);
+            delivered.rtt = Some(echo);
+        }
+    }
+
+    /// A change of the window by the transport. The logged windows before and after it are compared.
+    fn remark(
+        &mut self,
+        event: usize,
+        time: Time,
+        remark: Remark,
+        (before, after): (u64, u64),
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
+        let check = |cwnd| Item::Check(Check { time, event, cwnd, ssthresh: None, unjudged_acks: 0 });
+        let compared = self.remarks && (self.state != State::Reducing || view.model_based);
+        if compared {
+            out.push(check(before));
+        }
+        let window = |change| Window { now: time, change, cwnd: Bytes(after), idle: Duration::ZERO, rtt: None, feedback: None };
+        let alternatives = match remark {
+            Remark::Recovery | Remark::Ecn => {
+                let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
+                self.state = State::Reducing;
+                self.congestion(time, cause, view)
+            }
+            Remark::Timeout => {
+                self.state = State::Loss;
+                let mut all = self.congestion(time, Cause::Timeout, view);
+                // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
+                if self.remarks && after > self.samples.mss && !view.model_based {
+                    for one in &mut all {
+                        one.push(Reported::Window(window(Change::Recovered)));
+                    }
+                }
+                all
+            }
+            Remark::Recovered => {
+                self.state = State::Open;
+                self.duplicates = 0;
+                // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh.
+                let lower = self.remarks && after < view.cwnd && after > 0;
+                if view.model_based || lower { vec![vec![Reported::Window(window(Change::Recovered))]] } else { vec![] }
+            }
+            Remark::Undo => {
+                self.state = State::Open;
+                vec![vec![Reported::Window(window(Change::Undo))]]
+            }
+        };
+        self.high = self.next;
+        if !alternatives.is_empty() {
+            out.push(Item::Step(Step::window(event, alternatives, time)));
+        }
+        if self.remarks && !view.model_based && remark != Remark::Timeout {
+            out.push(check(after));
+        }
+    }
+
+    /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
+    fn congestion(&self, now: Time, cause: Cause, view: &View) -> Vec<Vec<Reported>> {
+        let flight = self.in_flight().saturating_sub(self.duplicates.saturating_sub(1));
+        let mut sizes = vec![flight, view.cwnd.max(flight)];
+        sizes.dedup();
+        sizes.into_iter().map(|size| vec![Reported::Congestion(self.samples.congestion(now, cause, size, 0))]).collect()
+    }
+}
