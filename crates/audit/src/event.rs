@@ -138,6 +138,10 @@ pub enum LoggedState {
 /// A change of the window by the transport that a sender logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remark {
+    /// The handshake begins.
+    Opened,
+    /// The handshake is complete.
+    Established,
     /// Entry into recovery; the window after it is the new threshold.
     Recovery,
     /// Entry into CWR.

@@ -119,10 +119,10 @@ impl<'a> Judge<'a> {
         control.cwnd().0.max(if self.quic { 2 } else { 1 } * self.path.mss.0)
     }
 
-    /// The handshake is complete.
-    pub fn established(&mut self, now: Time, rtt: Option<Duration>) {
+    /// The handshake is complete, at an unknown time.
+    pub fn established(&mut self, now: Time) {
         let cwnd = self.path.initial_cwnd;
-        let window = Window { now, change: Change::Established, cwnd, idle: Duration::ZERO, rtt, feedback: None };
+        let window = Window { now, change: Change::Established, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
         for control in &mut self.branches {
             control.on_window(&window);
         }
@@ -309,12 +309,15 @@ impl<'a> Judge<'a> {
         self.acks_since_sync = 0;
     }
 
-    /// Ends the comparison: ACKs after the last logged window are not judged.
+    /// Ends the comparison. A log that writes changes only leaves the last window in force, which explains the ACKs
+    /// after it where the reference agrees; the others are not judged.
     pub fn finish(&mut self) {
         let waiting = self.last.acks;
-        self.counts.acks -= waiting;
-        self.counts.unjudged += waiting;
-        self.counts.explained += self.all.acks - waiting;
+        let agrees = |logged| self.distance(self.window(&*self.branches[0]), logged) <= self.limit();
+        let unjudged = if self.last_logged.is_some_and(agrees) { 0 } else { waiting };
+        self.counts.acks -= unjudged;
+        self.counts.unjudged += unjudged;
+        self.counts.explained += self.all.acks - unjudged;
     }
 }
 

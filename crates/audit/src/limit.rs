@@ -29,7 +29,7 @@ impl Usage {
         let estimate = self.validation.is_cwnd_limited(segments, || view.slow_start) && !self.logged_limited;
         let limit = if window_full {
             Limit::Window
-        } else if self.most_in_flight * 2 < view.cwnd {
+        } else if !estimate && self.most_in_flight * 2 < view.cwnd {
             Limit::Application
         } else {
             Limit::Unclear

@@ -245,7 +245,8 @@ impl Quic {
         }
         if !pending.acked.is_empty() {
             self.usage.end_ack(self.in_flight);
-            if pending.limit.is_some_and(|one| one.0 != Limit::Window) {
+            let limited = pending.limit.is_some_and(|one| one.0 == Limit::Application);
+            if limited && !view.model_based || self.in_flight == 0 {
                 self.samples.sampler.set_app_limited(Bytes(self.in_flight));
             }
         }

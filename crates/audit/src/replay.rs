@@ -1,9 +1,9 @@
 //! The audit of a log: parameters from the log, the reconstruction, and the comparison.
 
 use cwndlab_control::{Algorithm, Fault, Need, Path};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Time};
 
-use crate::event::{Event, Log, Protocol, What};
+use crate::event::{Event, Log, Protocol, Remark, What};
 use crate::item::Item;
 use crate::judge::{Judge, Tolerance};
 use crate::quic::Quic;
@@ -65,7 +65,7 @@ impl Survey {
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
                 What::Remark { cwnd, .. } => {
                     survey.remarks = true;
-                    survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.0).filter(|window| *window > 0));
+                    survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.1).filter(|window| *window > 0));
                 }
                 What::Metrics(metrics) => {
                     survey.metrics += 1;
@@ -126,7 +126,9 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     }
     let quic = log.protocol == Protocol::Quic;
     let mut judge = Judge::new(algorithm, path.clone(), quic, tolerance);
-    judge.established(log.events[0].time, handshake_rtt(log));
+    if !log.events.iter().any(|one| matches!(one.what, What::Remark { remark: Remark::Established, .. })) {
+        judge.established(log.events[0].time);
+    }
     if quic {
         replay_quic(log, mss, &mut judge);
     } else {
@@ -170,15 +172,6 @@ fn parameters(survey: &Survey, options: &Options, notes: &mut Vec<String>) -> (u
         notes.push(format!("the initial window is the first logged one: {initial} B"));
     }
     (mss.max(1), initial)
-}
-
-/// TCP: the time from the start of the log to the first segment, if the sender opened the connection then.
-fn handshake_rtt(log: &Log) -> Option<Duration> {
-    if log.protocol != Protocol::Tcp {
-        return None;
-    }
-    let first = log.events.iter().find(|one| matches!(one.what, What::Segment { .. }))?;
-    Some(first.time - log.events[0].time).filter(|rtt| *rtt > Duration::ZERO)
 }
 
 fn replay_quic(log: &Log, mss: u64, judge: &mut Judge<'_>) {

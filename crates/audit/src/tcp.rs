@@ -56,6 +56,7 @@ pub(crate) struct Tcp {
     last_sent: Time,
     last_ack: Time,
     initial_cwnd: u64,
+    opened: Option<Time>,
     /// The sender logs its congestion events.
     remarks: bool,
     uses_sack: bool,
@@ -76,6 +77,7 @@ impl Tcp {
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
             initial_cwnd,
+            opened: None,
             remarks,
             uses_sack: false,
         }
@@ -111,8 +113,13 @@ impl Tcp {
             }
         }
         for (at, event) in events.iter().enumerate() {
+            if let What::Segment { seq, bytes } = event.what {
+                self.sent(first + at, now, seq, bytes, view, out);
+            }
+        }
+        // Logged windows are those after all other events of this time.
+        for (at, event) in events.iter().enumerate() {
             match &event.what {
-                What::Segment { seq, bytes } => self.sent(first + at, now, *seq, *bytes, view, out),
                 What::Metrics(metrics) => self.metrics(first + at, now, metrics, view, out),
                 What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
                 _ => {}
@@ -251,7 +258,7 @@ impl Tcp {
         if !judged {
             out.push(Item::Unjudged(1));
         }
-        if limit != Limit::Window {
+        if limit == Limit::Application && !view.model_based || self.flight() == 0 {
             self.samples.sampler.set_app_limited(Bytes(self.in_flight()));
         }
     }
@@ -314,7 +321,8 @@ impl Tcp {
         out: &mut Vec<Item>,
     ) {
         let check = |cwnd| Item::Check(Check { time, event, cwnd, ssthresh: None, unjudged_acks: 0 });
-        let compared = self.remarks && (self.state != State::Reducing || view.model_based);
+        let in_handshake = matches!(remark, Remark::Opened | Remark::Established);
+        let compared = self.remarks && !in_handshake && (self.state != State::Reducing || view.model_based);
         if compared {
             out.push(check(before));
         }
@@ -342,6 +350,21 @@ impl Tcp {
                 // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh.
                 let lower = self.remarks && after < view.cwnd && after > 0;
                 if view.model_based || lower { vec![vec![Reported::Window(window(Change::Recovered))]] } else { vec![] }
+            }
+            Remark::Opened => {
+                self.opened = Some(time);
+                return;
+            }
+            Remark::Established => {
+                // `established` sets the initial window of some algorithms: it is not compared.
+                let rtt = self.opened.map(|opened| time - opened).filter(|rtt| *rtt > Duration::ZERO);
+                if let Some(rtt) = rtt {
+                    self.samples.rtt.sample(time, rtt, rtt);
+                }
+                let window = Window { rtt, cwnd: Bytes(view.cwnd), ..window(Change::Established) };
+                out.push(Item::Step(Step::window(event, vec![vec![Reported::Window(window)]], time)));
+                self.samples.sampler.start(time);
+                return;
             }
             Remark::Undo => {
                 self.state = State::Open;

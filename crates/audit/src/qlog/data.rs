@@ -218,6 +218,8 @@ fn tcp(name: &str, one: &Tcp) -> Read {
 
 fn remark(one: &Tcp) -> Option<What> {
     let remark = match (one.kind.0.as_deref()?, one.cause.0.as_deref()) {
+        ("open", _) => Remark::Opened,
+        ("established", _) => Remark::Established,
         ("recovery", _) => Remark::Recovery,
         ("ecn", _) => Remark::Ecn,
         ("timeout", Some("rto")) => Remark::Timeout,
