@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
+    "audit": {"units", "control", "algorithms", "transport", "replay"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
     "bindings/python": {
@@ -57,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "emulator",
         "quic",
         "replay",
+        "audit",
         "live",
     },
 }
@@ -153,6 +155,7 @@ PYTHON: dict[str, set[str]] = {
         "plot",
         "study",
         "live",
+        "validation",
     },
     "reproduction": {
         "errors",

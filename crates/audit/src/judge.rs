@@ -1,6 +1,6 @@
 //! Replays the events to the reference and compares its windows with the logged ones.
 
-use cwndlab_control::{Algorithm, BeforeReduction, Change, CongestionControl, Path, Ssthresh, Window};
+use cwndlab_control::{Algorithm, BeforeReduction, Change, Congestion, CongestionControl, Path, Ssthresh, Window};
 use cwndlab_replay::event_log::Reported;
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -60,6 +60,8 @@ pub struct Judge<'a> {
     /// The reference at the last comparison.
     base: Box<dyn CongestionControl>,
     before_reduction: BeforeReduction,
+    /// The reference before the last congestion event, and that event.
+    last_reduction: Option<(Box<dyn CongestionControl>, Congestion)>,
     last: Interval,
     all: Interval,
     acks_since_sync: u64,
@@ -87,6 +89,7 @@ impl<'a> Judge<'a> {
             branches: vec![base.snapshot()],
             base,
             before_reduction: BeforeReduction::default(),
+            last_reduction: None,
             last: Interval::new(),
             all: Interval::new(),
             acks_since_sync: 0,
@@ -160,7 +163,10 @@ impl<'a> Judge<'a> {
     fn report(&mut self, control: &mut Box<dyn CongestionControl>, events: &[Reported]) {
         for event in events {
             match event {
-                Reported::Congestion(congestion) => self.before_reduction.save(&**control, congestion),
+                Reported::Congestion(congestion) => {
+                    self.before_reduction.save(&**control, congestion);
+                    self.last_reduction = Some((control.snapshot(), congestion.clone()));
+                }
                 Reported::Window(window) if window.change == Change::Undo => self.before_reduction.restore(control),
                 _ => {}
             }
@@ -299,6 +305,13 @@ impl<'a> Judge<'a> {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay
         }
+        if matches!(kind, K::Reduction | K::NoReduction) {
+            if let Some(control) = self.reduced_to(check.cwnd) {
+                *chosen = control;
+                self.acks_since_sync = 0;
+                return;
+            }
+        }
         let initial_ssthresh = match kind {
             K::EarlySlowStartExit => Some(Bytes(check.ssthresh.unwrap_or(check.cwnd).min(check.cwnd))),
             K::LateSlowStartExit => None,
@@ -307,6 +320,31 @@ impl<'a> Judge<'a> {
         let path = Path { initial_cwnd: Bytes(check.cwnd), initial_ssthresh, ..self.path.clone() };
         *chosen = self.algorithm.build(&path);
         self.acks_since_sync = 0;
+    }
+
+    /// The reference after its last congestion event, with the data in flight, or the window before the event, that
+    /// gives the logged window: its slow-start threshold is then the logged window, and its epoch begins there.
+    fn reduced_to(&self, logged: u64) -> Option<Box<dyn CongestionControl>> {
+        let (before, event) = self.last_reduction.as_ref()?;
+        let reduced = |control: &dyn CongestionControl, event: &Congestion| {
+            let mut control = control.snapshot();
+            control.on_congestion(event);
+            control
+        };
+        let is_logged = |control: &dyn CongestionControl| control.cwnd().0.abs_diff(logged) <= self.path.mss.0;
+        let scale = |amount: Bytes, result: u64| Bytes((amount.0 as f64 * logged as f64 / result.max(1) as f64) as u64);
+        let result = reduced(&**before, event).cwnd().0;
+        let flight = Congestion { in_flight: scale(event.in_flight, result), ..event.clone() };
+        let by_flight = reduced(&**before, &flight);
+        if is_logged(&*by_flight) {
+            return Some(by_flight);
+        }
+        let mut other = before.snapshot();
+        let cwnd = scale(other.cwnd(), result);
+        let window = Window { now: event.now, change: Change::Recovered, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
+        other.on_window(&window);
+        let by_window = reduced(&*other, &Congestion { in_flight: cwnd, ..event.clone() });
+        is_logged(&*by_window).then_some(by_window)
     }
 
     /// Ends the comparison. A log that writes changes only leaves the last window in force, which explains the ACKs

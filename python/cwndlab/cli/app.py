@@ -16,6 +16,7 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.commands import (
+    audit,
     bench,
     check,
     compare,
@@ -82,6 +83,7 @@ for _command in (
     compare,
     matrix,
     check,
+    audit,
     bench,
     report,
     export,

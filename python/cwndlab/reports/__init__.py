@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
+    from cwndlab.reports import audit as audit
     from cwndlab.reports import comparison as comparison
     from cwndlab.reports import measurement as measurement
     from cwndlab.reports import page as page
@@ -23,7 +24,7 @@ __all__ = ["figures", "load", "report"]
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("comparison", "measurement", "page", "run", "runs", "sections", "sweep", "tables", "writer"),
+        modules=("audit", "comparison", "measurement", "page", "run", "runs", "sections", "sweep", "tables", "writer"),
         names={"writer": ("figures", "load", "report")},
         public=__all__,
     )

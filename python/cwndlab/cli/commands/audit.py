@@ -1,0 +1,123 @@
+"""``cwndlab audit``: a stack's log against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
+from cwndlab.cli.options import FormatOption
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.validation.audit import AuditResult, Departure
+
+_COLUMNS = (
+    "time_ms",
+    "since_ms",
+    "kind",
+    "event",
+    "source",
+    "logged_before_bytes",
+    "logged_bytes",
+    "reference_before_bytes",
+    "reference_bytes",
+    "acks",
+)
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise ScenarioError(Fault("--require", f"'{text}' is no percentage from 0 to 100", "write --require 99"))
+    return value
+
+
+def audit(
+    log: Annotated[Path, typer.Argument(help="A qlog file of the sender.", metavar="LOG", show_default=False)],
+    algorithm: Annotated[
+        str, typer.Option("--as", help="The reference, such as 'cubic'.", metavar="ALGORITHM", show_default=False)
+    ],
+    connection: Annotated[
+        str | None, typer.Option("--connection", help="One of several connections.", metavar="NAME")
+    ] = None,
+    mss: Annotated[int | None, typer.Option("--mss", help="Payload of a full datagram.", metavar="BYTES")] = None,
+    initial_cwnd: Annotated[
+        int | None, typer.Option("--initial-cwnd", help="Initial window.", metavar="BYTES")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option("--tolerance", help="Difference that counts as equal.", metavar="SEGMENTS")
+    ] = None,
+    require: Annotated[
+        float | None,
+        typer.Option("--require", help="Fail below this share of ACKs.", metavar="PERCENT", parser=_percent),
+    ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page.", metavar="FILE")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Compare the windows in a stack's log with an algorithm."""
+    result = cwndlab.validation.audit.audit(
+        log,
+        algorithm,
+        connection=connection,
+        mss_bytes=mss,
+        initial_cwnd_bytes=initial_cwnd,
+        tolerance_segments=tolerance,
+    )
+    match format:
+        case Format.json:
+            write_json(result.as_dict())
+        case Format.csv:
+            write_csv([vars(one) for one in result.departures], _COLUMNS)
+        case Format.table:
+            _show(result)
+    if report is not None:
+        cwndlab.reports.writer.save(cwndlab.reports.audit.audit_page(result), report)
+        say(f"report: {report}")
+    if require is not None and (result.share is None or 100 * result.share < require):
+        say(f"less than {require:g} % of the ACKs are explained")
+        raise typer.Exit(1)
+
+
+def _show(result: AuditResult) -> None:
+    share = "no ACK could be compared" if result.share is None else f"{100 * result.share:.2f} % of the ACKs explained"
+    write(f"{result.algorithm}: {share} ({result.explained} of {result.acks}), {result.departure_count} departures")
+    if result.first is not None:
+        _show_first(result.first)
+        rows = [
+            {
+                "kind": one.kind,
+                "departures": one.departures,
+                "ACKs": one.acks,
+                "first": f"{one.first_ms:.3f} ms",
+                "source": one.source,
+            }
+            for one in result.groups
+        ]
+        write("")
+        write_rows(rows, tuple(rows[0]), Format.table)
+    for line in [*result.assumptions(), *result.notes]:
+        say(line)
+
+
+def _show_first(first: Departure) -> None:
+    before, after = (cwndlab.reports.audit.state_text(one) for one in (first.state_before, first.state_after))
+    since = "" if first.since_ms >= first.time_ms else f", drifting since {first.since_ms:.3f} ms"
+    write(f"\nfirst departure at {first.time_ms:.3f} ms{since}: {first.meaning}")
+    write(f"  event      {first.event}")
+    write(f"  logged     {first.logged_before_bytes} B → {first.logged_bytes} B")
+    write(f"  reference  {first.reference_before_bytes} B → {first.reference_bytes} B")
+    write(f"  source     {first.source}")
+    write(f"  before     {before}")
+    write(f"  after      {after}")
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab audit server.sqlog --as cubic --report audit.html")(audit)

@@ -1,0 +1,195 @@
+"""The audit of a log: does the congestion window of somebody's stack follow the reference?
+
+`audit` reads the log of a sender, rebuilds the events that its congestion control received, replays them through the
+library's implementation and compares the windows. `docs/audit.md` describes the method.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cwndlab.engine import audit as _audit
+from cwndlab.errors import Fault, RecordsError, parameter_fault
+
+__all__ = ["AuditResult", "Departure", "Group", "audit"]
+
+
+@dataclass(frozen=True)
+class Departure:
+    """An ACK or event at which the logged window left the reference's.
+
+    Times are milliseconds on the log's clock, windows bytes. ``since_ms`` is the time from which the difference grew.
+    ``event`` is what the sender processed, ``source`` the section that sets the window there, ``state_before`` and
+    ``state_after`` the named numbers of the reference, and ``acks`` the number of ACKs that stay unexplained.
+    """
+
+    time_ms: float
+    since_ms: float
+    kind: str
+    meaning: str
+    event: str
+    source: str
+    logged_before_bytes: int
+    logged_bytes: int
+    reference_before_bytes: int
+    reference_bytes: int
+    state_before: Mapping[str, float | str]
+    state_after: Mapping[str, float | str]
+    acks: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The departures of one kind: their number, the ACKs that they leave unexplained, the time of the first one."""
+
+    kind: str
+    meaning: str
+    source: str
+    departures: int
+    acks: int
+    first_ms: float
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The comparison of a log with an algorithm.
+
+    ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``unjudged``
+    ACKs arrived while the transport sets the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which
+    the application was inferred to limit the sender, ``unclear`` those at which growth and no growth are accepted.
+    ``series`` has rows of time (ms on the log's clock), logged window and window of the reference (bytes).
+    """
+
+    log: str
+    algorithm: str
+    protocol: str
+    connection: str
+    mss_bytes: int
+    initial_cwnd_bytes: int
+    tolerance_segments: float
+    resolution_bytes: int
+    rounding_bytes_per_ack: float
+    acks: int
+    explained: int
+    unjudged: int
+    app_limited: int
+    unclear: int
+    windows: int
+    departure_count: int
+    groups: list[Group]
+    departures: list[Departure]
+    series: list[tuple[float, int, int]] = field(repr=False)
+    notes: list[str]
+
+    @property
+    def share(self) -> float | None:
+        """The share of compared ACKs that the reference explains; ``None`` without any."""
+        return self.explained / self.acks if self.acks else None
+
+    @property
+    def first(self) -> Departure | None:
+        """The first departure."""
+        return self.departures[0] if self.departures else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """All values as JSON has them."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        lists = {name: [vars(one) for one in plain[name]] for name in ("groups", "departures")}
+        return plain | {"share": self.share} | lists
+
+    def assumptions(self) -> list[str]:
+        """What was inferred, and what is tolerated."""
+        unit = f"{self.resolution_bytes} B" if self.resolution_bytes > 1 else "1 B"
+        tolerance = f"{self.tolerance_segments:g} × {self.mss_bytes} B, windows are logged in units of {unit}"
+        if self.rounding_bytes_per_ack:
+            tolerance += f", and rounding of {self.rounding_bytes_per_ack:g} B per ACK since the last synchronisation"
+        limited = (
+            "application limitation is inferred from the bytes in flight: "
+            f"{self.app_limited} ACKs with less than half of the window in use, "
+            f"{self.unclear} in between, where growth and no growth are both accepted"
+        )
+        told = [f"tolerance: {tolerance}", limited]
+        if self.unjudged:
+            why = "the transport sets the window, or no window was logged after them"
+            told.append(f"{self.unjudged} ACKs are not judged: {why}")
+        return told
+
+
+def audit(
+    log: Path | str,
+    algorithm: str,
+    *,
+    connection: str | None = None,
+    mss_bytes: int | None = None,
+    initial_cwnd_bytes: int | None = None,
+    tolerance_segments: float | None = None,
+) -> AuditResult:
+    """Compares the congestion window in a log with the library's implementation of an algorithm.
+
+    Parameters
+    ----------
+    log
+        A qlog file (JSON-SEQ or JSON) of the sender.
+    algorithm
+        An algorithm of the catalogue, such as ``cubic`` or ``cubic+standard``.
+    connection
+        The connection, where the log has several.
+    mss_bytes
+        Payload of a full datagram or segment, bytes. The default is that of the log, else the largest packet.
+    initial_cwnd_bytes
+        Initial window, bytes. The default is that of the log, else the first logged window.
+    tolerance_segments
+        Difference of the windows that counts as equal, segments; by default 1.
+
+    Raises
+    ------
+    ScenarioError
+        The algorithm is unknown.
+    RecordsError
+        The file is unreadable, is no log, or lacks windows or ACKs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cwndlab
+    >>> scenario = cwndlab.presets.load("single").with_({"packets": True, "sample_interval": "5 ms"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = cwndlab.export.export(cwndlab.run(scenario, seed=1), "qlog", folder)[0]
+    ...     result = cwndlab.validation.audit.audit(log, "cubic")
+    >>> result.share, result.departures
+    (1.0, [])
+    """
+    _check("mss_bytes", mss_bytes, example=1200)
+    _check("initial_cwnd_bytes", initial_cwnd_bytes, example=12000)
+    if tolerance_segments is not None and not 0 <= tolerance_segments <= 1000:
+        raise RecordsError(
+            parameter_fault("tolerance_segments", f"'{tolerance_segments}' is not from 0 to 1000", example=1)
+        )
+    try:
+        content = Path(log).read_bytes()
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+        raise RecordsError(Fault(str(log), what, "give the log of a sender")) from None
+    text = _audit(
+        content,
+        str(log),
+        algorithm,
+        connection=connection,
+        mss=mss_bytes,
+        initial_cwnd=initial_cwnd_bytes,
+        tolerance=tolerance_segments,
+    )
+    found = json.loads(text)
+    found["groups"] = [Group(**one) for one in found["groups"]]
+    found["departures"] = [Departure(**one) for one in found["departures"]]
+    found["series"] = [tuple(row) for row in found["series"]]
+    return AuditResult(log=str(log), **found)
+
+
+def _check(name: str, value: int | None, *, example: int) -> None:
+    if value is not None and not 1 <= value <= 2**40:
+        raise RecordsError(parameter_fault(name, f"'{value}' is no size", example=example))
