@@ -170,9 +170,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// A time on the log's own clock, ms.
+    /// The time since the first event, ms.
     #[must_use]
-    pub fn log_ms(&self, time: Time) -> f64 {
-        self.origin_ms + (time.0 as f64 - ORIGIN.0 as f64) * 1e-6
+    pub fn ms(time: Time) -> f64 {
+        (time.0 as f64 - ORIGIN.0 as f64) * 1e-6
     }
 }

@@ -214,9 +214,14 @@ impl<'a> Judge<'a> {
     }
 
     fn check(&mut self, check: &Check) {
+        let limit = self.limit();
+        // Windows in whole segments do not tell alternatives apart that differ by less.
+        let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| self.distance(self.window(&**one), check.cwnd));
-        let (best, distance) =
-            distances.enumerate().min_by_key(|one| one.1).expect("there is always at least one branch");
+        let (best, distance) = distances
+            .enumerate()
+            .min_by_key(|one| one.1.saturating_sub(indistinct))
+            .expect("there is always at least one branch");
         let chosen = self.branches.swap_remove(best);
         let reference = self.window(&*chosen);
         self.counts.checks += 1;
@@ -225,7 +230,6 @@ impl<'a> Judge<'a> {
         if self.last.limited_growth >= 0 && self.last.acks > 0 {
             self.all.limited_growth += (check.cwnd as i64 - before as i64).max(0);
         }
-        let limit = self.limit();
         let reduced = self.last.cause.is_some();
         let mut chosen = chosen;
         if distance > limit {

@@ -4,6 +4,9 @@ use cwndlab_transport::cwnd_validation::CwndValidation;
 
 use crate::item::{Limit, View};
 
+/// The part of a used window that may be free.
+const FREE_PART: u64 = 4;
+
 /// The use of the window since the last ACK.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
@@ -24,7 +27,9 @@ impl Usage {
     /// limited the sender, and the estimate of Linux (tcp_is_cwnd_limited).
     pub(crate) fn on_ack(&mut self, una: u64, next: u64, mss: u64, view: &View) -> (Limit, bool) {
         let window_full = self.most_in_flight + mss > view.cwnd;
-        self.validation.update(window_full, una, next);
+        // Pacing and deferred bursts leave a part of a used window free (Linux, tcp_tso_should_defer; RFC 9002, 7.8).
+        let used = self.most_in_flight + mss + view.cwnd / FREE_PART > view.cwnd;
+        self.validation.update(used, una, next);
         let segments = (view.cwnd / mss.max(1)).min(u64::from(u32::MAX)) as u32;
         let estimate = self.validation.is_cwnd_limited(segments, || view.slow_start) && !self.logged_limited;
         let limit = if window_full {

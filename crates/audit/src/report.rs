@@ -35,10 +35,10 @@ fn state(named: &[Named], in_phase: Phase) -> Value {
     Value::Object(map)
 }
 
-fn departure(log: &Log, one: &Departure) -> Value {
+fn departure(one: &Departure) -> Value {
     json!({
-        "time_ms": log.log_ms(one.time),
-        "since_ms": log.log_ms(one.since),
+        "time_ms": Log::ms(one.time),
+        "since_ms": Log::ms(one.since),
         "kind": one.kind.name(),
         "meaning": one.kind.describe(),
         "event": one.what,
@@ -53,7 +53,7 @@ fn departure(log: &Log, one: &Departure) -> Value {
     })
 }
 
-fn groups(log: &Log, departures: &[Departure]) -> Vec<Value> {
+fn groups(departures: &[Departure]) -> Vec<Value> {
     let mut kinds: BTreeMap<DepartureKind, (u64, u64, &Departure)> = BTreeMap::new();
     for one in departures {
         let entry = kinds.entry(one.kind).or_insert((0, 0, one));
@@ -69,7 +69,7 @@ fn groups(log: &Log, departures: &[Departure]) -> Vec<Value> {
             "source": first.source,
             "departures": count,
             "acks": acks,
-            "first_ms": log.log_ms(first.time),
+            "first_ms": Log::ms(first.time),
         })
     };
     groups.into_iter().map(group).collect()
@@ -85,13 +85,14 @@ pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
         .series
         .iter()
         .step_by(stride)
-        .map(|point| json!([log.log_ms(point.time), point.logged, point.reference]))
+        .map(|point| json!([Log::ms(point.time), point.logged, point.reference]))
         .collect();
     let departures = &judge.departures;
     json!({
         "algorithm": audit.algorithm.to_string(),
         "protocol": log.protocol.name(),
         "connection": log.connection,
+        "log_start_ms": log.origin_ms,
         "mss_bytes": audit.path.mss.0,
         "initial_cwnd_bytes": audit.path.initial_cwnd.0,
         "tolerance_segments": audit.tolerance.segments,
@@ -104,8 +105,8 @@ pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
         "unclear": counts.unclear,
         "windows": counts.checks,
         "departure_count": departures.len(),
-        "groups": groups(log, departures),
-        "departures": departures.iter().take(MAX_DEPARTURES).map(|one| departure(log, one)).collect::<Vec<_>>(),
+        "groups": groups(departures),
+        "departures": departures.iter().take(MAX_DEPARTURES).map(|one| departure(one)).collect::<Vec<_>>(),
         "series": points,
         "notes": audit.notes,
     })

@@ -22,7 +22,7 @@ __all__ = ["AuditResult", "Departure", "Group", "audit"]
 class Departure:
     """An ACK or event at which the logged window left the reference's.
 
-    Times are milliseconds on the log's clock, windows bytes. ``since_ms`` is the time from which the difference grew.
+    Times are milliseconds since the first event of the log, windows bytes. ``since_ms`` is the time from which the difference grew.
     ``event`` is what the sender processed, ``source`` the section that sets the window there, ``state_before`` and
     ``state_after`` the named numbers of the reference, and ``acks`` the number of ACKs that stay unexplained.
     """
@@ -61,13 +61,15 @@ class AuditResult:
     ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``unjudged``
     ACKs arrived while the transport sets the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which
     the application was inferred to limit the sender, ``unclear`` those at which growth and no growth are accepted.
-    ``series`` has rows of time (ms on the log's clock), logged window and window of the reference (bytes).
+    ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series`` has
+    rows of time (ms), logged window and window of the reference (bytes).
     """
 
     log: str
     algorithm: str
     protocol: str
     connection: str
+    log_start_ms: float
     mss_bytes: int
     initial_cwnd_bytes: int
     tolerance_segments: float
