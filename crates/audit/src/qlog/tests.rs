@@ -1,0 +1,99 @@
+//! Logs in the forms of several stacks and versions.
+
+use super::read;
+use crate::event::{Log, Metrics, Protocol, What, ORIGIN};
+
+/// The same two events in all forms: packet 7 of 1200 B sent at 100 ms, and the window 24,000 at 150 ms.
+fn assert_reads(log: &Log) {
+    let [sent, window] = &log.events[..] else { panic!("{:?}", log.events) };
+    assert_eq!(sent.what, What::PacketSent { space: 2, number: 7, bytes: 1200 });
+    assert_eq!(window.what, What::Metrics(Metrics { cwnd: Some(24_000), ..Metrics::default() }));
+    assert_eq!((sent.time, window.time.0 - sent.time.0, log.origin_ms), (ORIGIN, 50_000_000, 100.0));
+    assert_eq!(log.protocol, Protocol::Quic);
+}
+
+fn parse(text: &str) -> Log {
+    read(text.as_bytes(), None).unwrap_or_else(|fault| panic!("{}", fault.what))
+}
+
+fn error(text: &str) -> (String, String) {
+    let fault = read(text.as_bytes(), None).expect_err("an error");
+    (fault.what, fault.hint)
+}
+
+const HEAD: &str = r#"{"qlog_version":"0.3","qlog_format":"JSON-SEQ","trace":{"common_fields":{"group_id":"a"}}}"#;
+const SENT: &str = r#"{"time":100.0,"name":"transport:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":7},"raw":{"length":1200},"frames":[{"frame_type":"stream"}]}}"#;
+const WINDOW: &str = r#"{"time":150.0,"name":"recovery:metrics_updated","data":{"congestion_window":24000}}"#;
+
+#[test]
+fn json_seq_of_version_0_3() {
+    assert_reads(&parse(&format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{WINDOW}\n")));
+}
+
+/// draft-ietf-quic-qlog-quic-events-11: names with the namespace of the schema.
+#[test]
+fn json_seq_of_later_drafts() {
+    let head = r#"{"file_schema":"urn:ietf:params:qlog:file:sequential","serialization_format":"application/qlog+json-seq","trace":{"event_schemas":["urn:ietf:params:qlog:events:quic-11"]}}"#;
+    let sent = SENT.replace("transport:", "quic:");
+    let window = WINDOW.replace("recovery:metrics_updated", "quic:recovery_metrics_updated");
+    assert_reads(&parse(&format!("\u{1e}{head}\n\u{1e}{sent}\n\u{1e}{window}\n")));
+}
+
+#[test]
+fn json_of_version_0_3() {
+    assert_reads(&parse(&format!(r#"{{"qlog_version":"0.3","traces":[{{"events":[{SENT},{WINDOW}]}}]}}"#)));
+}
+
+/// draft-01: events are lists; numbers are strings; times in microseconds by the configuration.
+#[test]
+fn json_of_draft_01() {
+    assert_reads(&parse(
+        r#"{"qlog_version":"draft-01","traces":[{"configuration":{"time_units":"us"},
+        "event_fields":["relative_time","category","event","data"],"events":[
+        [100000,"transport","packet_sent",{"packet_type":"1RTT","header":{"packet_number":"7","packet_size":1200}}],
+        [150000,"recovery","metrics_updated",{"cwnd":24000}]]}]}"#,
+    ));
+}
+
+/// Times relative to the previous event (`time_format` "delta").
+#[test]
+fn relative_times_add_up() {
+    let head = HEAD.replace(r#""group_id":"a""#, r#""time_format":"delta""#);
+    let window = WINDOW.replace("150.0", "50.0");
+    assert_reads(&parse(&format!("\u{1e}{head}\n\u{1e}{SENT}\n\u{1e}{window}\n")));
+}
+
+/// RFC 9002, section 2: ACK-only packets are not in flight.
+#[test]
+fn packets_with_only_acks_are_not_in_flight() {
+    let acks = SENT.replace("stream", "ack").replace(":7}", ":8}");
+    assert_reads(&parse(&format!("{HEAD}\n{SENT}\n{acks}\n{WINDOW}\n")));
+}
+
+/// RFC 7464, section 2.3: a truncated record is skipped.
+#[test]
+fn a_cut_sequence_is_read_up_to_the_cut() {
+    let log = parse(&format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{WINDOW}\n\u{1e}{{\"time\":1"));
+    assert_reads(&log);
+    assert_eq!(log.notes, ["1 record of the log could not be read, the first is record 3"]);
+}
+
+#[test]
+fn several_connections_need_a_choice() {
+    let of = |name: &str, record: &str| record.replacen('{', &format!("{{\"group_id\":\"{name}\","), 1);
+    let text = [HEAD, &of("one", SENT), &of("two", WINDOW)].join("\n");
+    assert_eq!(error(&text).0, "has 2 connections: one, two");
+    assert_eq!(read(text.as_bytes(), Some("two")).expect("it exists").events.len(), 1);
+    let fault = read(text.as_bytes(), Some("three")).expect_err("no such connection");
+    assert_eq!((&fault.what[..], &fault.hint[..]), ("has no connection 'three'", "its connections are: one, two"));
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    assert_eq!(error("").0, "is empty");
+    assert_eq!(error(HEAD).0, "has no event that an audit uses");
+    assert_eq!(error("hello").0, "is not qlog: expected value at line 1 column 1");
+    let cut = format!(r#"{{"qlog_version":"0.3","traces":[{{"events":[{SENT},"#);
+    assert_eq!(error(&cut).0, "ends within a value in line 1: the file is truncated");
+    assert_eq!(read(&[0xff, 0xfe], None).expect_err("no text").what, "is not text");
+}
