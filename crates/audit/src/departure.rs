@@ -168,14 +168,15 @@ pub(crate) struct Interval {
     pub(crate) acks: u64,
     pub(crate) cause: Option<Cause>,
     pub(crate) idle: bool,
-    pub(crate) recovering: bool,
-    /// Growth of the logged window while the window was not the limit.
-    pub(crate) limited_growth: i64,
+    /// All ACKs arrived during recovery; `None` without an ACK.
+    pub(crate) recovering: Option<bool>,
+    /// Growth, bytes, by ACKs at which the application limited the sender, if they counted.
+    pub(crate) unused_growth: u64,
 }
 
 impl Interval {
     pub(crate) fn new() -> Self {
-        Self { since: None, acks: 0, cause: None, idle: false, recovering: false, limited_growth: 0 }
+        Self { since: None, acks: 0, cause: None, idle: false, recovering: None, unused_growth: 0 }
     }
 }
 
@@ -215,13 +216,12 @@ pub(crate) fn classify(found: &Found, last: &Interval, all: &Interval) -> Depart
         None => {}
     }
     if fell && !above {
-        return if last.recovering { K::SecondReduction } else { K::UnexpectedReduction };
+        return if last.recovering == Some(true) { K::SecondReduction } else { K::UnexpectedReduction };
     }
-    if above && last.recovering {
+    if above && last.recovering == Some(true) {
         return K::GrowthInRecovery;
     }
-    let excess = found.logged as i64 - found.reference as i64;
-    if above && all.limited_growth * 2 >= excess {
+    if above && all.unused_growth * 2 >= found.logged - found.reference {
         return K::GrowthWhileLimited;
     }
     match (found.phase.0.is_slow_start(), above) {

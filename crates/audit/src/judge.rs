@@ -179,7 +179,9 @@ impl<'a> Judge<'a> {
         let main = step.main_event();
         for interval in [&mut self.last, &mut self.all] {
             interval.acks += u64::from(step.acks);
-            interval.recovering = step.recovering;
+            if step.acks > 0 {
+                interval.recovering = Some(interval.recovering.unwrap_or(true) && step.recovering);
+            }
             match main {
                 Some(Reported::Congestion(event)) => interval.cause = Some(event.cause),
                 Some(Reported::Window(window)) => interval.idle |= window.change == Change::Idle,
@@ -193,8 +195,11 @@ impl<'a> Judge<'a> {
             Some(Limit::Unclear) => self.counts.unclear += 1,
             _ => {}
         }
-        if step.limit == Some(Limit::Window) {
-            self.last.limited_growth = i64::MIN / 4; // the window was the limit at some ACK of this interval
+        if let (Some(Limit::Application), Some(Reported::Ack(ack))) = (step.limit, main) {
+            // What slow start and Reno would have added.
+            let view = self.view();
+            let growth = if view.slow_start { ack.acked.0 } else { ack.acked.0 * self.path.mss.0 / view.cwnd.max(1) };
+            self.all.unused_growth += growth;
         }
         if !matches!(main, Some(Reported::Sent(_)) | None) {
             self.what_event = main.cloned();
@@ -227,9 +232,6 @@ impl<'a> Judge<'a> {
         self.counts.checks += 1;
         self.series.push(Point { time: check.time, logged: check.cwnd, reference });
         let before = self.last_logged.unwrap_or(check.cwnd);
-        if self.last.limited_growth >= 0 && self.last.acks > 0 {
-            self.all.limited_growth += (check.cwnd as i64 - before as i64).max(0);
-        }
         let reduced = self.last.cause.is_some();
         let mut chosen = chosen;
         if distance > limit {

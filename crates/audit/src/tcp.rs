@@ -251,7 +251,7 @@ impl Tcp {
             let other = cwndlab_control::Ack { cwnd_limited: !estimate, ..report };
             step.alternatives.push(vec![Reported::Ack(other)]);
         }
-        (step.acks, step.limit, step.recovering) = (1, Some(limit), recovering);
+        (step.limit, step.recovering) = (Some(limit), self.state == State::Reducing);
         let judged = self.state != State::Reducing || view.model_based;
         step.acks = u32::from(judged);
         out.push(Item::Step(step));

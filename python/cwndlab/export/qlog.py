@@ -1,7 +1,8 @@
 """qlog: one JSON text sequence (RFC 7464) per flow, version 0.3 of draft-ietf-quic-qlog-main-schema, which qvis reads.
 
 Samples become ``recovery:metrics_updated`` and changes of state ``recovery:congestion_state_updated``, as
-draft-ietf-quic-qlog-quic-events has them, each with the fields that changed. What QUIC has no event for is of a schema
+draft-ietf-quic-qlog-quic-events has them, each with the fields that changed. ``recovery:parameters_set`` has the MSS.
+What QUIC has no event for is of a schema
 of our own, ``urn:cwndlab:qlog:tcp``: ``tcp:segment_sent``, ``tcp:ack_received``, ``tcp:segment_dropped`` (where packets
 were recorded), ``tcp:remark`` for what the sender and its algorithm remarked. Times are milliseconds of the run's
 clock, sizes bytes, rates bit/s.
@@ -27,6 +28,14 @@ VERSION = "0.3"
 #: Of the events whose category is ``tcp``.
 SCHEMA = "urn:cwndlab:qlog:tcp"
 _STATES = ("open", "disorder", "cwr", "recovery", "loss")
+#: The order of events at one time: an ACK comes before what it causes, samples are taken last.
+_RANKS = {
+    "recovery:parameters_set": -1,
+    "tcp:ack_received": 0,
+    "tcp:segment_sent": 2,
+    "recovery:metrics_updated": 3,
+    "recovery:congestion_state_updated": 3,
+}
 # Columns of samples that are metrics: name in qlog, column, factor.
 _METRICS = (
     ("congestion_window", "cwnd_bytes", 1),
@@ -77,10 +86,11 @@ def header(records: Records, flow: dict[str, Any]) -> dict[str, Any]:
 def events(records: Records, flow: dict[str, Any], wire: Wire | None) -> list[dict[str, Any]]:
     """All events of a flow in the order of their times."""
     number = flow["flow"]
-    result = [*_samples(records, number), *_remarks(records, number)]
+    parameters: _Event = (0, "recovery:parameters_set", {"max_datagram_size": flow["mss_bytes"]})
+    result = [parameters, *_samples(records, number), *_remarks(records, number)]
     if wire is not None:
         result += _segments(wire, number)
-    result.sort(key=lambda one: one[0])
+    result.sort(key=lambda one: (one[0], _RANKS.get(one[1], 1)))
     return [{"time": time / 1e6, "name": name, "data": data} for time, name, data in result]
 
 
