@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import shlex
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -93,6 +95,20 @@ def _first_table(command: str) -> str:
     """A command and its first table. The remaining output is in the report."""
     first = _text(*command.split(" ")).split("\n\n")[0]
     return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
+
+
+def _audit() -> str:
+    """The audit of docs/audit.md, after the commands that make its log."""
+    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    made = [
+        line for line in page.splitlines() if line.startswith((".venv/bin/cwndlab run ", ".venv/bin/cwndlab export "))
+    ]
+    command = generated.recipes()["audit"].command
+    with tempfile.TemporaryDirectory() as folder:
+        for line in [*made, command]:
+            words = [sys.executable, "-m", "cwndlab", *shlex.split(line)[1:]]
+            done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
+    return textwrap.indent(f"$ {command}\n\n{done.stdout}".strip("\n"), "    ", lambda line: bool(line.strip()))
 
 
 def _uplink() -> str:
@@ -203,6 +219,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,
+    "audit": _audit,
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,

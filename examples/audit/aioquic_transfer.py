@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import datetime
 import random
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -107,9 +108,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     )
     (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
     (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return folder / "certificate.pem", folder / "key.pem"
 
@@ -130,9 +129,7 @@ async def transfer(options: argparse.Namespace, folder: Path) -> int:
     loop = asyncio.get_running_loop()
     relay, _ = await loop.create_datagram_endpoint(lambda: Relay(address, options), local_addr=("127.0.0.1", 0))
     port = relay.get_extra_info("sockname")[1]
-    client = QuicConfiguration(
-        alpn_protocols=ALPN, server_name="localhost", max_data=1 << 30, max_stream_data=1 << 30
-    )
+    client = QuicConfiguration(alpn_protocols=ALPN, server_name="localhost", max_data=1 << 30, max_stream_data=1 << 30)
     client.load_verify_locations(str(files[0]))
     async with connect("127.0.0.1", port, configuration=client, create_protocol=Receiver) as protocol:
         assert isinstance(protocol, Receiver)
@@ -163,7 +160,8 @@ def main() -> None:
     parser.add_argument("--timeout-s", type=float, default=120.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{asyncio.run(transfer(options, Path(folder)))} bytes received; qlog in {options.out}")
+        received = asyncio.run(transfer(options, Path(folder)))
+    sys.stdout.write(f"{received} bytes received; qlog in {options.out}\n")
 
 
 if __name__ == "__main__":

@@ -106,9 +106,8 @@ impl DepartureKind {
             Reduction | NoReduction if spec.name == "reno" => "RFC 5681, equation 4",
             Timeout if cubic => "RFC 9438, section 4.8",
             Timeout if quic => "RFC 9002, section 7.6.2",
-            Timeout => "RFC 5681, section 3.1",
             UnexpectedReduction | SecondReduction | GrowthInRecovery if quic => "RFC 9002, section 7.3.2",
-            UnexpectedReduction | SecondReduction => "RFC 5681, section 3.1",
+            Timeout | UnexpectedReduction | SecondReduction => "RFC 5681, section 3.1",
             GrowthInRecovery => "RFC 5681, section 3.2",
             GrowthWhileLimited if quic => "RFC 9002, section 7.8",
             GrowthWhileLimited if cubic => "RFC 9438, section 5.8",
@@ -191,7 +190,7 @@ pub(crate) struct Found {
     pub(crate) tolerance: u64,
     pub(crate) phase: (Phase, Phase),
     /// The reference grew by this much since the last comparison.
-    pub(crate) reference_grew: i64,
+    pub(crate) reference_grew: u64,
 }
 
 /// The kind of a departure. `last` is the interval since the last comparison, `all` that since the windows agreed.
@@ -227,7 +226,7 @@ pub(crate) fn classify(found: &Found, last: &Interval, all: &Interval) -> Depart
     match (found.phase.0.is_slow_start(), above) {
         (true, true) if !found.phase.1.is_slow_start() => K::LateSlowStartExit,
         (true, true) => K::FastSlowStart,
-        (true, false) if (found.logged as i64 - found.before as i64) * 4 < found.reference_grew => K::EarlySlowStartExit,
+        (true, false) if found.logged.saturating_sub(found.before) * 4 < found.reference_grew => K::EarlySlowStartExit,
         (true, false) => K::SlowSlowStart,
         (false, true) => K::FastAvoidance,
         (false, false) => K::SlowAvoidance,

@@ -277,7 +277,7 @@ impl<'a> Judge<'a> {
             reference,
             tolerance: tolerance.max(self.tolerance.resolution),
             phase: (self.base.state(None).phase, chosen.state(None).phase),
-            reference_grew: reference as i64 - prior as i64,
+            reference_grew: reference.saturating_sub(prior),
         };
         let kind = classify(&found, &self.last, &self.all);
         self.what = self.what_event.as_ref().map_or_else(|| "the start of the log".to_owned(), Reported::describe);
@@ -347,7 +347,8 @@ impl<'a> Judge<'a> {
         }
         let mut other = before.snapshot();
         let cwnd = scale(other.cwnd(), result);
-        let window = Window { now: event.now, change: Change::Recovered, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
+        let window =
+            Window { now: event.now, change: Change::Recovered, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
         other.on_window(&window);
         let by_window = reduced(&*other, &Congestion { in_flight: cwnd, ..event.clone() });
         is_logged(&*by_window).then_some(by_window)

@@ -124,13 +124,22 @@ impl Quic {
             return;
         }
         if let Some(cwnd) = self.samples.logged.cwnd {
-            out.push(Item::Check(Check { time, event, cwnd, ssthresh: self.samples.logged.ssthresh, unjudged_acks: 0 }));
+            out.push(Item::Check(Check {
+                time,
+                event,
+                cwnd,
+                ssthresh: self.samples.logged.ssthresh,
+                unjudged_acks: 0,
+            }));
         }
     }
 
     fn packet_sent(&mut self, event: usize, now: Time, packet: (u8, u64, u64), view: &View, out: &mut Vec<Item>) {
         let (space, number, bytes) = packet;
-        if self.in_flight == 0 && self.last_sent > Time::ZERO && self.recovery_start.is_none_or(|at| at < self.last_sent) {
+        if self.in_flight == 0
+            && self.last_sent > Time::ZERO
+            && self.recovery_start.is_none_or(|at| at < self.last_sent)
+        {
             self.idle(event, now, view, out);
         }
         let segment = self.samples.sent(now, bytes, self.in_flight);
@@ -300,7 +309,11 @@ impl Quic {
         let mut first = Vec::new();
         if before > 0 && after > 0 {
             // Packets of the recovery period do not increase the window.
-            let part = Delivered { bytes: before, rate: cwndlab_transport::rate_sample::RateSample::default(), ..whole.clone() };
+            let part = Delivered {
+                bytes: before,
+                rate: cwndlab_transport::rate_sample::RateSample::default(),
+                ..whole.clone()
+            };
             first.push(Reported::Ack(self.samples.ack(pending.time, &part, estimate, true)));
             whole.bytes = after;
         }
@@ -334,9 +347,10 @@ impl Quic {
         let delivered = self.delivered(pending, bytes);
         let (_, estimate) = pending.limit.unwrap_or((Limit::Window, true));
         let ack = (bytes > 0).then(|| self.samples.ack(pending.time, &delivered, estimate, true));
-        let growth = ack.as_ref().filter(|_| after > 0).map(|ack| {
-            Reported::Ack(cwndlab_control::Ack { acked: Bytes(after), recovering: false, ..ack.clone() })
-        });
+        let growth = ack
+            .as_ref()
+            .filter(|_| after > 0)
+            .map(|ack| Reported::Ack(cwndlab_control::Ack { acked: Bytes(after), recovering: false, ..ack.clone() }));
         let recovering = ack.map(Reported::Ack);
         let event = |cause, flight| Reported::Congestion(self.samples.congestion(pending.time, cause, flight, lost));
         let sizes = [pending.prior_in_flight, view.cwnd.max(pending.prior_in_flight), flight];

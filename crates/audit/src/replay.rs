@@ -112,7 +112,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         oracle_buffer: None,
     };
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
-    let whole = survey.windows > 1 && survey.resolution % mss == 0;
+    let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
         segments: options.tolerance.unwrap_or(1.0),
         resolution: if whole { mss } else { 1 },

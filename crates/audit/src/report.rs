@@ -106,7 +106,7 @@ pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
         "windows": counts.checks,
         "departure_count": departures.len(),
         "groups": groups(departures),
-        "departures": departures.iter().take(MAX_DEPARTURES).map(|one| departure(one)).collect::<Vec<_>>(),
+        "departures": departures.iter().take(MAX_DEPARTURES).map(departure).collect::<Vec<_>>(),
         "series": points,
         "notes": audit.notes,
     })

@@ -197,7 +197,14 @@ impl Tcp {
         }
         windows.dedup();
         let window = |cwnd| {
-            vec![Reported::Window(Window { now, change: Change::Idle, cwnd: Bytes(cwnd), idle, rtt: None, feedback: None })]
+            vec![Reported::Window(Window {
+                now,
+                change: Change::Idle,
+                cwnd: Bytes(cwnd),
+                idle,
+                rtt: None,
+                feedback: None,
+            })]
         };
         let mut alternatives: Vec<_> = windows.iter().map(|cwnd| window(*cwnd)).collect();
         if floors.iter().any(|rto| idle <= *rto) {
@@ -241,19 +248,33 @@ impl Tcp {
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
-        if delivered.bytes == 0 || was_idle {
-            return;
+        if delivered.bytes > 0 && !was_idle {
+            self.report(event, now, &delivered, (limit, estimate), ack > una, view, out);
         }
-        let recovering = self.state == State::Reducing || ack == una;
-        let report = self.samples.ack(now, &delivered, estimate, recovering);
+    }
+
+    /// Reports an ACK of new data. `advanced`: it acknowledges data cumulatively (Linux, tcp_may_raise_cwnd).
+    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK")]
+    fn report(
+        &mut self,
+        event: usize,
+        now: Time,
+        delivered: &Delivered,
+        (limit, estimate): (Limit, bool),
+        advanced: bool,
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
+        let reducing = self.state == State::Reducing;
+        let recovering = reducing || !advanced;
+        let report = self.samples.ack(now, delivered, estimate, recovering);
         let mut step = Step::window(event, vec![vec![Reported::Ack(report.clone())]], now);
         if limit == Limit::Unclear && !recovering && !view.model_based {
             let other = cwndlab_control::Ack { cwnd_limited: !estimate, ..report };
             step.alternatives.push(vec![Reported::Ack(other)]);
         }
-        (step.limit, step.recovering) = (Some(limit), self.state == State::Reducing);
-        let judged = self.state != State::Reducing || view.model_based;
-        step.acks = u32::from(judged);
+        let judged = !reducing || view.model_based;
+        (step.acks, step.limit, step.recovering) = (u32::from(judged), Some(limit), reducing);
         out.push(Item::Step(step));
         if !judged {
             out.push(Item::Unjudged(1));
@@ -326,8 +347,38 @@ impl Tcp {
         if compared {
             out.push(check(before));
         }
-        let window = |change| Window { now: time, change, cwnd: Bytes(after), idle: Duration::ZERO, rtt: None, feedback: None };
-        let alternatives = match remark {
+        if in_handshake {
+            return self.handshake(event, time, remark, view, out);
+        }
+        let alternatives = self.reaction(time, remark, after, view);
+        self.high = self.next;
+        if !alternatives.is_empty() {
+            out.push(Item::Step(Step::window(event, alternatives, time)));
+        }
+        if self.remarks && !view.model_based && remark != Remark::Timeout {
+            out.push(check(after));
+        }
+    }
+
+    /// The handshake: its RTT is the first sample.
+    fn handshake(&mut self, event: usize, time: Time, remark: Remark, view: &View, out: &mut Vec<Item>) {
+        if remark == Remark::Opened {
+            self.opened = Some(time);
+            return;
+        }
+        let rtt = self.opened.map(|opened| time - opened).filter(|rtt| *rtt > Duration::ZERO);
+        if let Some(rtt) = rtt {
+            self.samples.rtt.sample(time, rtt, rtt);
+        }
+        let window = Window { rtt, ..window(time, Change::Established, view.cwnd) };
+        out.push(Item::Step(Step::window(event, vec![vec![Reported::Window(window)]], time)));
+        self.samples.sampler.start(time);
+    }
+
+    /// The events for the algorithm that belong to a remark; `after` is the logged window after it.
+    fn reaction(&mut self, time: Time, remark: Remark, after: u64, view: &View) -> Vec<Vec<Reported>> {
+        let change = |change| Reported::Window(window(time, change, after));
+        match remark {
             Remark::Recovery | Remark::Ecn => {
                 let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
                 self.state = State::Reducing;
@@ -339,7 +390,7 @@ impl Tcp {
                 // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
                 if self.remarks && after > self.samples.mss && !view.model_based {
                     for one in &mut all {
-                        one.push(Reported::Window(window(Change::Recovered)));
+                        one.push(change(Change::Recovered));
                     }
                 }
                 all
@@ -349,34 +400,17 @@ impl Tcp {
                 self.duplicates = 0;
                 // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh.
                 let lower = self.remarks && after < view.cwnd && after > 0;
-                if view.model_based || lower { vec![vec![Reported::Window(window(Change::Recovered))]] } else { vec![] }
-            }
-            Remark::Opened => {
-                self.opened = Some(time);
-                return;
-            }
-            Remark::Established => {
-                // `established` sets the initial window of some algorithms: it is not compared.
-                let rtt = self.opened.map(|opened| time - opened).filter(|rtt| *rtt > Duration::ZERO);
-                if let Some(rtt) = rtt {
-                    self.samples.rtt.sample(time, rtt, rtt);
+                if view.model_based || lower {
+                    vec![vec![change(Change::Recovered)]]
+                } else {
+                    vec![]
                 }
-                let window = Window { rtt, cwnd: Bytes(view.cwnd), ..window(Change::Established) };
-                out.push(Item::Step(Step::window(event, vec![vec![Reported::Window(window)]], time)));
-                self.samples.sampler.start(time);
-                return;
             }
             Remark::Undo => {
                 self.state = State::Open;
-                vec![vec![Reported::Window(window(Change::Undo))]]
+                vec![vec![change(Change::Undo)]]
             }
-        };
-        self.high = self.next;
-        if !alternatives.is_empty() {
-            out.push(Item::Step(Step::window(event, alternatives, time)));
-        }
-        if self.remarks && !view.model_based && remark != Remark::Timeout {
-            out.push(check(after));
+            Remark::Opened | Remark::Established => vec![],
         }
     }
 
@@ -387,4 +421,9 @@ impl Tcp {
         sizes.dedup();
         sizes.into_iter().map(|size| vec![Reported::Congestion(self.samples.congestion(now, cause, size, 0))]).collect()
     }
+}
+
+/// A change of the window by the transport.
+fn window(now: Time, change: Change, cwnd: u64) -> Window {
+    Window { now, change, cwnd: Bytes(cwnd), idle: Duration::ZERO, rtt: None, feedback: None }
 }

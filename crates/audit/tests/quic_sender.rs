@@ -4,7 +4,7 @@
 //! drop-tail queue. Its log has packets, ACK frames, losses by the packet threshold (RFC 9002, section 6.1.1) and the
 //! window after every ACK.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,12 @@ impl CongestionControl for Faulty {
         ack.recovering &= self.fault != Fault::GrowsInRecovery;
         if std::mem::take(&mut self.reduced) && self.fault == Fault::ReducesTwice && ack.recovering {
             let again = cwndlab_control::testing::loss(ack.prior_in_flight.0 / SIZE);
-            self.inner.on_congestion(&Congestion { now: ack.now, mss: ack.mss, in_flight: ack.prior_in_flight, ..again });
+            self.inner.on_congestion(&Congestion {
+                now: ack.now,
+                mss: ack.mss,
+                in_flight: ack.prior_in_flight,
+                ..again
+            });
         }
         self.inner.on_ack(&ack)
     }
@@ -68,7 +73,11 @@ impl CongestionControl for Faulty {
 
     fn cwnd(&self) -> Bytes {
         let cwnd = self.inner.cwnd();
-        if self.fault == Fault::WrongUnits { Bytes(cwnd.0 / SIZE * 1460) } else { cwnd }
+        if self.fault == Fault::WrongUnits {
+            Bytes(cwnd.0 / SIZE * 1460)
+        } else {
+            cwnd
+        }
     }
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -94,7 +103,7 @@ struct Run {
     in_flight: u64,
     free_at: u64,
     /// Arrivals of ACKs: time and packet.
-    acks: BTreeMap<(u64, u64), ()>,
+    acks: BTreeSet<(u64, u64)>,
     queue: u64,
     /// Every packet of this number times k is lost.
     lose_every: u64,
@@ -125,7 +134,7 @@ impl Run {
             next: 0,
             in_flight: 0,
             free_at: 0,
-            acks: BTreeMap::new(),
+            acks: BTreeSet::new(),
             queue,
             lose_every,
             written_per_ms,
@@ -153,10 +162,10 @@ impl Run {
         self.outstanding.insert(number, self.now);
         self.in_flight += SIZE;
         let start = self.now.max(self.free_at);
-        let lost = self.lose_every > 0 && number > 0 && number % self.lose_every == 0;
+        let lost = self.lose_every > 0 && number > 0 && number.is_multiple_of(self.lose_every);
         if !lost && (start - self.now) / LINE < self.queue {
             self.free_at = start + LINE;
-            self.acks.insert((self.free_at + 2 * DELAY, number), ());
+            self.acks.insert((self.free_at + 2 * DELAY, number));
         }
     }
 
@@ -200,7 +209,7 @@ impl Run {
         let mut app_limited = true;
         while self.now < seconds * 1000 * MS {
             let tick = (self.now / MS + 1) * MS;
-            match self.acks.first_key_value().map(|(key, ())| *key) {
+            match self.acks.first().copied() {
                 Some((at, number)) if at < tick => {
                     self.acks.pop_first();
                     self.now = at;

@@ -46,13 +46,8 @@ impl CwndValidation {
 }
 
 /// The window after an idle period of `idle`; `None` if it does not change. The restart window is at most `initial`.
-pub fn restart_window(
-    policy: IdleRestart,
-    idle: Duration,
-    rto: Duration,
-    cwnd: u32,
-    initial: u32,
-) -> Option<u32> {
+#[must_use]
+pub fn restart_window(policy: IdleRestart, idle: Duration, rto: Duration, cwnd: u32, initial: u32) -> Option<u32> {
     if idle <= rto {
         return None;
     }

@@ -67,6 +67,7 @@ impl RateSample {
     }
 
     /// Data delivered before the sample's segment was sent (Linux, `rs->prior_delivered`).
+    #[must_use]
     pub fn prior_delivered(&self) -> Option<Bytes> {
         self.has_segment().then_some(self.prior_delivered)
     }
@@ -82,6 +83,7 @@ impl RateSampler {
 
     /// A segment of `len` bytes sent now, with the delivery state.
     #[inline]
+    #[must_use]
     pub fn new_segment(&self, now: Time, len: u32) -> Segment {
         Segment {
             sent_at: now,
@@ -161,17 +163,20 @@ impl RateSampler {
 
     /// Whether samples are application-limited.
     #[inline]
+    #[must_use]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until > Bytes::ZERO
     }
 
     /// Data delivered so far.
     #[inline]
+    #[must_use]
     pub fn delivered(&self) -> Bytes {
         self.delivered
     }
 
     /// Rate of the last sample; zero before the first.
+    #[must_use]
     pub fn rate(&self) -> Rate {
         let (delivered, interval) = self.last;
         DeliveryRate { delivered, interval, prior_delivered: Bytes::ZERO, app_limited: false }.rate()
@@ -189,6 +194,7 @@ impl RateSampler {
 
     /// Round trips since the start.
     #[inline]
+    #[must_use]
     pub fn round(&self) -> u64 {
         self.round
     }

@@ -57,6 +57,7 @@ pub struct Run {
 impl Run {
     /// Number of the last segment.
     #[inline]
+    #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.first + u64::from(self.segments) - 1
     }

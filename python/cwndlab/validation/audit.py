@@ -22,7 +22,8 @@ __all__ = ["AuditResult", "Departure", "Group", "audit"]
 class Departure:
     """An ACK or event at which the logged window left the reference's.
 
-    Times are milliseconds since the first event of the log, windows bytes. ``since_ms`` is the time from which the difference grew.
+    Times are milliseconds since the first event of the log, windows bytes. ``since_ms`` is the time from which the
+    difference grew.
     ``event`` is what the sender processed, ``source`` the section that sets the window there, ``state_before`` and
     ``state_after`` the named numbers of the reference, and ``acks`` the number of ACKs that stay unexplained.
     """
@@ -61,8 +62,8 @@ class AuditResult:
     ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``unjudged``
     ACKs arrived while the transport sets the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which
     the application was inferred to limit the sender, ``unclear`` those at which growth and no growth are accepted.
-    ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series`` has
-    rows of time (ms), logged window and window of the reference (bytes).
+    ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series``
+    has rows of time (ms), logged window and window of the reference (bytes).
     """
 
     log: str

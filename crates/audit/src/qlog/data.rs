@@ -22,7 +22,8 @@ struct Header {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Frame {
-    frame_type: Text,
+    #[serde(rename = "frame_type")]
+    kind: Text,
     acked_ranges: Vec<Vec<Number>>,
     ce: Number,
 }
@@ -31,10 +32,13 @@ struct Frame {
 #[serde(default)]
 struct Packet {
     header: Header,
-    packet_type: Text,
-    packet_number: Number,
+    #[serde(rename = "packet_type")]
+    kind: Text,
+    #[serde(rename = "packet_number")]
+    number: Number,
     raw: Number,
-    packet_size: Number,
+    #[serde(rename = "packet_size")]
+    size: Number,
     frames: Option<Vec<Frame>>,
 }
 
@@ -126,7 +130,7 @@ pub(crate) fn translate(name: &str, data: &str, ms: f64) -> Result<Read, serde_j
 }
 
 fn space(packet: &Packet) -> u8 {
-    let text = packet.header.packet_type.0.as_deref().or(packet.packet_type.0.as_deref()).unwrap_or("1RTT");
+    let text = packet.header.packet_type.0.as_deref().or(packet.kind.0.as_deref()).unwrap_or("1RTT");
     match text.to_ascii_lowercase().as_str() {
         "initial" => 0,
         "handshake" => 1,
@@ -135,14 +139,14 @@ fn space(packet: &Packet) -> u8 {
 }
 
 fn number(packet: &Packet) -> Option<u64> {
-    packet.header.packet_number.whole().or(packet.packet_number.whole())
+    packet.header.packet_number.whole().or(packet.number.whole())
 }
 
 /// RFC 9002, section 2: packets with only ACK, PADDING and CONNECTION_CLOSE frames are not ack-eliciting. A packet with
 /// PADDING counts as in flight, but is not acknowledged unless another frame elicits it.
 fn elicits_ack(frames: &[Frame]) -> bool {
     frames.iter().any(|frame| {
-        let kind = frame.frame_type.0.as_deref().unwrap_or_default().to_ascii_lowercase();
+        let kind = frame.kind.0.as_deref().unwrap_or_default().to_ascii_lowercase();
         !matches!(kind.as_str(), "ack" | "ack_ecn" | "padding" | "connection_close" | "")
     })
 }
@@ -150,7 +154,7 @@ fn elicits_ack(frames: &[Frame]) -> bool {
 fn sent(packet: &Packet) -> Read {
     let unlisted = packet.frames.is_none();
     let header = &packet.header;
-    let sizes = [packet.raw, packet.packet_size, header.packet_size, header.length, header.payload_length];
+    let sizes = [packet.raw, packet.size, header.packet_size, header.length, header.payload_length];
     let bytes = sizes.iter().find_map(|one| one.whole()).unwrap_or(0);
     let counts = packet.frames.as_ref().is_none_or(|frames| elicits_ack(frames));
     let events = match number(packet) {
@@ -163,7 +167,7 @@ fn sent(packet: &Packet) -> Read {
 fn received(packet: &Packet) -> Vec<What> {
     let space = space(packet);
     let frames = packet.frames.iter().flatten();
-    let acks = frames.filter(|frame| frame.frame_type.0.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("ack")));
+    let acks = frames.filter(|frame| frame.kind.0.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("ack")));
     acks.map(|frame| What::AckFrame { space, ranges: spans(&frame.acked_ranges), ce: frame.ce.whole().unwrap_or(0) })
         .collect()
 }
@@ -173,7 +177,8 @@ fn lost(packet: &Packet) -> Vec<What> {
 }
 
 fn metrics(values: &Values, ms: f64) -> Vec<What> {
-    let time = |one: Number| one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64));
+    let time =
+        |one: Number| one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64));
     let cwnd = values.congestion_window.whole().or(values.cwnd.whole()).filter(|bytes| *bytes > 0);
     // Stacks write their largest integer for a threshold without limit.
     let ssthresh = values.ssthresh.whole().filter(|bytes| *bytes < 1 << 40);

@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn numbers_are_read_from_strings_and_raw_objects() {
         let numbers: Vec<Number> =
-            serde_json::from_str(r#"[7, "8", 1.5, null, [1], {"length": 1200, "data": "ff"}, "abc", true]"#).expect("JSON");
+            serde_json::from_str(r#"[7, "8", 1.5, null, [1], {"length": 1200, "data": "ff"}, "abc", true]"#)
+                .expect("JSON");
         let values: Vec<_> = numbers.iter().map(|one| one.0).collect();
         assert_eq!(values, [Some(7.0), Some(8.0), Some(1.5), None, None, Some(1200.0), None, None]);
     }

@@ -106,14 +106,14 @@ pub fn read(bytes: &[u8], connection: Option<&str>) -> Result<Log, Fault> {
     let Ok(text) = std::str::from_utf8(bytes) else { return fault("is not text", NOT_QLOG) };
     let mut all = Collector::default();
     match serde_json::from_str::<Document<'_>>(text) {
-        Ok(document) => all.document(&document)?,
+        Ok(document) => all.document(&document),
         Err(error) => all.sequence(text, &error)?,
     }
     all.finish(connection)
 }
 
 impl Collector {
-    fn document(&mut self, document: &Document<'_>) -> Result<(), Fault> {
+    fn document(&mut self, document: &Document<'_>) {
         for (at, raw) in document.traces.iter().enumerate() {
             let Ok(trace) = serde_json::from_str::<Trace<'_>>(raw.get()) else {
                 self.skip(format!("trace {at}"));
@@ -126,7 +126,6 @@ impl Collector {
                 self.event(event.get(), &trace, &name, unit, || format!("event {number} of trace {at}"));
             }
         }
-        Ok(())
     }
 
     /// JSON-SEQ (RFC 7464), or one object per line.
@@ -153,7 +152,8 @@ impl Collector {
 
     fn begin(&mut self, trace: &Trace<'_>) {
         let common = &trace.common_fields;
-        let mentions = |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|one| one.to_string().contains("TCP"));
+        let mentions =
+            |value: &Option<serde_json::Value>| value.as_ref().is_some_and(|one| one.to_string().contains("TCP"));
         self.tcp |= mentions(&common.protocol_type) || mentions(&common.protocol_types);
         self.clock_ms = 0.0;
     }
@@ -183,7 +183,8 @@ impl Collector {
     }
 
     fn finish(self, wanted: Option<&str>) -> Result<Log, Fault> {
-        let mut usable: BTreeMap<_, _> = self.connections.into_iter().filter(|(_, one)| !one.events.is_empty()).collect();
+        let mut usable: BTreeMap<_, _> =
+            self.connections.into_iter().filter(|(_, one)| !one.events.is_empty()).collect();
         let names = usable.keys().cloned().collect::<Vec<_>>().join(", ");
         let (name, chosen) = match wanted {
             Some(name) => match usable.remove_entry(name) {
@@ -200,7 +201,8 @@ impl Collector {
             },
         };
         if chosen.numbers.len() > 1 {
-            let what = format!("has {} connections of one flow, which share their logged windows", chosen.numbers.len());
+            let what =
+                format!("has {} connections of one flow, which share their logged windows", chosen.numbers.len());
             return fault(what, "audit a flow with one connection");
         }
         let mut notes = Vec::new();

@@ -48,9 +48,7 @@ def audit(
         str | None, typer.Option("--connection", help="One of several connections.", metavar="NAME")
     ] = None,
     mss: Annotated[int | None, typer.Option("--mss", help="Payload of a full datagram.", metavar="BYTES")] = None,
-    initial_cwnd: Annotated[
-        int | None, typer.Option("--initial-cwnd", help="Initial window.", metavar="BYTES")
-    ] = None,
+    initial_cwnd: Annotated[int | None, typer.Option("--initial-cwnd", help="Initial window.", metavar="BYTES")] = None,
     tolerance: Annotated[
         float | None, typer.Option("--tolerance", help="Difference that counts as equal.", metavar="SEGMENTS")
     ] = None,
@@ -78,7 +76,7 @@ def audit(
         case Format.table:
             _show(result)
     if report is not None:
-        cwndlab.reports.writer.save(cwndlab.reports.audit.audit_page(result), report)
+        cwndlab.files.save(cwndlab.reports.audit.audit_page(result), report)
         say(f"report: {report}")
     if require is not None and (result.share is None or 100 * result.share < require):
         say(f"less than {require:g} % of the ACKs are explained")
