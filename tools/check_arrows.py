@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control", "linux"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
+    "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
     "bindings/python": {
@@ -56,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
         "linux",
         "emulator",
         "quic",
+        "debugger",
         "replay",
         "live",
     },

@@ -8,6 +8,7 @@
 //! - [`transport_at`]: what the transport reports of the flow at a time;
 //! - [`source`]: file and line of the method that handled an event, and the equations that it names.
 
+pub mod json;
 pub mod shadow;
 pub mod source;
 pub mod watch;
