@@ -111,6 +111,13 @@ def _audit() -> str:
     return textwrap.indent(f"$ {command}\n\n{done.stdout}".strip("\n"), "    ", lambda line: bool(line.strip()))
 
 
+def _debug() -> str:
+    """A command with its whole output."""
+    command = generated.recipes()["debug beta"].command
+    output = _text(*shlex.split(command))
+    return textwrap.indent("\n".join([f"$ {command}", "", *output.splitlines()]), "    ")
+
+
 def _uplink() -> str:
     """The picture of the comparison of docs/howto-uplink.md, which README.md shows as well."""
     file = ROOT / "docs" / "pictures" / "uplink.svg"
@@ -220,6 +227,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "reproductions": _reproductions,
     "picture uplink": _uplink,
     "audit": _audit,
+    "debug beta": _debug,
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,

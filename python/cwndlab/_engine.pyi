@@ -25,6 +25,7 @@ __all__ = [
     "check",
     "conformance",
     "conformance_texts",
+    "debug",
     "declarations",
     "emulate",
     "engine_version",
@@ -93,6 +94,20 @@ def audit(
     mss: int | None = None,
     initial_cwnd: int | None = None,
     tolerance: float | None = None,
+) -> str: ...
+def debug(
+    text: str,
+    format: _Format,
+    seed: int,
+    flow: int,
+    at_ns: int,
+    cancel: Cancel | None = None,
+    *,
+    context: int = 3,
+    against: str | None = None,
+    tolerance_bytes: int = 0,
+    folder: str | PathLike[str] | None = None,
+    constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> str: ...
 def replay(text: str) -> list[dict[str, Any]]: ...
 def replay_cases() -> list[tuple[str, str]]: ...

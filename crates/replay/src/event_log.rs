@@ -43,7 +43,7 @@ impl Reported {
         }
     }
 
-    /// Reports the event to an algorithm.
+    /// Reports the event to an algorithm; returns the algorithm's event, if it has one.
     pub fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),

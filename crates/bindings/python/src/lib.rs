@@ -4,6 +4,7 @@
 mod audit;
 mod catalogue;
 mod conformance;
+mod debugger;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
@@ -56,6 +57,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
+    module.add_function(wrap_pyfunction!(debugger::debug, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_cases, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
