@@ -241,6 +241,76 @@ def test_the_share_falls_with_another_algorithm(tmp_path: Path) -> None:
     assert max(shares[1:]) < 0.99
 
 
+# Captures.
+
+
+def capture_of(folder: Path, algorithm: str, *, flow: str = "", loss: str = "") -> tuple[Path, Path]:
+    """A capture at the sender, and its windows as `ss` prints them every 10 ms."""
+    text = _PATH.format(algorithm=algorithm, duration="5 s", flow=flow, loss=loss)
+    records = cwndlab.run(Scenario.from_toml(text), seed=1)
+    (capture,) = cwndlab.export.export(records, "pcap", folder / "capture.pcapng")
+    lines = []
+    for row in records.rows("samples"):
+        lines.append(f"{row['time_ns'] // 10**9}.{row['time_ns'] % 10**9:09d}")
+        threshold = f" ssthresh:{row['ssthresh_bytes'] // 1448}" if row["ssthresh_bytes"] else ""
+        ends = "ESTAB 0 0 10.0.0.1:40000 10.128.0.1:5001"
+        lines.append(f"{ends} cubic mss:1448 cwnd:{row['cwnd_bytes'] // 1448}{threshold}")
+    samples = folder / "ss.txt"
+    samples.write_text("\n".join(lines), encoding="utf-8")
+    return capture, samples
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "cubic", "cubic+standard", "cubic-linux", "htcp"])
+@pytest.mark.parametrize("case", list(CASES))
+def test_the_reference_explains_the_capture_of_its_own_sender(algorithm: str, case: str, tmp_path: Path) -> None:
+    capture, samples = capture_of(tmp_path, algorithm, **CASES[case])
+    result = audit(capture, algorithm, samples=samples)
+    assert (result.departures, result.share) == ([], 1.0)
+    assert (result.mss_bytes, result.initial_cwnd_bytes) == (1448, 14480)
+    # Without windows the bytes in flight never exceed the window of the reference.
+    assert audit(capture, algorithm).departures == []
+
+
+def test_a_wrong_beta_is_found_in_a_capture_with_windows(tmp_path: Path) -> None:
+    capture, samples = capture_of(tmp_path, "cubic(beta=0.5)")
+    result = audit(capture, "cubic", samples=samples)
+    assert result.first is not None
+    assert result.first.kind == "reduction"
+
+
+def test_a_faster_slow_start_is_found_by_bytes_in_flight(tmp_path: Path) -> None:
+    """An initial window of 40 segments instead of the 10 of RFC 6928."""
+    capture, _ = capture_of(tmp_path, "reno", flow="stack = { initial_window = 40 }")
+    result = audit(capture, "reno")
+    assert result.first is not None
+    assert result.first.logged_bytes == 40 * 1448
+    assert "the initial window is that of RFC 6928: 14480 B" in result.notes
+
+
+def test_a_truncated_capture_is_bad_input(cli: Cli, tmp_path: Path) -> None:
+    capture, samples = capture_of(tmp_path, "reno")
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(capture.read_bytes()[:-100])
+    status, _, err = cli("audit", cut, "--as", "reno")
+    assert status == 2
+    assert "cut.pcapng: is damaged or truncated after " in err
+    samples.write_text("State Recv-Q Send-Q\n", encoding="utf-8")
+    status, _, err = cli("audit", capture, "--as", "reno", "--samples", samples)
+    assert status == 2
+    assert "the samples have no window of 10.0.0.1:40000-10.128.0.1:5001 after a time" in err
+
+
+def test_a_capture_of_two_connections_needs_a_choice(cli: Cli, tmp_path: Path) -> None:
+    text = _PATH.format(algorithm="cubic", duration="1 s", flow="count = 2", loss="")
+    records = cwndlab.run(Scenario.from_toml(text), seed=1)
+    (capture,) = cwndlab.export.export(records, "pcap", tmp_path / "two.pcapng")
+    status, _, err = cli("audit", capture, "--as", "cubic")
+    names = "10.0.0.1:40000-10.128.0.1:5001, 10.0.0.2:40000-10.128.0.2:5001"
+    assert status == 2
+    assert f"has 2 connections: {names}" in err
+    assert cli("audit", capture, "--as", "cubic", "--connection", "10.0.0.1:40000-10.128.0.1:5001")[0] == 0
+
+
 # The command.
 
 

@@ -91,6 +91,7 @@ def audit(
     algorithm: str,
     *,
     connection: str | None = None,
+    samples: str | None = None,
     mss: int | None = None,
     initial_cwnd: int | None = None,
     tolerance: float | None = None,

@@ -161,6 +161,8 @@ pub struct Log {
     pub events: Vec<Event>,
     /// The protocol.
     pub protocol: Protocol,
+    /// The log has no windows, by its kind: bytes in flight are compared.
+    pub windowless: bool,
     /// The log's time of the first event, ms.
     pub origin_ms: f64,
     /// Name of the connection.

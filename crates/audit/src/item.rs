@@ -57,8 +57,8 @@ pub struct Check {
     pub cwnd: u64,
     /// The logged slow-start threshold, bytes.
     pub ssthresh: Option<u64>,
-    /// The ACKs before it are not compared, because the transport sets the window.
-    pub unjudged_acks: u32,
+    /// `cwnd` is the bytes in flight: a lower bound of the sender's window.
+    pub is_flight: bool,
 }
 
 /// An item of the reconstruction.

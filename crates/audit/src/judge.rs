@@ -222,7 +222,14 @@ impl<'a> Judge<'a> {
         let limit = self.limit();
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
-        let distances = self.branches.iter().map(|one| self.distance(self.window(&**one), check.cwnd));
+        let distances = self.branches.iter().map(|one| {
+            let reference = self.window(&**one);
+            if check.is_flight {
+                check.cwnd.saturating_sub(reference)
+            } else {
+                self.distance(reference, check.cwnd)
+            }
+        });
         let (best, distance) = distances
             .enumerate()
             .min_by_key(|one| one.1.saturating_sub(indistinct))

@@ -1,6 +1,6 @@
 //! Compares the congestion window in somebody's log with a reference algorithm, ACK by ACK.
 //!
-//! - [`qlog`] reads the log; [`event`] is its common form.
+//! - [`qlog`] and [`capture`] read the log; [`event`] is its common form.
 //! - The reconstruction (`quic.rs`, `tcp.rs`) derives the events that the sender's algorithm received: ACKs with their
 //!   newly acknowledged data, congestion events, RTT and rate samples, and whether the window limited the sender
 //!   (`limit.rs`). Where the log does not say what happened, or the standards permit several answers, it yields
@@ -8,6 +8,7 @@
 //! - [`judge`] replays the events to the reference, keeps the alternative that is nearest to the next logged window,
 //!   and reports a [`departure`] where none is within the tolerance. It then continues from the logged window.
 
+pub mod capture;
 pub mod departure;
 pub mod event;
 pub mod item;

@@ -129,7 +129,7 @@ impl Quic {
                 event,
                 cwnd,
                 ssthresh: self.samples.logged.ssthresh,
-                unjudged_acks: 0,
+                is_flight: false,
             }));
         }
     }

@@ -63,8 +63,8 @@ impl Survey {
                     survey.largest = survey.largest.max(*bytes);
                 }
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
-                What::Remark { cwnd, .. } => {
-                    survey.remarks = true;
+                What::Remark { remark, cwnd } => {
+                    survey.remarks |= !matches!(remark, Remark::Opened | Remark::Established);
                     survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.1).filter(|window| *window > 0));
                 }
                 What::Metrics(metrics) => {
@@ -100,7 +100,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 /// The log has no windows or no ACKs, or the algorithm needs inputs that no log has.
 pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Result<Audit<'a>, Fault> {
     let survey = Survey::of(log);
-    check_usable(&survey, algorithm)?;
+    check_usable(log, &survey, algorithm)?;
     let mut notes = log.notes.clone();
     let (mss, initial) = parameters(&survey, options, &mut notes);
     let path = Path {
@@ -118,7 +118,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };
-    if survey.windows < survey.acks / 4 && survey.metrics < survey.acks / 2 {
+    if !log.windowless && survey.windows < survey.acks / 4 && survey.metrics < survey.acks / 2 {
         notes.push(format!(
             "the log has {} windows for {} ACKs: the ACKs between two windows are judged together",
             survey.windows, survey.acks
@@ -132,13 +132,14 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     if quic {
         replay_quic(log, mss, &mut judge);
     } else {
-        replay_tcp(log, (mss, initial), survey.remarks, &mut judge);
+        let tcp = Tcp::new(mss, initial, survey.remarks, log.windowless);
+        replay_tcp(log, tcp, &mut judge);
     }
     judge.finish();
     Ok(Audit { algorithm, path, tolerance, judge, notes })
 }
 
-fn check_usable(survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
+fn check_usable(log: &Log, survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
     if let Some(need) = algorithm.all_needs().find(|need| matches!(need, Need::Agent(_))) {
         let _ = need;
         return fault(
@@ -146,7 +147,7 @@ fn check_usable(survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
             "audit an algorithm without router assistance",
         );
     }
-    if survey.first_cwnd.is_none() {
+    if survey.first_cwnd.is_none() && !log.windowless {
         return fault(
             "has no congestion window",
             "log `recovery:metrics_updated` with `congestion_window`, at best after every ACK",
@@ -161,14 +162,22 @@ fn check_usable(survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
     Ok(())
 }
 
+fn initial_is_inferred(options: &Options, survey: &Survey) -> bool {
+    options.initial_cwnd.is_none() && survey.initial_cwnd.is_none()
+}
+
 /// Segment size and initial window: of the user, of the log, else inferred.
 fn parameters(survey: &Survey, options: &Options, notes: &mut Vec<String>) -> (u64, u64) {
     let mss = options.mss.or(survey.mss).unwrap_or_else(|| {
         notes.push(format!("the datagram size is inferred from the largest packet: {} B", survey.largest));
         survey.largest
     });
-    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(survey.first_cwnd).unwrap_or(10 * mss);
-    if options.initial_cwnd.is_none() && survey.initial_cwnd.is_none() {
+    // RFC 6928, section 2.
+    let standard = (10 * mss).min(14_600.max(2 * mss));
+    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(survey.first_cwnd).unwrap_or(standard);
+    if initial_is_inferred(options, survey) && survey.first_cwnd.is_none() {
+        notes.push(format!("the initial window is that of RFC 6928: {initial} B"));
+    } else if initial_is_inferred(options, survey) {
         notes.push(format!("the initial window is the first logged one: {initial} B"));
     }
     (mss.max(1), initial)
@@ -186,8 +195,7 @@ fn replay_quic(log: &Log, mss: u64, judge: &mut Judge<'_>) {
     items.drain(..).for_each(|item| judge.item(item));
 }
 
-fn replay_tcp(log: &Log, (mss, initial): (u64, u64), remarks: bool, judge: &mut Judge<'_>) {
-    let mut tcp = Tcp::new(mss, initial, remarks);
+fn replay_tcp(log: &Log, mut tcp: Tcp, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
     let mut first = 0;
     while first < log.events.len() {

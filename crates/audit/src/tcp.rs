@@ -53,17 +53,20 @@ pub(crate) struct Tcp {
     state: State,
     /// SND.NXT at the last congestion event.
     high: u64,
+    /// End of the highest segment above `high` that was retransmitted during the reduction: a loss of the next window.
+    lost_beyond: u64,
     last_sent: Time,
     last_ack: Time,
     initial_cwnd: u64,
     opened: Option<Time>,
     /// The sender logs its congestion events.
     remarks: bool,
-    uses_sack: bool,
+    /// Bytes in flight are compared in place of logged windows.
+    windowless: bool,
 }
 
 impl Tcp {
-    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool) -> Self {
+    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, windowless: bool) -> Self {
         Self {
             segments: VecDeque::new(),
             una: 0,
@@ -74,12 +77,13 @@ impl Tcp {
             usage: Usage::default(),
             state: State::Open,
             high: 0,
+            lost_beyond: 0,
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
             initial_cwnd,
             opened: None,
             remarks,
-            uses_sack: false,
+            windowless,
         }
     }
 
@@ -125,6 +129,10 @@ impl Tcp {
                 _ => {}
             }
         }
+        if self.windowless && self.state == State::Open {
+            let (event, cwnd) = (first + events.len() - 1, self.in_flight());
+            out.push(Item::Check(Check { time: now, event, cwnd, ssthresh: None, is_flight: true }));
+        }
     }
 
     fn metrics(&mut self, event: usize, time: Time, metrics: &Metrics, view: &View, out: &mut Vec<Item>) {
@@ -132,8 +140,10 @@ impl Tcp {
         known.cwnd = metrics.cwnd.or(known.cwnd);
         known.ssthresh = metrics.ssthresh.or(known.ssthresh);
         let Some(cwnd) = known.cwnd else { return };
-        if self.state != State::Reducing || view.model_based {
-            out.push(Item::Check(Check { time, event, cwnd, ssthresh: known.ssthresh, unjudged_acks: 0 }));
+        // A capture shows the entry into recovery by the first retransmission only, later than the reduction.
+        let unclear = !self.remarks && self.sacked > 0;
+        if (self.state != State::Reducing && !unclear) || view.model_based {
+            out.push(Item::Check(Check { time, event, cwnd, ssthresh: known.ssthresh, is_flight: false }));
         }
     }
 
@@ -171,14 +181,25 @@ impl Tcp {
             one.retransmitted = true;
             one.segment = Segment { len: one.segment.len, ..copy };
         }
+        if self.state == State::Reducing && seq >= self.high {
+            self.lost_beyond = self.lost_beyond.max(seq + u64::from(copy.len));
+        }
         if self.remarks || self.state != State::Open {
             return;
         }
         let waited = now.saturating_since(self.last_ack.max(self.last_sent));
+        if self.is_loss_probe(at, waited) {
+            return;
+        }
         let timeout = waited >= MIN_RTO && seq <= self.una;
         let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
         let (before, after) = (view.cwnd, 0);
         self.remark(event, now, remark, (before, after), view, out);
+    }
+
+    /// RFC 8985, section 7.2: the last segment, sent again after two round trips without an ACK.
+    fn is_loss_probe(&self, at: usize, waited: Duration) -> bool {
+        at + 1 == self.segments.len() && self.sacked == 0 && waited.0 >= self.samples.srtt().0 * 3 / 2
     }
 
     /// RFC 5681, section 4.1: after more than an RTO the window restarts. RFC 2861 halves it once per RTO.
@@ -244,7 +265,11 @@ impl Tcp {
             self.remark(event, now, remark, cwnd, view, out);
         }
         if !self.remarks && self.state != State::Open && ack >= self.high {
+            let again = self.state == State::Reducing && ack < self.lost_beyond;
             self.remark(event, now, Remark::Recovered, (view.cwnd, view.cwnd), view, out);
+            if again {
+                self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
+            }
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
@@ -308,7 +333,6 @@ impl Tcp {
             self.una = ack;
         }
         for &(from, to) in sack.iter().filter(|block| block.0 > ack) {
-            self.uses_sack = true;
             let at = self.segments.partition_point(|one| one.seq < from);
             for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
                 one.sacked = true;
@@ -341,7 +365,7 @@ impl Tcp {
         view: &View,
         out: &mut Vec<Item>,
     ) {
-        let check = |cwnd| Item::Check(Check { time, event, cwnd, ssthresh: None, unjudged_acks: 0 });
+        let check = |cwnd| Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false });
         let in_handshake = matches!(remark, Remark::Opened | Remark::Established);
         let compared = self.remarks && !in_handshake && (self.state != State::Reducing || view.model_based);
         if compared {

@@ -228,6 +228,7 @@ impl Run {
         Log {
             events: self.events,
             protocol: Protocol::Quic,
+            windowless: false,
             origin_ms: 0.0,
             connection: "0".to_owned(),
             notes: Vec::new(),

@@ -127,6 +127,7 @@ def audit(
     algorithm: str,
     *,
     connection: str | None = None,
+    samples: Path | str | None = None,
     mss_bytes: int | None = None,
     initial_cwnd_bytes: int | None = None,
     tolerance_segments: float | None = None,
@@ -136,11 +137,14 @@ def audit(
     Parameters
     ----------
     log
-        A qlog file (JSON-SEQ or JSON) of the sender.
+        A qlog file (JSON-SEQ or JSON) of the sender, or a capture (pcap or pcapng) of TCP at the sender.
     algorithm
         An algorithm of the catalogue, such as ``cubic`` or ``cubic+standard``.
     connection
         The connection, where the log has several.
+    samples
+        For a capture, a file of the sender's windows: times of ``date +%s.%N`` and the output of ``ss -tinmO`` in turn.
+        Without it, bytes in flight are compared, which shows windows above the reference only.
     mss_bytes
         Payload of a full datagram or segment, bytes. The default is that of the log, else the largest packet.
     initial_cwnd_bytes
@@ -172,16 +176,14 @@ def audit(
         raise RecordsError(
             parameter_fault("tolerance_segments", f"'{tolerance_segments}' is not from 0 to 1000", example=1)
         )
-    try:
-        content = Path(log).read_bytes()
-    except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
-        raise RecordsError(Fault(str(log), what, "give the log of a sender")) from None
+    content = _read(log, "give the log of a sender")
+    windows = None if samples is None else _read(samples, "give the output of `ss -tinmO`").decode(errors="replace")
     text = _audit(
         content,
         str(log),
         algorithm,
         connection=connection,
+        samples=windows,
         mss=mss_bytes,
         initial_cwnd=initial_cwnd_bytes,
         tolerance=tolerance_segments,
@@ -191,6 +193,13 @@ def audit(
     found["departures"] = [Departure(**one) for one in found["departures"]]
     found["series"] = [tuple(row) for row in found["series"]]
     return AuditResult(log=str(log), **found)
+
+
+def _read(file: Path | str, hint: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise RecordsError(Fault(str(file), f"cannot be read: {error.strerror or error}", hint)) from None
 
 
 def _check(name: str, value: int | None, *, example: int) -> None:

@@ -223,7 +223,7 @@ fn log(connection: String, events: Vec<(f64, What)>, protocol: Protocol, notes: 
         latest = latest.max(Time(ORIGIN.0 + ((time - origin_ms) * 1e6).round() as u64));
         Event { time: latest, what }
     });
-    Log { events: shifted.collect(), protocol, origin_ms, connection, notes }
+    Log { events: shifted.collect(), protocol, windowless: false, origin_ms, connection, notes }
 }
 
 fn trace_name(trace: &Trace<'_>) -> Option<String> {

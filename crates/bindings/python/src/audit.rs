@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_audit::{audit as compare, qlog, report, Options};
+use cwndlab_audit::{audit as compare, capture, qlog, report, Options};
 use pyo3::prelude::*;
 
 use crate::errors::cwndlab_error;
@@ -11,8 +11,9 @@ use crate::panics::guarded;
 use crate::work::run_in_thread;
 
 /// Compares the log `content`, of the file `name`, with an algorithm of the catalogue; returns the result as JSON.
+/// `samples` are those of `ss`, for a capture.
 #[pyfunction]
-#[pyo3(signature = (content, name, algorithm, *, connection=None, mss=None, initial_cwnd=None, tolerance=None))]
+#[pyo3(signature = (content, name, algorithm, *, connection=None, samples=None, mss=None, initial_cwnd=None, tolerance=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn audit(
     py: Python<'_>,
@@ -20,6 +21,7 @@ pub(crate) fn audit(
     name: &str,
     algorithm: &str,
     connection: Option<String>,
+    samples: Option<String>,
     mss: Option<u64>,
     initial_cwnd: Option<u64>,
     tolerance: Option<f64>,
@@ -30,7 +32,11 @@ pub(crate) fn audit(
     let options = Options { mss, initial_cwnd, tolerance };
     let work = move || {
         guarded(|| {
-            let log = qlog::read(&content, connection.as_deref())?;
+            let log = if capture::is_capture(&content) {
+                capture::read(&content, samples.as_deref(), connection.as_deref())?
+            } else {
+                qlog::read(&content, connection.as_deref())?
+            };
             let audit = compare(&log, &parsed, &options)?;
             Ok(report::to_json(&log, &audit).to_string())
         })

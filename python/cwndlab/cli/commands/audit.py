@@ -40,12 +40,15 @@ def _percent(text: str) -> float:
 
 
 def audit(
-    log: Annotated[Path, typer.Argument(help="A qlog file of the sender.", metavar="LOG", show_default=False)],
+    log: Annotated[Path, typer.Argument(help="A qlog file or a capture of the sender.", metavar="LOG", show_default=False)],
     algorithm: Annotated[
         str, typer.Option("--as", help="The reference, such as 'cubic'.", metavar="ALGORITHM", show_default=False)
     ],
     connection: Annotated[
         str | None, typer.Option("--connection", help="One of several connections.", metavar="NAME")
+    ] = None,
+    samples: Annotated[
+        Path | None, typer.Option("--samples", help="Windows of `ss -tinmO`, for a capture.", metavar="FILE")
     ] = None,
     mss: Annotated[int | None, typer.Option("--mss", help="Payload of a full datagram.", metavar="BYTES")] = None,
     initial_cwnd: Annotated[int | None, typer.Option("--initial-cwnd", help="Initial window.", metavar="BYTES")] = None,
@@ -64,6 +67,7 @@ def audit(
         log,
         algorithm,
         connection=connection,
+        samples=samples,
         mss_bytes=mss,
         initial_cwnd_bytes=initial_cwnd,
         tolerance_segments=tolerance,
