@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "linux": {"units"},
     "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control", "linux"},
+    "packetdrill": {"units", "control", "algorithms", "transport", "scenario"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
@@ -55,6 +56,7 @@ ALLOWED: dict[str, set[str]] = {
         "simulator",
         "linux",
         "emulator",
+        "packetdrill",
         "quic",
         "replay",
         "live",
@@ -141,6 +143,7 @@ PYTHON: dict[str, set[str]] = {
         "metrics",
         "emulation",
     },
+    "suites": {"errors", "engine", "files"},
     "reports": {
         "errors",
         "lazy",

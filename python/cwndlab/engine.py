@@ -51,6 +51,7 @@ conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts
 replay = _engine.replay
 replay_cases = _engine.replay_cases
+packetdrill = _engine.packetdrill
 
 # The arguments of the methods of an algorithm in Python.
 Ack = _engine.Ack

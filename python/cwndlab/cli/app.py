@@ -33,6 +33,7 @@ from cwndlab.cli.commands import (
     run,
     schema,
     serve,
+    suite,
     sweep,
     trace,
     tune,
@@ -96,6 +97,7 @@ for _command in (
     measure,
     preflight,
     serve,
+    suite,
     validate,
 ):
     _command.add(app)
