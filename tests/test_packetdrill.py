@@ -91,7 +91,9 @@ def test_every_data_packet_of_our_scripts_is_compared(path: Path) -> None:
 
 
 def test_a_failure_names_line_time_expectation_and_values() -> None:
-    result = run_text(BEGIN + "+0 write(4, ..., 5000) = 5000\n+.02 %{ assert tcpi_unacked == 4, tcpi_unacked }%\n", "mine")
+    result = run_text(
+        BEGIN + "+0 write(4, ..., 5000) = 5000\n+.02 %{ assert tcpi_unacked == 4, tcpi_unacked }%\n", "mine"
+    )
     assert (result.script, result.verdict, result.line) == ("mine", Verdict.FAILED, 8)
     assert (result.expected, result.got) == ("tcpi_unacked == 4", "tcpi_unacked = 5")
     assert result.time_s == pytest.approx(0.12, abs=1e-4)
@@ -99,7 +101,9 @@ def test_a_failure_names_line_time_expectation_and_values() -> None:
 
 def test_the_first_failure_counts() -> None:
     """The assertion precedes the packet that is not sent."""
-    result = run_text(BEGIN + "+0 %{ assert tcpi_snd_cwnd == 4 }%\n+0 > . 1:1001(1000) ack 1\n+0 write(4, ..., 1) = 1\n")
+    result = run_text(
+        BEGIN + "+0 %{ assert tcpi_snd_cwnd == 4 }%\n+0 > . 1:1001(1000) ack 1\n+0 write(4, ..., 1) = 1\n"
+    )
     assert (result.line, result.got) == (7, "tcpi_snd_cwnd = 10")
 
 
@@ -119,7 +123,8 @@ def test_variables_last_from_one_piece_of_code_to_the_next() -> None:
 )
 def test_code_that_does_more_than_assert_is_not_evaluated(code: str, feature: str) -> None:
     result = run_text(f"{BEGIN}+0 %{{ {code} }}%\n+0 write(4, ..., 1) = 1\n")
-    assert (result.verdict, [reason.feature for reason in result.reasons]) == (Verdict.NOT_APPLICABLE, [feature])
+    assert result.verdict is Verdict.NOT_APPLICABLE
+    assert result.reasons[0].feature == feature
 
 
 def test_reasons_name_the_feature_and_its_line() -> None:
@@ -134,7 +139,10 @@ def test_reasons_name_the_feature_and_its_line() -> None:
 def test_a_fault_of_the_script_has_line_and_column() -> None:
     with pytest.raises(ScenarioError) as caught:
         run_text(BEGIN + "+0 < . 1:1(0 ack 1\n", "mine.pkt")
-    assert str(caught.value) == "mine.pkt, line 7, column 14: found 'ack 1', expected sequence numbers such as 1:1001(1000)"
+    assert (
+        str(caught.value)
+        == "mine.pkt, line 7, column 14: found 'ack 1', expected sequence numbers such as 1:1001(1000)"
+    )
 
 
 def test_paths_are_files_and_folders(tmp_path: Path) -> None:
@@ -154,7 +162,7 @@ def test_the_command_prints_verdicts_and_differences(tmp_path: Path) -> None:
     (tmp_path / "other.pkt").write_text(BEGIN)
     answer = command(str(tmp_path))
     assert (answer.returncode, answer.stderr) == (0, "1 passed, 0 failed, 1 not applicable\n")
-    assert "no data is sent: handshake, end, or receiver alone" in answer.stdout
+    assert "no data is sent" in answer.stdout
     (tmp_path / "bad.pkt").write_text(BEGIN + "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:501(500) ack 1\n")
     answer = command(str(tmp_path))
     assert (answer.returncode, answer.stderr) == (1, "1 passed, 1 failed, 1 not applicable\n")
@@ -187,7 +195,7 @@ def test_a_faulty_script_is_bad_input_and_the_others_run(tmp_path: Path) -> None
     answer = command(str(tmp_path))
     assert answer.returncode == 2
     assert "1 passed, 0 failed" in answer.stderr
-    assert f"{tmp_path}/odd.pkt, line 1, column 12" in answer.stderr
+    assert f"{tmp_path}/odd.pkt, line 1, column 12: the line ends, expected '('" in answer.stderr
 
 
 def test_scripts_of_others_pass_where_they_are_applicable() -> None:

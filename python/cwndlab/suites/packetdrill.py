@@ -255,7 +255,7 @@ def _first_failure(trees: Iterable[tuple[_Piece, ast.Module]]) -> tuple[int, flo
         for statement in tree.body:
             code = compile(ast.Module([statement], []), f"line {piece.line}", "exec")
             try:
-                exec(code, names)  # noqa: S102 - _unsupported admits assertions and arithmetic only
+                exec(code, names)  # _unsupported admits assertions and arithmetic only
             except AssertionError:
                 assert isinstance(statement, ast.Assert)
                 return piece.line, piece.time_ns / 1e9, ast.unparse(statement.test), _values(statement.test, names)

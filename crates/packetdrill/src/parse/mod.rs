@@ -18,8 +18,10 @@ use crate::script::{Action, Event, EventTime, Script, ScriptOption};
 /// Parses a script.
 pub(crate) fn parse(text: &str) -> Result<Script, Fault> {
     script.parse(Input::new(text)).map(|parsed| parsed.into_script(text)).map_err(|error| {
-        let (line, column) = position(text, error.offset());
-        Fault { line, column, what: describe(text, error.offset(), error.inner()) }
+        // At the end, the place is after the last token.
+        let offset = error.offset().min(text.trim_end().len());
+        let (line, column) = position(text, offset);
+        Fault { line, column, what: describe(text, offset, error.inner()) }
     })
 }
 

@@ -2,63 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated
-
 import typer
 
-import cwndlab
-from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_table
-from cwndlab.cli.options import FormatOption
-from cwndlab.errors import Fault, ScenarioError
-
-if TYPE_CHECKING:
-    from cwndlab.suites.packetdrill import Result
+from cwndlab.cli.packetdrill import packetdrill
 
 
 def add(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
-    suite = typer.Typer(help="Hold algorithms and the transport against standards and scripts.", no_args_is_help=True)
+    suite = typer.Typer(help="Hold algorithms and the transport against their sources.", no_args_is_help=True)
     app.add_typer(suite, name="suite")
     suite.command(epilog="Example: cwndlab suite packetdrill known-answers/packetdrill")(packetdrill)
-
-
-def packetdrill(
-    paths: Annotated[
-        list[str], typer.Argument(help="Packetdrill scripts, or folders of them (*.pkt).", metavar="PATH…")
-    ],
-    format: FormatOption = Format.table,
-) -> None:
-    """Run packetdrill scripts against the transport, without a kernel."""
-    module = cwndlab.suites.packetdrill
-    results: list[Result] = []
-    faults: list[Fault] = []
-    for path in module.scripts(paths):
-        try:
-            results.append(module.run(path))
-        except ScenarioError as error:
-            faults += error.faults
-    match format:
-        case Format.json:
-            write_json([one.as_dict() for one in results])
-        case Format.csv:
-            write_csv([one.as_dict() for one in results], module.COLUMNS)
-        case Format.table:
-            _show_scripts(results)
-    counts = Counter(one.verdict for one in results)
-    say(", ".join(f"{counts[verdict]} {verdict}" for verdict in module.Verdict))
-    if faults:
-        raise ScenarioError(*faults)
-    if counts[module.Verdict.FAILED]:
-        raise typer.Exit(1)
-
-
-def _show_scripts(results: list[Result]) -> None:
-    """One row per script, and below them the differences."""
-    rows = [(one.script, one.verdict, "; ".join(reason.feature for reason in one.reasons)) for one in results]
-    write_table(rows, ("script", "verdict", "reasons"), wrap=("reasons",))
-    for one in results:
-        if one.line is not None:
-            write(f"\n{one.script}:{one.line}, at {one.time_s:.6f} s")
-            write(f"  expected {one.expected}")
-            write(f"  got      {one.got}")
