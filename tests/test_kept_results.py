@@ -17,8 +17,20 @@ import pytest
 from cwndlab import engine
 from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.records import Records
-from cwndlab.reproduction import Case, Experiment, Size, experiments, kept, reproduce, run, standing, standings
-from cwndlab.reproduction.claims import Claim, RatioIn
+from cwndlab.reproduction import (
+    Case,
+    Experiment,
+    Size,
+    agreement,
+    experiments,
+    kept,
+    reproduce,
+    run,
+    standing,
+    standings,
+)
+from cwndlab.reproduction.claims import Claim, RatioIn, ValueIn
+from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.kept import KeptResults, Probe, kind, scenario_key
 from cwndlab.reproduction.plan import plan
 from cwndlab.reproduction.standing import PLAN
@@ -284,6 +296,25 @@ def test_full_size_stands_before_quick_size(tmp_path: Path, runs_made: Callable[
     list(reproduce(results=tmp_path))
     (one,) = standings(tmp_path)
     assert (one.is_complete, one.hours_left, one.repetitions) == (True, 0.0, 3)
+
+
+def test_both_sizes_are_compared(tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seconds carry less than 0.7 MB over 2 Mbit/s, four carry more: the claim holds at full size only."""
+    headline = headlines()[0].key
+    at_least = Claim(
+        "delivered", "much", "delivered_bytes", [{"algorithm": "reno"}], ValueIn(0.7e6, 1e6), headline=headline
+    )
+    knows(monkeypatch, replace(tiny(), claims=lambda size: [at_least]))
+    findings(tmp_path)
+    assert agreement(tmp_path).both == 0
+    list(reproduce(results=tmp_path))
+    both = agreement(tmp_path)
+    assert (both.both, both.undecided) == (1, 0)
+    (one,) = both.disagreements
+    assert (one.quick.outcome, one.full.outcome) == ("opposite", "holds")
+    assert [quick.id for quick, _ in one.findings] == ["ccm-ss/fig12a"]
+    assert one.reduced == ["fig12a: 2 s of 4 s, 2 of 3 repetitions"]
+    assert "Quick and full size both decide 1 of these claims, and agree on 0." in overview(tmp_path)
 
 
 def test_hours_of_what_has_not_begun_come_from_the_plan(tmp_path: Path, runs_made: Callable[[], int]) -> None:

@@ -91,9 +91,8 @@ def test_every_data_packet_of_our_scripts_is_compared(path: Path) -> None:
 
 
 def test_a_failure_names_line_time_expectation_and_values() -> None:
-    result = run_text(
-        BEGIN + "+0 write(4, ..., 5000) = 5000\n+.02 %{ assert tcpi_unacked == 4, tcpi_unacked }%\n", "mine"
-    )
+    code = "+.02 %{ assert tcpi_unacked == 4, tcpi_unacked }%\n"
+    result = run_text(BEGIN + "+0 write(4, ..., 5000) = 5000\n" + code, "mine")
     assert (result.script, result.verdict, result.line) == ("mine", Verdict.FAILED, 8)
     assert (result.expected, result.got) == ("tcpi_unacked == 4", "tcpi_unacked = 5")
     assert result.time_s == pytest.approx(0.12, abs=1e-4)
@@ -139,10 +138,8 @@ def test_reasons_name_the_feature_and_its_line() -> None:
 def test_a_fault_of_the_script_has_line_and_column() -> None:
     with pytest.raises(ScenarioError) as caught:
         run_text(BEGIN + "+0 < . 1:1(0 ack 1\n", "mine.pkt")
-    assert (
-        str(caught.value)
-        == "mine.pkt, line 7, column 14: found 'ack 1', expected sequence numbers such as 1:1001(1000)"
-    )
+    place, what = "mine.pkt, line 7, column 14", "found 'ack 1', expected sequence numbers such as 1:1001(1000)"
+    assert str(caught.value) == f"{place}: {what}"
 
 
 def test_paths_are_files_and_folders(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ PYTHON: dict[str, set[str]] = {
         "metrics",
         "emulation",
     },
-    "suites": {"errors", "engine", "files"},
+    "suites": {"errors", "lazy", "engine"},
     "reports": {
         "errors",
         "lazy",

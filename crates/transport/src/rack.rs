@@ -30,12 +30,12 @@ pub(crate) struct Rack {
     pub(crate) advanced: bool,
     /// Linux' rules apply where they differ from RFC 8985 (listed in docs/validity.md).
     linux: bool,
+    /// Observations of reordering, at most 255 (Linux, `tp->reord_seen`; RFC 8985, `RACK.reordering_seen`).
+    reord_seen: u8,
     /// A D-SACK arrived that will widen the reordering window (Linux, `tp->rack.dsack_seen`).
     dsack_seen: bool,
     /// Degree of reordering: the maximum displacement of a segment, at least `DupThresh` (Linux, `tp->reordering`).
     reordering: u32,
-    /// Observations of reordering (Linux, `tp->reord_seen`; RFC 8985, `RACK.reordering_seen`).
-    reord_seen: u32,
     /// Multiplier of the reordering window (`RACK.reo_wnd_mult`).
     reo_wnd_mult: u32,
     /// Recoveries for which the widened window persists (`RACK.reo_wnd_persist`).
@@ -53,9 +53,9 @@ impl Rack {
             rtt: Duration::ZERO,
             advanced: false,
             linux,
+            reord_seen: 0,
             dsack_seen: false,
             reordering: dup_thresh,
-            reord_seen: 0,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
             widened_at: 0,
@@ -141,8 +141,8 @@ impl Rack {
         self.reordering
     }
 
-    /// Number of observations of reordering.
-    pub(crate) fn reord_seen(&self) -> u32 {
+    /// Number of observations of reordering, at most 255.
+    pub(crate) fn reord_seen(&self) -> u8 {
         self.reord_seen
     }
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import plan as plan
     from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
+    from cwndlab.reproduction import sizes as sizes
     from cwndlab.reproduction import standing as standing
     from cwndlab.reproduction import summary as summary
     from cwndlab.reproduction import verdicts as verdicts
@@ -32,19 +33,23 @@ if TYPE_CHECKING:
     from cwndlab.reproduction.claims import COLUMNS, OUTCOMES, Finding
     from cwndlab.reproduction.experiment import Experiment
     from cwndlab.reproduction.run import Reproduction, reproduce
+    from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
     from cwndlab.reproduction.standing import Standing, standings
 
 __all__ = [
     "COLUMNS",
     "OUTCOMES",
     "PAPERS",
+    "Agreement",
     "Case",
+    "Disagreement",
     "Experiment",
     "Finding",
     "Reproduction",
     "Size",
     "Standing",
     "Table",
+    "agreement",
     "experiments",
     "find",
     "listing",
@@ -68,6 +73,7 @@ if not TYPE_CHECKING:
             "plan",
             "run",
             "site",
+            "sizes",
             "standing",
             "summary",
             "verdicts",
@@ -78,6 +84,7 @@ if not TYPE_CHECKING:
             "claims": ("COLUMNS", "Finding", "OUTCOMES"),
             "experiment": ("Experiment",),
             "run": ("Reproduction", "reproduce"),
+            "sizes": ("Agreement", "Disagreement", "agreement"),
             "standing": ("Standing", "standings"),
         },
         public=__all__,

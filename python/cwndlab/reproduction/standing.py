@@ -59,7 +59,7 @@ class Standing:
         return f"<Standing of {self.experiment.id}: {self.size}, {self.runs} of {self.of} full-size runs>"
 
 
-def standings(folder: Path | str, target: str = "", *, seed: int = 1) -> list[Standing]:
+def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: SizeName | None = None) -> list[Standing]:
     """What a folder of kept results has of each experiment.
 
     Probes are not run: the rows are taken as they are. `cwndlab reproduce --all --results DIR --dry-run` compares them
@@ -73,6 +73,8 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1) -> list[St
         ``PAPER`` or ``PAPER/FIGURE``; an empty text is all of them.
     seed
         The seed of the first repetition.
+    size
+        The size to evaluate; by default full size where it can be evaluated, else quick size.
 
     Raises
     ------
@@ -83,7 +85,8 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1) -> list[St
     """
     kept = KeptResults(folder)
     plan = _plan(Path(folder) / PLAN)
-    return [_standing(kept, one, seed, plan.get(one.id, {})) for one in find(target)]
+    wanted: Sequence[SizeName] = ("full", "quick") if size is None else (size,)
+    return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in find(target)]
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:
@@ -96,24 +99,25 @@ def _plan(path: Path) -> dict[str, dict[str, Any]]:
         raise RecordsError(Fault(str(path), "is no plan of a reproduction", hint)) from None
 
 
-def _standing(kept: KeptResults, one: Experiment, seed: int, planned: dict[str, Any]) -> Standing:
-    rows = _rows(kept, one, one.full, seed)
-    runs, of = len(rows), len(one.cases(one.full)) * one.full.repetitions
+def _standing(
+    kept: KeptResults, one: Experiment, seed: int, planned: dict[str, Any], wanted: Sequence[SizeName]
+) -> Standing:
+    """The first of the wanted sizes that can be evaluated."""
+    runs, of = len(_rows(kept, one, one.full, seed)), len(one.cases(one.full)) * one.full.repetitions
     facts = kept.facts(one, "full")
     size: SizeName | None = None
-    chosen, repetitions = one.full, _complete(rows, one, one.full)
-    if repetitions >= min(_LEAST_REPETITIONS, one.full.repetitions):
-        size = "full"
-    else:
-        rows, chosen = _rows(kept, one, one.quick, seed), one.quick
-        repetitions = _complete(rows, one, one.quick)
-        if repetitions >= min(_LEAST_REPETITIONS, one.quick.repetitions):
-            size = "quick"
+    repetitions = 0
     reproduction = None
-    if size is not None:
-        chosen = replace(chosen, repetitions=repetitions)
-        cpu_s = kept.facts(one, size).get("cpu_s", 0.0)
-        reproduction = _reproduction(one, size == "quick", chosen, rows, seed, cpu_s)
+    for name in wanted:
+        chosen: Size = getattr(one, name)
+        rows = _rows(kept, one, chosen, seed)
+        repetitions = _complete(rows, one, chosen)
+        if repetitions >= min(_LEAST_REPETITIONS, chosen.repetitions):
+            size = name
+            cpu_s = kept.facts(one, name).get("cpu_s", 0.0)
+            made = replace(chosen, repetitions=repetitions)
+            reproduction = _reproduction(one, name == "quick", made, rows, seed, cpu_s)
+            break
     hours = _hours_left(facts, planned, runs, of)
     return Standing(one, size, repetitions, runs, of, facts.get("cpu_s", 0.0), hours, reproduction)
 

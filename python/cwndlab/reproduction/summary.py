@@ -11,6 +11,7 @@ from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.headlines import Row
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.papers import Assessment, Evidence, assessments
+from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings
 from cwndlab.statistics.digits import number
 
@@ -77,7 +78,7 @@ def overview(results: Path) -> str:
         lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary]), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
-    return "\n".join([*lines, *_unfinished(known)])
+    return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
 
 
 def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
@@ -94,6 +95,32 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
 
 def _over(one: Evidence) -> str:
     return f"**{one.label}**: {one.shares}{f'; flips with {one.flips}' if one.flips else ''}"
+
+
+def _sizes(both: Agreement) -> list[str]:
+    """Where quick size has another outcome than full size."""
+    if both.both == 0:
+        return []
+    agree = both.both - len(both.disagreements)
+    text = f"Quick and full size both decide {both.both} of these claims, and agree on {agree}."
+    if both.undecided:
+        text += f" Quick size leaves {both.undecided} undecided that full size decides."
+    lines = ["## Quick size", "", text, ""]
+    if both.disagreements:
+        lines += ["| claim | quick size | full size | what quick size reduces |", "|---|---|---|---|"]
+        lines += [_disagreement(one) for one in both.disagreements]
+        lines += [""]
+    return lines
+
+
+def _disagreement(one: Disagreement) -> str:
+    paper, claim = one.full.headline.paper, one.full.headline.claim
+    cells = [f"`{paper}`: {claim}"]
+    pair = one.findings[0] if one.findings else (leading(one.quick)[0][0], leading(one.full)[0][0])
+    cells += [
+        f"**{row.outcome}**: {evidence(finding)}" for row, finding in zip((one.quick, one.full), pair, strict=True)
+    ]
+    return f"| {' | '.join([*cells, '; '.join(one.reduced)])} |"
 
 
 def _unfinished(known: Sequence[Standing]) -> list[str]:

@@ -26,8 +26,8 @@ pub struct Info {
     pub total_retrans: u64,
     /// Degree of reordering.
     pub reordering: u32,
-    /// Observations of reordering.
-    pub reord_seen: u32,
+    /// Observations of reordering, at most 255.
+    pub reord_seen: u8,
     /// The retransmission timeout, back-off included.
     pub rto: Duration,
     /// Smoothed RTT; zero before the first sample.
