@@ -89,6 +89,11 @@ class Reason(NamedTuple):
         The line of the script.
     feature
         What cwndlab does not have, such as ``Fast Open``.
+
+    Examples
+    --------
+    >>> Reason(12, "Fast Open").feature
+    'Fast Open'
     """
 
     line: int
@@ -115,6 +120,11 @@ class Result:
         What the sender does, or the values of the variables in an assertion.
     reasons
         All reasons for which it is not applicable.
+
+    Examples
+    --------
+    >>> Result("mine.pkt", Verdict.PASSED).as_dict()["verdict"]
+    'passed'
     """
 
     script: str
@@ -139,6 +149,11 @@ def scripts(paths: Iterable[str | Path]) -> list[Path]:
     ----------
     paths
         Files or folders.
+
+    Examples
+    --------
+    >>> [str(path) for path in scripts([])]
+    []
     """
     found: list[Path] = []
     faults = []
@@ -166,6 +181,15 @@ def run(path: str | Path) -> Result:
     ----------
     path
         The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".pkt") as file:
+    ...     _ = file.write("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3")
+    ...     file.flush()
+    ...     print(run(file.name).reasons[0].feature)
+    no data is sent: handshake, end, or receiver alone
     """
     path = Path(path)
     return run_text(text_of(path, "name a packetdrill script"), str(path))
@@ -268,3 +292,7 @@ def _values(test: ast.expr, names: dict[str, Any]) -> str:
     """The values of the variables in an expression."""
     used = dict.fromkeys(node.id for node in ast.walk(test) if isinstance(node, ast.Name))
     return ", ".join(f"{name} = {names[name]}" for name in used if name not in CONSTANTS and name not in _FUNCTIONS)
+
+
+def __dir__() -> list[str]:
+    return __all__
