@@ -173,11 +173,14 @@ fn queue_discipline(arguments: &[String], settings: &mut Settings) -> Option<Str
 fn route(arguments: &[String], settings: &mut Settings) -> Option<String> {
     for pair in arguments.windows(2) {
         match pair[0].as_str() {
-            "initcwnd" => settings.initial_window = pair[1].parse().ok()?,
-            "rto_min" => {
-                let ms = pair[1].trim_end_matches("ms").parse().ok();
-                settings.min_rto = ms.map(Duration::from_millis);
-            }
+            "initcwnd" => match pair[1].parse() {
+                Ok(segments @ 1..=10_000) => settings.initial_window = segments,
+                _ => return Some(format!("route with initcwnd {}", pair[1])),
+            },
+            "rto_min" => match pair[1].trim_end_matches("ms").parse::<u32>() {
+                Ok(ms) => settings.min_rto = Some(Duration::from_millis(ms.into())),
+                Err(_) => return Some(format!("route with rto_min {}", pair[1])),
+            },
             "mtu" | "advmss" | "congctl" | "features" | "quickack" => return Some(format!("route with {}", pair[0])),
             _ => {}
         }

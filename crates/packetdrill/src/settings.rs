@@ -95,9 +95,9 @@ const IGNORED_OPTIONS: [&str; 20] = [
 /// Applies an option. Returns a feature that the interpreter lacks.
 pub(crate) fn apply_option(option: &ScriptOption, settings: &mut Settings) -> Option<String> {
     let value = option.value.as_str();
-    let micros = |settings: &mut Duration| match value.parse() {
+    let micros = |settings: &mut Duration| match value.parse::<u32>() {
         Ok(count) => {
-            *settings = Duration::from_micros(count);
+            *settings = Duration::from_micros(count.into());
             None
         }
         Err(_) => Some(format!("option --{}={value}", option.name)),
@@ -111,9 +111,9 @@ pub(crate) fn apply_option(option: &ScriptOption, settings: &mut Settings) -> Op
             settings.timestamp_tick = Some(tick);
             missing
         }
-        "mtu" => match value.parse() {
+        "mtu" => match value.parse::<u16>() {
             Ok(mtu) => {
-                settings.mtu = mtu;
+                settings.mtu = mtu.into();
                 None
             }
             Err(_) => Some(format!("option --mtu={value}")),

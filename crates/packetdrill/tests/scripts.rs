@@ -147,6 +147,10 @@ fn faults_have_line_and_column() {
         "line 2, column 25: found '>', expected a number"
     );
     assert_eq!(
+        fault(&format!("0 socket({}", "[".repeat(100_000))),
+        "line 1, column 30: found '[[[[[[[[[[[[[[[[[[[[', expected fewer levels of brackets"
+    );
+    assert_eq!(
         fault("nonsense\n"),
         "line 1, column 1: found 'nonsense', expected an event: a time, then a packet, a system call, `…` or %{…}%"
     );

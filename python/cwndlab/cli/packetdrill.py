@@ -10,7 +10,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_table
 from cwndlab.cli.options import FormatOption
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Error
 
 if TYPE_CHECKING:
     from cwndlab.suites.packetdrill import Result
@@ -25,12 +25,12 @@ def packetdrill(
     """Run packetdrill scripts against the transport, without a kernel."""
     module = cwndlab.suites.packetdrill
     results: list[Result] = []
-    faults: list[Fault] = []
+    errors: list[Error] = []
     for path in module.scripts(paths):
         try:
             results.append(module.run(path))
-        except ScenarioError as error:
-            faults += error.faults
+        except Error as error:
+            errors.append(error)
     match format:
         case Format.json:
             write_json([one.as_dict() for one in results])
@@ -40,8 +40,8 @@ def packetdrill(
             _show(results)
     counts = Counter(one.verdict for one in results)
     say(", ".join(f"{counts[verdict]} {verdict}" for verdict in module.Verdict))
-    if faults:
-        raise ScenarioError(*faults)
+    if errors:
+        raise type(errors[0])(*(fault for error in errors for fault in error.faults))
     if counts[module.Verdict.FAILED]:
         raise typer.Exit(1)
 

@@ -256,7 +256,7 @@ class _Piece(NamedTuple):
 def _parsed(piece: _Piece, name: str) -> ast.Module:
     try:
         return ast.parse(piece.text + "\n")
-    except (SyntaxError, ValueError) as cause:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
         raise ScenarioError(Fault(f"{name}, line {piece.line}", f"is no Python: {cause}", "correct the code")) from None
 
 

@@ -4,7 +4,7 @@ use winnow::combinator::{alt, cut_err, delimited, fail, not, opt, peek, preceded
 use winnow::prelude::*;
 use winnow::token::{take_till, take_while};
 
-use super::tokens::{expected, keyword, number, space, symbol, word, Input};
+use super::tokens::{expected, field, keyword, number, space, symbol, word, Input};
 use crate::script::{IpEcn, Packet, Protocol, TcpOption};
 
 /// Reads a packet after its direction.
@@ -16,9 +16,12 @@ pub(super) fn packet(input: &mut Input<'_>) -> ModalResult<Packet> {
     opt((number, symbol(">"), number)).parse_next(input)?; // ports
     let flags = flags.context(expected("TCP flags such as 'S.', or 'udp', 'icmp'")).parse_next(input)?;
     let (seq, len) = cut_err(range.context(expected("sequence numbers such as 1:1001(1000)"))).parse_next(input)?;
-    let ack = opt(preceded(keyword("ack"), cut_err(number.context(expected("a number"))))).parse_next(input)?;
-    let window = opt(preceded(keyword("win"), cut_err(number.context(expected("a number"))))).parse_next(input)?;
-    let urgent = opt(preceded(keyword("urg"), cut_err(number.context(expected("a number"))))).parse_next(input)?;
+    let ack =
+        opt(preceded(keyword("ack"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+    let window =
+        opt(preceded(keyword("win"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+    let urgent =
+        opt(preceded(keyword("urg"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
     let options = options.parse_next(input)?;
     Ok(Packet { protocol: Protocol::Tcp, ecn, flags, seq, len, ack, window, urgent: urgent.is_some(), options })
 }
@@ -72,8 +75,7 @@ fn flags(input: &mut Input<'_>) -> ModalResult<String> {
 
 /// `1:1001(1000)`: the first sequence number and the payload.
 fn range(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {
-    let (from, (), to, (), len, ()) =
-        (number, symbol(":"), number, symbol("("), number, symbol(")")).parse_next(input)?;
+    let (from, (), to, (), len, ()) = (field, symbol(":"), field, symbol("("), field, symbol(")")).parse_next(input)?;
     if to.checked_sub(from) != Some(len) {
         return cut_err(fail.context(expected("a payload of last minus first sequence number"))).parse_next(input);
     }
@@ -93,7 +95,7 @@ fn options(input: &mut Input<'_>) -> ModalResult<Option<Vec<TcpOption>>> {
 }
 
 fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
-    let value = || cut_err(number.context(expected("a number")));
+    let value = || cut_err(field.context(expected("a number of 32 bits")));
     alt((
         alt((keyword("nop"), keyword("eol"))).value(TcpOption::Padding),
         preceded(keyword("mss"), cut_err(segment_size)),
@@ -111,16 +113,16 @@ fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
 
 /// A number, or a symbol of packetdrill's command line.
 fn segment_size(input: &mut Input<'_>) -> ModalResult<TcpOption> {
-    alt((number.map(TcpOption::Mss), word.map(TcpOption::Symbol))).context(expected("a number")).parse_next(input)
+    alt((field.map(TcpOption::Mss), word.map(TcpOption::Symbol))).context(expected("a number")).parse_next(input)
 }
 
 fn block(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {
-    let block = (terminated(number, symbol(":")), number);
+    let block = (terminated(field, symbol(":")), field);
     block.context(expected("a SACK block such as 1001:2001")).parse_next(input)
 }
 
 fn timestamps(input: &mut Input<'_>) -> ModalResult<TcpOption> {
-    let value = || cut_err(number.context(expected("a timestamp")));
+    let value = || cut_err(field.context(expected("a timestamp")));
     let option = (preceded((keyword("TS"), keyword("val")), value()), preceded(cut_err(keyword("ecr")), value()));
     option.map(|(value, echo)| TcpOption::Timestamps(value, echo)).parse_next(input)
 }

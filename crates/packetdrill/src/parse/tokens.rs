@@ -11,6 +11,8 @@ use winnow::token::{any, none_of, take_till, take_until, take_while};
 pub(super) type Input<'a> = LocatingSlice<&'a str>;
 
 const NS_PER_S: u64 = 1_000_000_000;
+/// Times of a script are less than this, s: eleven days.
+const MAX_TIME: u64 = 1_000_000;
 
 /// The context of a fault: what the parser expects.
 pub(super) fn expected(what: &'static str) -> StrContext {
@@ -47,6 +49,11 @@ pub(super) fn number(input: &mut Input<'_>) -> ModalResult<u64> {
     terminated(alt((hexadecimal, digit1.try_map(str::parse))), space).parse_next(input)
 }
 
+/// A field of a packet: an unsigned number of 32 bits.
+pub(super) fn field(input: &mut Input<'_>) -> ModalResult<u64> {
+    number.verify(|&value| u32::try_from(value).is_ok()).parse_next(input)
+}
+
 /// A number with an optional sign.
 pub(super) fn integer(input: &mut Input<'_>) -> ModalResult<i64> {
     let negative = opt('-').parse_next(input)?.is_some();
@@ -63,9 +70,9 @@ pub(super) fn time(input: &mut Input<'_>) -> ModalResult<Duration> {
 
 /// The time `whole.part`. Digits below a nanosecond are ignored.
 fn duration(whole: &str, part: &str) -> Option<Duration> {
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok().filter(|&whole| whole < MAX_TIME)? };
     let digits: String = part.chars().chain("000000000".chars()).take(9).collect();
-    Some(Duration(whole.checked_mul(NS_PER_S)?.checked_add(digits.parse().ok()?)?))
+    Some(Duration(whole * NS_PER_S + digits.parse::<u64>().ok()?))
 }
 
 /// A text between double quotes.

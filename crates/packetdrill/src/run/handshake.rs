@@ -10,6 +10,9 @@ const HEADER: u64 = 40;
 /// The option of timestamps, padded.
 const TIMESTAMPS: u64 = 12;
 
+/// The largest shift of a window (RFC 7323, section 2.3).
+const MAX_SCALE: u64 = 14;
+
 /// What was negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Negotiated {
@@ -50,7 +53,7 @@ pub(super) fn negotiate(peer: &Packet, settings: &Settings) -> Negotiated {
         mss: mss.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }).max(1),
         sack: settings.sack && offered(|option| matches!(option, TcpOption::SackPermitted)),
         timestamps,
-        window_scale: scale.filter(|_| settings.window_scaling),
+        window_scale: scale.filter(|_| settings.window_scaling).map(|shift| shift.min(MAX_SCALE)),
         ecn,
     }
 }

@@ -22,7 +22,7 @@ impl Timestamps {
         let (first, first_at) = *self.first.get_or_insert((value, at));
         let tick = tick.filter(|tick| tick.0 > 0)?;
         let expected = first + (at - first_at).0 / tick.0;
-        (expected.abs_diff(value) * tick.0 > tolerance.0).then_some(expected)
+        (expected.abs_diff(value).saturating_mul(tick.0) > tolerance.0).then_some(expected)
     }
 
     /// The time of the packet whose timestamp is echoed. A value that no packet had is counted in ticks from the first
