@@ -19,26 +19,55 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab import Records, Scenario
+from cwndlab.cli.app import app
 from cwndlab.reproduction import Finding, Reproduction, find
 from cwndlab.reproduction.measured import Measured
 from cwndlab.validation.peers import Row
 from programs import END_S, finish, start, wait_until_ready
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 Cli = Callable[..., tuple[int, str, str]]
-VERBS = ("list", "explain", "run", "compare", "matrix", "reproduce", "report", "validate", "check", "bench", "demo")
+#: Columns of a summary in the list of commands: click shortens it by "..." where a terminal of 80 has no room.
+SUMMARY = 55
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_shows_an_example(cli: Cli, verb: str) -> None:
-    status, out, err = cli(verb, "--help")
+def commands(
+    group: TyperGroup, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], TyperCommand | TyperGroup]]:
+    """Every command and subcommand with its words."""
+    for name, command in group.commands.items():
+        assert isinstance(command, TyperCommand | TyperGroup)
+        yield (*path, name), command
+        if isinstance(command, TyperGroup):
+            yield from commands(command, (*path, name))
+
+
+PROGRAM = get_command(app)
+assert isinstance(PROGRAM, TyperGroup)
+COMMANDS = dict(commands(PROGRAM))
+GROUPS = [words for words, command in COMMANDS.items() if isinstance(command, TyperGroup)]
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words not in GROUPS], ids=" ".join)
+def test_every_command_shows_an_example(cli: Cli, words: tuple[str, ...]) -> None:
+    status, out, err = cli(*words, "--help")
     assert (status, err) == (0, "")
-    assert f"Example: cwndlab {verb}" in out
+    assert f"Example: cwndlab {' '.join(words)}" in out
 
 
-def test_without_a_verb_help_is_shown(cli: Cli) -> None:
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_summaries_of_commands_are_printed_in_full(cli: Cli, words: tuple[str, ...]) -> None:
+    summary = (COMMANDS[words].help or "").partition("\n\n")[0]
+    assert 0 < len(summary) <= SUMMARY
+    listed = " ".join(cli(*words[:-1], "--help")[1].split())
+    assert f" {words[-1]} {summary}" in listed
+
+
+def test_without_a_command_help_is_shown(cli: Cli) -> None:
     status, out, _ = cli()
     assert status == 0
-    assert all(f"\n  {verb} " in out for verb in VERBS)
+    assert all(f"\n  {words[0]} " in out for words in COMMANDS)
     assert cli("--help")[1] == out
     assert cli("--version") == (0, f"cwndlab {cwndlab.version()}\n", "")
 

@@ -45,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": {"units", "control", "linux"},
     "packetdrill": {"units", "control", "algorithms", "transport", "scenario"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
+    "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
     "bindings/python": {
@@ -58,6 +59,7 @@ ALLOWED: dict[str, set[str]] = {
         "emulator",
         "packetdrill",
         "quic",
+        "debugger",
         "replay",
         "live",
     },

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -93,6 +94,13 @@ def _first_table(command: str) -> str:
     """A command and its first table. The remaining output is in the report."""
     first = _text(*command.split(" ")).split("\n\n")[0]
     return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
+
+
+def _debug() -> str:
+    """A command with its whole output."""
+    command = generated.recipes()["debug beta"].command
+    output = _text(*shlex.split(command))
+    return textwrap.indent("\n".join([f"$ {command}", "", *output.splitlines()]), "    ")
 
 
 def _uplink() -> str:
@@ -203,6 +211,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,
+    "debug beta": _debug,
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,

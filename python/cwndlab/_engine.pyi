@@ -24,12 +24,14 @@ __all__ = [
     "check",
     "conformance",
     "conformance_texts",
+    "debug",
     "declarations",
     "emulate",
     "engine_version",
     "entry_in_kernel",
     "fetch",
     "make_trace",
+    "packetdrill",
     "parse_trace",
     "read",
     "replay",
@@ -83,6 +85,20 @@ def conformance(
     scenario: str | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> tuple[list[dict[str, Any]], float | None, list[str]]: ...
+def debug(
+    text: str,
+    format: _Format,
+    seed: int,
+    flow: int,
+    at_ns: int,
+    cancel: Cancel | None = None,
+    *,
+    context: int = 3,
+    against: str | None = None,
+    tolerance_bytes: int = 0,
+    folder: str | PathLike[str] | None = None,
+    constructors: Mapping[str, Callable[..., object]] | None = None,
+) -> str: ...
 def replay(text: str) -> list[dict[str, Any]]: ...
 def replay_cases() -> list[tuple[str, str]]: ...
 def packetdrill(text: str) -> str: ...

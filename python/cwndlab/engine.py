@@ -49,6 +49,7 @@ assemble_records = _engine.assemble
 # Validation.
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts
+debug = _engine.debug
 replay = _engine.replay
 replay_cases = _engine.replay_cases
 packetdrill = _engine.packetdrill

@@ -3,10 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_control::{Algorithm, Arguments, Build, CongestionControl, Kind, Make, Path, Spec};
+use cwndlab_control::{Algorithm, CongestionControl, Path};
 use cwndlab_scenario::Scenario;
 
 use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
+use crate::wrap::{wrapped, Wrap};
 
 /// A simulated run: a path and a workload.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,7 @@ impl Case {
             scenario.plan(&cwndlab_simulator::catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let entries = SharedEntries::default();
         let path = Arc::new(Mutex::new(None));
-        let recorded = with_recorder(algorithm, Arc::clone(&entries), Arc::clone(&path));
+        let recorded = wrapped(algorithm, WithRecorder { entries: Arc::clone(&entries), path: Arc::clone(&path) });
         let flow = Arc::make_mut(&mut plan.flows[0].kind);
         flow.algorithm = Some(Arc::new(recorded));
         if let Some(recovery) = algorithm.recovery_kind() {
@@ -97,35 +98,16 @@ impl Case {
     }
 }
 
-/// A constructor of the algorithm with a recorder.
+/// Records the events of every connection in one log, and the path of the last one.
 #[derive(Debug)]
-struct RecorderMaker {
-    algorithm: Algorithm,
+struct WithRecorder {
     entries: SharedEntries,
     path: Arc<Mutex<Option<Path>>>,
 }
 
-impl Make for RecorderMaker {
-    fn make(&self, path: &Path, _: &Arguments) -> Box<dyn CongestionControl> {
+impl Wrap for WithRecorder {
+    fn wrap(&self, inner: Box<dyn CongestionControl>, path: &Path) -> Box<dyn CongestionControl> {
         *self.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.clone());
-        Box::new(Recorder::new(self.algorithm.build(path), Arc::clone(&self.entries)))
+        Box::new(Recorder::new(inner, Arc::clone(&self.entries)))
     }
-}
-
-/// The algorithm wrapped in a recorder, with the same requirements on the transport.
-fn with_recorder(algorithm: &Algorithm, entries: SharedEntries, path: Arc<Mutex<Option<Path>>>) -> Algorithm {
-    // A specification has a static lifetime, so that each recording leaks a few hundred bytes.
-    let maker: &'static RecorderMaker =
-        Box::leak(Box::new(RecorderMaker { algorithm: algorithm.clone(), entries, path }));
-    let needs: Vec<_> = algorithm.all_needs().collect();
-    let spec: &'static Spec = Box::leak(Box::new(Spec {
-        kind: Kind::Whole,
-        build: Build::Dynamic(maker),
-        needs: Box::leak(needs.into_boxed_slice()),
-        ..*algorithm.growth.spec
-    }));
-    let mut recorded = algorithm.clone();
-    recorded.growth.spec = spec;
-    recorded.slow_start = None;
-    recorded
 }

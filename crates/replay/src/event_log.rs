@@ -43,8 +43,8 @@ impl Reported {
         }
     }
 
-    /// Reports the event to an algorithm.
-    fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
+    /// Reports the event to an algorithm; returns the algorithm's event, if it has one.
+    pub fn report_to(&self, control: &mut dyn CongestionControl) -> Option<Event> {
         match self {
             Self::Ack(ack) => return control.on_ack(ack),
             Self::Congestion(event) => control.on_congestion(event),

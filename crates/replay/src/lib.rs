@@ -17,6 +17,7 @@ pub mod event_log;
 pub mod kernel;
 pub mod quic;
 pub mod verdict;
+pub mod wrap;
 
 use cwndlab_control::Algorithm;
 

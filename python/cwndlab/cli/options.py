@@ -58,28 +58,31 @@ def listed(text: str | None) -> list[str] | None:
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="How the data is printed.", metavar="table|json|csv", parser=_format)
+    Format, typer.Option("--format", help="The format of standard output.", metavar="table|json|csv", parser=_format)
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", help="Seed of all chance.", metavar="N", parser=integer_option("--seed", 0))
+    int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N", parser=integer_option("--seed", 0))
 ]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="Change a field: flow[1].rtt=50ms; flow[+] adds a flow. May be repeated.", metavar="PATH=VALUE"
+        "--set",
+        help="Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated.",
+        metavar="PATH=VALUE",
     ),
 ]
 ScenarioArgument = Annotated[
     Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
 ]
 AlgorithmsOption = Annotated[
-    str | None, typer.Option("--algorithms", help="Names, joined by commas.", metavar="A,B,C", show_default=False)
+    str | None,
+    typer.Option("--algorithms", help="Names of algorithms, joined by commas.", metavar="A,B,C", show_default=False),
 ]
 FileOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--algorithm-file",
-        help="Python with classes of your own; flows call them by name. May be repeated.",
+        help="Python file with classes of your own, which flows use by name. May be repeated.",
         metavar="FILE",
         show_default=False,
     ),

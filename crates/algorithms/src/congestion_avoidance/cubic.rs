@@ -183,9 +183,11 @@ impl CongestionAvoidance for Cubic {
         let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
+        // Section 4.3: the Reno-friendly region.
         if self.reno_friendly && self.window(t) < self.epoch.w_est {
             return w.max(self.epoch.w_est);
         }
+        // Sections 4.2, 4.4 and 4.5: target is within [w, 1.5 w].
         let target = self.window(t + float(ack.srtt.0) * 1e-9).clamp(w, 1.5 * w);
         w + n * (target - w) / w
     }
@@ -193,11 +195,12 @@ impl CongestionAvoidance for Cubic {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.epoch.start = None;
         self.epoch.prior = w;
+        // Section 4.7: fast convergence.
         let shrinks = self.fast_convergence && w < self.epoch.w_max;
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
-        (self.beta * base).max(2.0)
+        (self.beta * base).max(2.0) // section 4.6
     }
 
     fn on_window(&mut self, window: &Window) {

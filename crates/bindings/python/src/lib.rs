@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod conformance;
+mod debugger;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
@@ -55,6 +56,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
+    module.add_function(wrap_pyfunction!(debugger::debug, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_cases, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;

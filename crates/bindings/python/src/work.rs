@@ -116,7 +116,7 @@ pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, 
 }
 
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
-fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
+pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
     let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
     let error = cwndlab_error(py, "AlgorithmError", vec![(failure.name.to_owned(), what, failure.hint.to_owned())]);
     error.set_cause(py, failure.cause);

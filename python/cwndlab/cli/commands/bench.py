@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 def bench(
     scenarios: Annotated[
-        list[str] | None, typer.Argument(help="S1, S2, S3, S4; all by default.", metavar="[S1 S2 S3 S4]")
+        list[str] | None, typer.Argument(help="The scenarios; all by default.", metavar="[S1 S2 S3 S4]")
     ] = None,
-    overhead: Annotated[bool, typer.Option("--overhead", help="Measure what the command line adds, too.")] = False,
-    python: Annotated[bool, typer.Option("--python", help="Measure algorithms that are classes in Python.")] = False,
+    overhead: Annotated[bool, typer.Option("--overhead", help="Also measure the cost of the command line.")] = False,
+    python: Annotated[
+        bool, typer.Option("--python", help="Measure algorithms that are classes in Python instead.")
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Measure the engine's speed, without Python."""
+    """Measure the speed of the engine.
+
+    Each scenario runs in a new native process without Python.
+    """
     if python:
         write_rows(list(cwndlab.study.benchmark.bench_python()), cwndlab.study.benchmark.PYTHON_COLUMNS, format)
         return

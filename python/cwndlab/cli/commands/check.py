@@ -27,18 +27,21 @@ def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Algorithms, such as 'cubic+ccm-ss', or Python with classes of your own.",
+            help="Algorithms, such as 'cubic+ccm-ss', or Python files with classes of your own.",
             metavar="NAME|FILE…",
             show_default=False,
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every algorithm, and every slow start.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Thousands of ACKs instead of 10 million.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Check every algorithm and every slow start.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer ACKs: thousands instead of 10 million.")] = False,
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Hold an algorithm against the rules that all keep."""
+    """Check algorithms against the conformance rules.
+
+    Every algorithm keeps these rules, for example a window of at least one segment after every event.
+    """
     texts, classes = cwndlab.validation.conformance.select(names or (), everything=all_, files=algorithm_file or ())
     reports: dict[int, CheckReport] = {}
     printed = 0

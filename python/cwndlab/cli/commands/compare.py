@@ -29,53 +29,70 @@ def compare(
     scenario: ScenarioArgument,
     algorithms: Annotated[
         str,
-        typer.Option("--algorithms", help="What every flow uses in turn, joined by commas.", metavar="A,B,C"),
+        typer.Option(
+            "--algorithms", help="The algorithms, joined by commas; every flow uses them in turn.", metavar="A,B,C"
+        ),
     ],
     flows: Annotated[
         str | None,
         typer.Option(
-            "--flows", help="Only these flows use it: names or indices.", metavar="NAME,…", show_default=False
+            "--flows",
+            help="Only these flows use the algorithms: names or indices.",
+            metavar="NAME,…",
+            show_default=False,
         ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", help="The other flows over TCP use this.", metavar="ALGORITHM", show_default=False),
+        typer.Option(
+            "--against", help="Algorithm of the other flows over TCP.", metavar="ALGORITHM", show_default=False
+        ),
     ] = None,
     seed: SeedOption = 1,
     repetitions: Annotated[
         int,
         typer.Option(
             "--repetitions",
-            help="Runs of each, seeds from N on.",
+            help="Runs of each algorithm, with consecutive seeds from --seed on.",
             metavar="N",
             parser=integer_option("--repetitions", 1, MOST_REPETITIONS),
         ),
     ] = 10,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for results; its runs are kept.", metavar="DIR", show_default=False),
+        typer.Option(
+            "--out", help="Folder for the results; a second call resumes there.", metavar="DIR", show_default=False
+        ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="HTML page with the pictures.", metavar="FILE", show_default=False)
+        Path | None, typer.Option("--report", help="HTML page with figures.", metavar="FILE", show_default=False)
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(help="Repeat on until this holds.", metavar="'METRIC within X %'", show_default=False),
+        typer.Option(help="Repeat until this holds.", metavar="'METRIC within X %'", show_default=False),
     ] = None,
     at_most: Annotated[
         int,
         typer.Option(
             "--at-most",
-            help="Runs of each with --until.",
+            help="Maximum runs of each algorithm with --until.",
             metavar="N",
             parser=integer_option("--at-most", 2, MOST_REPETITIONS),
         ),
     ] = 50,
     warm_up: Annotated[
-        str | None, typer.Option(help="What to leave out: mser, or a time.", metavar="mser|TIME", show_default=False)
+        str | None,
+        typer.Option(
+            help="Warm-up to exclude from each run: mser, or a time.", metavar="mser|TIME", show_default=False
+        ),
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="What is compared; `list --metrics`.", metavar="A,B,C", show_default=False)
+        str | None,
+        typer.Option(
+            help="The metrics to compare; `cwndlab list --metrics` has their names.",
+            metavar="A,B,C",
+            show_default=False,
+        ),
     ] = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 def conform(
     names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Only replay recorded events: nothing runs on the wall clock.")
-    ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Only replay events; run nothing in real time.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Replay the same events in simulator, kernel and QUIC, and run one path in simulator and kernel."""
+    """Compare an algorithm's decisions across backends.
 
+    Replays the same events in the simulator, the kernel decider and the QUIC adapter, and runs one path in the
+    simulator and in the kernel.
+    """
     results = [one for name in names for one in cwndlab.validation.replay.conform(name)]
     if format is Format.table:
         _show(results)

@@ -21,7 +21,7 @@ QUICK_REPETITIONS = 2
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", help="Folder of the comparison; the page is DIR.html.", metavar="DIR")
+        Path, typer.Option("--out", help="Folder of the comparison; the report is DIR.html.", metavar="DIR")
     ] = Path("cwndlab-demo"),
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{QUICK_REPETITIONS} runs of {QUICK_DURATION} per algorithm.")

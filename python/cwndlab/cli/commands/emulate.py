@@ -35,51 +35,58 @@ def add(app: typer.Typer) -> None:
         command: Annotated[
             list[str] | None,
             typer.Argument(
-                help="What runs, by default on the senders' side; a shell without it.",
+                help="The program, by default on the senders' side; without it, a shell.",
                 metavar="[-- COMMAND…]",
                 show_default=False,
             ),
         ] = None,
         on: Annotated[
-            str, typer.Option("--on", help="On which side COMMAND or the shell runs.", metavar="sender|receiver")
+            str, typer.Option("--on", help="The side of COMMAND or the shell.", metavar="sender|receiver")
         ] = "sender",
         receiver: Annotated[
             list[str] | None,
             typer.Option(
-                "--receiver", help="Runs on the receivers' side meanwhile. May be repeated.", metavar="'COMMAND'"
+                "--receiver", help="Run this on the receivers' side meanwhile. May be repeated.", metavar="'COMMAND'"
             ),
         ] = None,
         sender: Annotated[
             list[str] | None,
-            typer.Option("--sender", help="Runs on the senders' side meanwhile. May be repeated.", metavar="'COMMAND'"),
+            typer.Option(
+                "--sender", help="Run this on the senders' side meanwhile. May be repeated.", metavar="'COMMAND'"
+            ),
         ] = None,
         algorithm: Annotated[
             str | None,
             typer.Option(
                 "--algorithm",
-                help="Congestion control of all TCP: reno, cubic, bbr1, or what `kernel run` registered.",
+                help="Congestion control of the kernel's TCP: reno, cubic, bbr1, or a name from `kernel run`.",
                 metavar="NAME",
                 show_default=False,
             ),
         ] = None,
         seed: Annotated[
             int,
-            typer.Option("--seed", help="Seed of the path's losses.", metavar="N", parser=integer_option("--seed", 0)),
+            typer.Option(
+                "--seed", help="Seed of the path's random numbers.", metavar="N", parser=integer_option("--seed", 0)
+            ),
         ] = 1,
         out: Annotated[
             Path | None,
             typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
         ] = None,
         accept_late: Annotated[
-            bool, typer.Option("--accept-late", help="Do not fail where deliveries were late.")
+            bool, typer.Option("--accept-late", help="Do not fail if deliveries were late.")
         ] = False,
         calibrate: Annotated[
-            bool, typer.Option("--calibrate", help="Only measure the path with probes, and print it.")
+            bool, typer.Option("--calibrate", help="Only measure the path with probes; run no program.")
         ] = False,
         set_: SetOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Put programs at the ends of the scenario's network, on the wall clock."""
+        """Run programs over the scenario's network.
+
+        The programs run in two network namespaces, in real time, with the scenario's links between them.
+        """
         if on not in ("sender", "receiver"):
             raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
 

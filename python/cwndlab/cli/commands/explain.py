@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A name, or a text such as 'cubic+ccm-ss/sack'.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A name, or a combination such as 'cubic+ccm-ss/sack'.", metavar="NAME", show_default=False
+        ),
+    ],
     format: FormatOption = Format.table,
 ) -> None:
-    """Tell what an algorithm does and whence it is."""
+    """Describe an algorithm and its source."""
     if format is Format.table:
         write(cwndlab.explain(name))
         return

@@ -13,19 +13,21 @@ from cwndlab.cli.console import say
 
 def export(
     records: Annotated[
-        Path, typer.Argument(help="A folder that `run --out` has written.", metavar="RECORDS", show_default=False)
+        Path, typer.Argument(help="A folder that `run --out` wrote.", metavar="RECORDS", show_default=False)
     ],
-    format: Annotated[str, typer.Option("--format", help="As what.", metavar="csv|qlog|ns2|pcap", show_default=False)],
+    format: Annotated[
+        str, typer.Option("--format", help="The format of the files.", metavar="csv|qlog|ns2|pcap", show_default=False)
+    ],
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="A folder (csv, qlog) or a file.", metavar="PLACE", show_default=False),
     ],
     at: Annotated[
         str,
-        typer.Option("--at", help="Where a capture listens: senders, receivers, links, names.", metavar="A,B"),
+        typer.Option("--at", help="Where packets are captured: senders, receivers, links, names.", metavar="A,B"),
     ] = "senders",
 ) -> None:
-    """Write records as CSV, qlog, ns-2 trace or packet capture."""
+    """Export records as CSV, qlog, ns-2 trace or pcapng."""
 
     for made in cwndlab.export.export(cwndlab.Records.read(records), format, output, at=at):
         say(f"{format}: {made}")

@@ -44,7 +44,7 @@ _SUMMARY = (
 
 def add(app: typer.Typer) -> None:
     """Adds the command and what it does."""
-    kernel = typer.Typer(help="Run algorithms of ours inside the kernel's TCP.", no_args_is_help=True)
+    kernel = typer.Typer(help="Run cwndlab's algorithms in the kernel's TCP.", no_args_is_help=True)
     app.add_typer(kernel, name="kernel")
 
     @kernel.command(epilog="Example: cwndlab kernel run --algorithm phcc --algorithm cubic+ccm-ss")
@@ -52,25 +52,28 @@ def add(app: typer.Typer) -> None:
         algorithm: Annotated[
             list[str],
             typer.Option(
-                "--algorithm", help="What is registered. May be repeated.", metavar="NAME", show_default=False
+                "--algorithm", help="An algorithm to register. May be repeated.", metavar="NAME", show_default=False
             ),
         ],
         report: Annotated[
             str | None,
             typer.Option(
                 "--report",
-                help="When the kernel reports; by default what the algorithm's entry asks for.",
+                help="When the kernel reports; by default as the algorithm's entry requests.",
                 metavar="rtt|ack|TIME",
                 show_default=False,
             ),
         ] = None,
         for_: Annotated[
             str | None,
-            typer.Option("--for", help="Ends after this; else with Ctrl-C.", metavar="TIME", show_default=False),
+            typer.Option("--for", help="End after this time.", metavar="TIME", show_default=False),
         ] = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Register algorithms as cwndlab_NAME, decide for whoever chooses them, show the connections."""
+        """Register algorithms with the kernel until Ctrl-C.
+
+        Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
+        """
         span_s = None if for_ is None else duration_s(for_, "for")
         with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
@@ -86,7 +89,7 @@ def add(app: typer.Typer) -> None:
 
     @kernel.command("list", epilog="Example: cwndlab kernel list")
     def list_(format: FormatOption = Format.table) -> None:
-        """List the algorithms of the kernel and mark those of cwndlab."""
+        """List the kernel's algorithms; mark those of cwndlab."""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)

@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 def list_(
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="Only growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"),
+        typer.Option(
+            "--kind", help="Only this kind: growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"
+        ),
     ] = None,
-    aliases: Annotated[bool, typer.Option("--aliases", help="Only the names by which papers call things.")] = False,
+    aliases: Annotated[
+        bool, typer.Option("--aliases", help="The aliases that papers and stacks use, instead.")
+    ] = False,
     metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
     presets: Annotated[bool, typer.Option("--presets", help="The bundled scenarios instead.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """List algorithms with sources and parameters; metrics; bundled scenarios."""
+    """List algorithms, metrics or bundled scenarios.
+
+    Without an option: the algorithms, with their sources and parameters.
+    """
     if presets:
         write_rows(cwndlab.presets.listing(), ("name", "title"), format)
         return

@@ -34,15 +34,15 @@ def add(app: typer.Typer) -> None:
         "--schedule morning,evening,night --bytes 200MB"
     )
     def measure(
-        url: Annotated[str, typer.Argument(help="Of `cwndlab serve`.", metavar="URL", show_default=False)],
+        url: Annotated[str, typer.Argument(help="The address of `cwndlab serve`.", metavar="URL", show_default=False)],
         algorithms: Annotated[
-            str, typer.Option("--algorithms", help="What the server sends with, in turn.", metavar="A,B,C")
+            str, typer.Option("--algorithms", help="The sender's algorithms, in turn.", metavar="A,B,C")
         ] = "newreno,ctcp,cubic",
         rounds: Annotated[
             int,
             typer.Option(
                 "--rounds",
-                help="Each has every algorithm once.",
+                help="Number of rounds; each has every algorithm once.",
                 metavar="N",
                 parser=integer_option("--rounds", 1, 10_000),
             ),
@@ -51,11 +51,14 @@ def add(app: typer.Typer) -> None:
             str,
             typer.Option("--schedule", help="When rounds begin.", metavar="now|'every 4h'|morning,evening,night"),
         ] = "now",
-        size: Annotated[str, typer.Option("--bytes", help="Of a transfer.", metavar="SIZE")] = "200MB",
+        size: Annotated[str, typer.Option("--bytes", help="Size of a transfer.", metavar="SIZE")] = "200MB",
         token: Annotated[
             str | None,
             typer.Option(
-                "--token", help=f"One of the server's; {TOKEN} by default.", metavar="TEXT", show_default=False
+                "--token",
+                help=f"A token of the server; the value of {TOKEN} by default.",
+                metavar="TEXT",
+                show_default=False,
             ),
         ] = None,
         trust: Annotated[
@@ -67,25 +70,33 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
-        transport: Annotated[str, typer.Option("--transport", help="What carries it.", metavar="tcp|quic")] = "tcp",
+        transport: Annotated[
+            str, typer.Option("--transport", help="The transport protocol.", metavar="tcp|quic")
+        ] = "tcp",
         zone: Annotated[
             str,
             typer.Option(
-                "--zone", help="Time zone of the parts of the day; this machine's.", metavar="NAME", show_default=False
+                "--zone",
+                help="Time zone of the parts of the day; this machine's by default.",
+                metavar="NAME",
+                show_default=False,
             ),
         ] = "",
         limit: Annotated[
             str | None,
             typer.Option(
-                "--limit-bytes-per-day", help="The rest waits for the next day.", metavar="SIZE", show_default=False
+                "--limit-bytes-per-day",
+                help="Limit of the daily volume; the rest waits for the next day.",
+                metavar="SIZE",
+                show_default=False,
             ),
         ] = None,
         inflation: Annotated[
             float,
-            typer.Option("--inflation", help="A transfer ends where round trips take so many idle ones.", metavar="X"),
+            typer.Option("--inflation", help="End a transfer whose RTT exceeds 1 s and X idle RTTs.", metavar="X"),
         ] = 20.0,
         timeout: Annotated[
-            float, typer.Option("--timeout", help="Seconds of a transfer at most.", metavar="S")
+            float, typer.Option("--timeout", help="Maximum duration of a transfer, in seconds.", metavar="S")
         ] = 600.0,
         out: Annotated[
             Path | None,
@@ -99,12 +110,15 @@ def add(app: typer.Typer) -> None:
                 "--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False
             ),
         ] = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell times and volume; fetch nothing.")] = False,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Print times and volume; fetch nothing.")] = False,
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
         seed: SeedOption = 1,
         format: FormatOption = Format.table,
     ) -> None:
-        """Measure algorithms on a real path, in rounds over the day; goes on where it was killed."""
+        """Measure algorithms on a real path.
+
+        Fetches from `cwndlab serve` in rounds over the day. The same command resumes an interrupted campaign.
+        """
 
         spec = cwndlab.live.spec.CampaignSpec(
             url=url.rstrip("/"),

@@ -29,14 +29,17 @@ def add(app: typer.Typer) -> None:
         count: Annotated[
             int,
             typer.Option(
-                "--count", help="Round trips of each kind.", metavar="N", parser=integer_option("--count", 1, 1000)
+                "--count",
+                help="Number of round trips of each kind.",
+                metavar="N",
+                parser=integer_option("--count", 1, 1000),
             ),
         ] = 10,
         trace: Annotated[
             str | None,
             typer.Option(
                 "--trace",
-                help="Probes of the route; udp, then tcp by default.",
+                help="Probes of the route; by default udp, then tcp.",
                 metavar="udp|icmp|tcp",
                 show_default=False,
             ),
@@ -44,24 +47,26 @@ def add(app: typer.Typer) -> None:
         route: Annotated[
             Path | None,
             typer.Option(
-                "--route", help="Output of traceroute or tracert instead.", metavar="FILE", show_default=False
+                "--route", help="Read the output of traceroute or tracert instead.", metavar="FILE", show_default=False
             ),
         ] = None,
         wifi: Annotated[
             Path | None,
-            typer.Option("--wifi", help="Output of iw, nmcli or netsh instead.", metavar="FILE", show_default=False),
+            typer.Option(
+                "--wifi", help="Read the output of iw, nmcli or netsh instead.", metavar="FILE", show_default=False
+            ),
         ] = None,
         device: Annotated[
-            str, typer.Option("--device", help="The Wi-Fi device that listens.", metavar="NAME", show_default=False)
+            str, typer.Option("--device", help="The Wi-Fi device that scans.", metavar="NAME", show_default=False)
         ] = "",
         all_channels: Annotated[
-            bool, typer.Option("--all-channels", help="Channels 1 to 13, not only 1, 6 and 11.")
+            bool, typer.Option("--all-channels", help="Consider channels 1 to 13, not only 1, 6 and 11.")
         ] = False,
         tcp_settings: Annotated[
             Path | None,
             typer.Option(
                 "--tcp-settings",
-                help="Output of Get-NetTCPSetting instead of this machine's.",
+                help="Read the output of Get-NetTCPSetting instead of this machine's settings.",
                 metavar="FILE",
                 show_default=False,
             ),
@@ -69,17 +74,23 @@ def add(app: typer.Typer) -> None:
         template: Annotated[
             str,
             typer.Option(
-                "--template", help="Of Get-NetTCPSetting; Internet by default.", metavar="NAME", show_default=False
+                "--template",
+                help="Template of Get-NetTCPSetting; Internet by default.",
+                metavar="NAME",
+                show_default=False,
             ),
         ] = "",
-        everything: Annotated[bool, typer.Option("--all-settings", help="Also sysctls that matter little.")] = False,
+        everything: Annotated[bool, typer.Option("--all-settings", help="Also print less relevant sysctls.")] = False,
         out: Annotated[
             Path | None,
-            typer.Option("--out", help="Keep it as JSON.", metavar="FILE", show_default=False),
+            typer.Option("--out", help="Write the result to this file, as JSON.", metavar="FILE", show_default=False),
         ] = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Look at a path before it is measured: route, RTT, Wi-Fi, TCP settings."""
+        """Inspect a path before a measurement.
+
+        Prints round-trip times, route, Wi-Fi networks and channels, and TCP settings.
+        """
 
         if trace not in (None, "udp", "icmp", "tcp"):
             raise ScenarioError(Fault("--trace", f"'{trace}' is no kind of probe", "write udp, icmp or tcp"))

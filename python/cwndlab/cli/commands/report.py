@@ -18,7 +18,7 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            help="What run, compare, sweep or measure wrote by --out; two or three runs side by side.",
+            help="A folder of results, or two or three folders of runs.",
             metavar="DIR…",
             show_default=False,
         ),
@@ -27,7 +27,7 @@ def report(
         Path | None,
         typer.Option(
             "--report",
-            help="The HTML page; DIR/report.html by default, DIR/side-by-side.html of several runs.",
+            help="The HTML page; DIR/report.html by default, DIR/side-by-side.html for several runs.",
             metavar="FILE",
             show_default=False,
         ),
@@ -36,26 +36,30 @@ def report(
         str | None,
         typer.Option(
             "--figures",
-            help="Also write DIR/figures/*; several formats by commas.",
+            help="Also write the figures to DIR/figures, in these formats.",
             metavar="png,svg,pdf",
             show_default=False,
         ),
     ] = None,
     style: Annotated[
-        str, typer.Option("--style", help="Of the figures; print has the width of a column.", metavar="screen|print")
+        str,
+        typer.Option("--style", help="Style of the figures; print has the width of a column.", metavar="screen|print"),
     ] = "screen",
     series: Annotated[
         int,
         typer.Option(
             "--series",
-            help="Of a sweep: run the first N of every cell again for their time series.",
+            help="For a sweep: repeat the first N runs of every cell for their time series.",
             metavar="N",
             parser=integer_option("--series", 0),
         ),
     ] = 0,
     format: FormatOption = Format.table,
 ) -> None:
-    """Draw a run, a comparison, a sweep or a measurement as one HTML file."""
+    """Draw finished results as one HTML file.
+
+    The folders are those of `run`, `compare`, `sweep` or `measure`. Several runs are drawn side by side.
+    """
 
     cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
     results = [cwndlab.reports.writer.load(folder) for folder in folders]

@@ -28,8 +28,10 @@ def add(app: typer.Typer) -> None:
             typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False),
         ] = None,
         all_: Annotated[bool, typer.Option("--all", help="Every experiment of every paper.")] = False,
-        quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of the paper's size.")] = False,
-        list_: Annotated[bool, typer.Option("--list", help="Print the experiments, and end.")] = False,
+        quick: Annotated[
+            bool, typer.Option("--quick", help="A reduced size that takes minutes, instead of the paper's.")
+        ] = False,
+        list_: Annotated[bool, typer.Option("--list", help="Print the experiments and exit.")] = False,
         out: Annotated[
             Path | None,
             typer.Option(
@@ -50,7 +52,7 @@ def add(app: typer.Typer) -> None:
         ] = None,
         multiverse: Annotated[
             bool,
-            typer.Option("--multiverse", help="Headline claims over combinations of what a paper leaves open."),
+            typer.Option("--multiverse", help="Evaluate headline claims over combinations of open assumptions."),
         ] = False,
         kept: Annotated[
             bool, typer.Option("--kept", help="Make the pages of --out from --results alone; run nothing.")

@@ -41,13 +41,11 @@ def run(
             "--engine", help="The simulator, real TCP between namespaces, or both.", metavar="simulate|emulate|both"
         ),
     ] = "simulate",
-    accept_late: Annotated[
-        bool, typer.Option("--accept-late", help="Keep an emulation whose deliveries were late.")
-    ] = False,
+    accept_late: Annotated[bool, typer.Option("--accept-late", help="Keep an emulation with late deliveries.")] = False,
     datapath: Annotated[
         str,
         typer.Option(
-            "--datapath", help="Whose algorithms the kernel runs: its own, or ours.", metavar="kernel|cwndlab"
+            "--datapath", help="The algorithms in the kernel: its own, or cwndlab's.", metavar="kernel|cwndlab"
         ),
     ] = "kernel",
     set_: SetOption = None,

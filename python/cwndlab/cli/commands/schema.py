@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 def schema(
-    kind: Annotated[
-        str, typer.Argument(help="The kind of file: scenario, sweep or tune.", metavar="[scenario|sweep|tune]")
-    ] = "scenario",
+    kind: Annotated[str, typer.Argument(help="The kind of file.", metavar="[scenario|sweep|tune]")] = "scenario",
 ) -> None:
-    """Print the JSON Schema of scenario, sweep or tune files, for editors."""
+    """Print the JSON Schema of a kind of file.
+
+    Editors use it to complete and check scenario, sweep and tune files.
+    """
     if kind not in cwndlab.study.schemas.KINDS:
         raise ScenarioError(
             Fault("KIND", f"'{kind}' has no schema", f"there are {', '.join(cwndlab.study.schemas.KINDS)}")

@@ -24,27 +24,34 @@ _CHECK_S = 0.2
 
 def serve(
     listen: Annotated[
-        str, typer.Option("--listen", help="Where; port 0 takes a free one.", metavar="ADDRESS:PORT")
+        str, typer.Option("--listen", help="Address to listen on; port 0 takes a free one.", metavar="ADDRESS:PORT")
     ] = "0.0.0.0:8443",
     token: Annotated[
         Path | None,
         typer.Option(
             "--token",
-            help="Lines 'NAME TOKEN', one per client; made and printed once without.",
+            help="File of lines 'NAME TOKEN', one per client. By default a token is generated and printed once.",
             metavar="FILE",
             show_default=False,
         ),
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", help="PEM; made without.", metavar="FILE", show_default=False),
+        typer.Option(
+            "--certificate",
+            help="The certificate, PEM; by default one is generated.",
+            metavar="FILE",
+            show_default=False,
+        ),
     ] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="Its key, PEM.", metavar="FILE", show_default=False)] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The key of the certificate, PEM.", metavar="FILE", show_default=False)
+    ] = None,
     name: Annotated[
         list[str] | None,
         typer.Option(
             "--name",
-            help="A name or address by which clients call this host, for a certificate that is made.",
+            help="A further name or address of this host, for the generated certificate. May be repeated.",
             metavar="HOST",
             show_default=False,
         ),
@@ -53,25 +60,28 @@ def serve(
         Path | None,
         typer.Option(
             "--state",
-            help="Folder of what is made; ~/.local/state/cwndlab by default.",
+            help="Folder for generated tokens and certificates; ~/.local/state/cwndlab by default.",
             metavar="DIR",
             show_default=False,
         ),
     ] = None,
-    quic: Annotated[bool, typer.Option("--quic", help="Over QUIC too (HTTP/3), on the same port.")] = False,
+    quic: Annotated[bool, typer.Option("--quic", help="Also serve QUIC (HTTP/3), on the same port.")] = False,
     limit: Annotated[
         list[str] | None,
         typer.Option(
             "--limit",
-            help="Such as connections=100; may be repeated. --list-limits names them.",
+            help="Change a limit, such as connections=100. May be repeated.",
             metavar="NAME=VALUE",
             show_default=False,
         ),
     ] = None,
-    list_limits: Annotated[bool, typer.Option("--list-limits", help="Print the limits, and end.")] = False,
+    list_limits: Annotated[bool, typer.Option("--list-limits", help="Print the limits and exit.")] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Serve a stream whose sender's algorithm each client chooses."""
+    """Serve streams with the algorithm a client requests.
+
+    Serves HTTPS until Ctrl-C. Each request names the congestion control of its transfer.
+    """
 
     if list_limits:
         columns = ("limit", "default", "least", "of")

@@ -27,7 +27,10 @@ def add(app: typer.Typer) -> None:
 
     @app.command(epilog="Example: cwndlab sweep examples/sweep.toml --out out/sweep")
     def sweep(
-        file: Annotated[Path, typer.Argument(help="A sweep in TOML or Python.", metavar="FILE", show_default=False)],
+        file: Annotated[
+            Path,
+            typer.Argument(help="The description of the sweep, in TOML or Python.", metavar="FILE", show_default=False),
+        ],
         out: Annotated[
             str | None,
             typer.Option(
@@ -40,7 +43,10 @@ def add(app: typer.Typer) -> None:
         cluster: Annotated[
             str | None,
             typer.Option(
-                "--cluster", help="tcp://host:port, local:N or slurm:…", metavar="CLUSTER", show_default=False
+                "--cluster",
+                help="Run on Dask: tcp://host:port, local:N or slurm:…",
+                metavar="CLUSTER",
+                show_default=False,
             ),
         ] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate packets and hours; run nothing.")] = False,
@@ -52,7 +58,7 @@ def add(app: typer.Typer) -> None:
         pivot: Annotated[
             str | None,
             typer.Option(
-                "--pivot", help="The first metric over two fields.", metavar="ROWS,COLUMNS", show_default=False
+                "--pivot", help="Print the first metric over two fields.", metavar="ROWS,COLUMNS", show_default=False
             ),
         ] = None,
         set_: SetOption = None,
@@ -60,7 +66,10 @@ def add(app: typer.Typer) -> None:
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Run scenarios × algorithms × seeds; an interrupted sweep resumes."""
+        """Run scenarios × algorithms × seeds.
+
+        The same command resumes an interrupted sweep.
+        """
         place = out or f"{file.stem}.sweep"
         names = [name.strip() for name in metrics.split(",")] if metrics else None
         if show:

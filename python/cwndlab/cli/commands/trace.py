@@ -13,13 +13,13 @@ from cwndlab.errors import Fault, ScenarioError
 trace = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
 
 
-@trace.command()
+@trace.command(epilog="Example: cwndlab trace make lte-driving --seed 2 > my.down")
 def make(
     kind: Annotated[str, typer.Argument(help="lte-driving, lte-stationary, 3g or satellite.", metavar="KIND")],
-    seed: Annotated[int, typer.Option("--seed", help="Seed of all chance.", metavar="N")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N")] = 1,
     duration: Annotated[int, typer.Option("--duration", help="Length in seconds.", metavar="SECONDS")] = 120,
 ) -> None:
-    """Write a synthetic trace to standard output: cwndlab trace make lte-driving --seed 2 > my.down"""
+    """Write a synthetic trace to standard output."""
     if seed < 0:
         raise ScenarioError(Fault("--seed", f"{seed} is no integer from 0 on", "write --seed 1"))
     if not 1 <= duration <= 86_400:
@@ -28,11 +28,11 @@ def make(
     say_seed(seed)
 
 
-@trace.command()
+@trace.command(epilog="Example: cwndlab trace info lte-driving")
 def info(
     file: Annotated[str, typer.Argument(help="A file, or the name of a synthetic trace.", metavar="FILE")],
 ) -> None:
-    """Print rates and outages of a trace: cwndlab trace info lte-driving"""
+    """Print rates and outages of a trace."""
     traces = cwndlab.scenario.traces
     result = traces.describe(traces.load(file))
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -18,7 +18,12 @@ def add(app: typer.Typer) -> None:
 
     @app.command(epilog="Example: cwndlab tune examples/tune-ccm-ss.toml --trials 20")
     def tune(
-        file: Annotated[Path, typer.Argument(help="A tuning in TOML or Python.", metavar="FILE", show_default=False)],
+        file: Annotated[
+            Path,
+            typer.Argument(
+                help="The description of the search, in TOML or Python.", metavar="FILE", show_default=False
+            ),
+        ],
         out: Annotated[
             Path | None,
             typer.Option(
@@ -29,7 +34,7 @@ def add(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 "--trials",
-                help="Instead of the file's.",
+                help="Number of trials, instead of the file's.",
                 metavar="N",
                 show_default=False,
                 parser=integer_option("--trials", 1),
@@ -39,7 +44,10 @@ def add(app: typer.Typer) -> None:
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Search an algorithm's parameters; evaluate them on held-out scenarios."""
+        """Search for an algorithm's best parameters.
+
+        The result is evaluated on held-out scenarios. The same command resumes an interrupted search.
+        """
         spec = cwndlab.study.tuning.load(file)
         place = out or Path(f"{file.stem}.tune")
         with progress_bar() as progress:

@@ -31,13 +31,16 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         kernel: Annotated[
-            bool, typer.Option("--kernel", help="Against this machine's kernel, emulated; takes half an hour.")
+            bool,
+            typer.Option(
+                "--kernel", help="Compare with this machine's kernel, through the emulator; takes half an hour."
+            ),
         ] = False,
         out: Annotated[
             Path | None,
             typer.Option(
                 "--out",
-                help="With --kernel: folder of its runs; a second call goes on there. Default: kernel-runs.",
+                help="With --kernel: folder of its runs, where a second call resumes; kernel-runs by default.",
                 metavar="DIR",
                 show_default=False,
             ),
@@ -45,14 +48,14 @@ def add(app: typer.Typer) -> None:
         paths: Annotated[
             str | None,
             typer.Option(
-                "--paths", help="With --kernel: names, joined by commas.", metavar="A,B,C", show_default=False
+                "--paths", help="With --kernel: names of paths, joined by commas.", metavar="A,B,C", show_default=False
             ),
         ] = None,
         repetitions: Annotated[
             int | None,
             typer.Option(
                 "--repetitions",
-                help="With --kernel: of each; 5 by default.",
+                help="With --kernel: runs of each; 5 by default.",
                 metavar="N",
                 show_default=False,
                 parser=integer_option("--repetitions", 1),
@@ -62,7 +65,7 @@ def add(app: typer.Typer) -> None:
             int | None,
             typer.Option(
                 "--jobs",
-                help="With --kernel: emulations at a time; two per core by default.",
+                help="With --kernel: emulations in parallel; two per core by default.",
                 metavar="N",
                 show_default=False,
                 parser=integer_option("--jobs", 1, 4096),
@@ -72,7 +75,10 @@ def add(app: typer.Typer) -> None:
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
     ) -> None:
-        """Hold the simulator against a reference, or against the kernel."""
+        """Validate the simulator against reference data.
+
+        With --kernel: against the TCP of this machine's kernel.
+        """
         if kernel:
             if reference:
                 raise ScenarioError(Fault("--kernel", "has paths of its own, --reference other ones", "leave one out"))

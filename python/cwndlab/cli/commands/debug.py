@@ -1,0 +1,241 @@
+"""``cwndlab debug``: a moment of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed, write, write_json, write_rows
+from cwndlab.cli.options import FileOption, FormatOption, SeedOption, SetOption, integer_option, scenario_of
+from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.validation.debugger import Divergence, Moment, Place, Snapshot, View
+
+#: Recovery states of the transport, as Linux numbers them.
+_STATES = ("open", "disorder", "CWR", "recovery", "loss")
+
+
+def debug(
+    scenario: Annotated[
+        Path, typer.Argument(help="A scenario, a preset, or a folder of records.", metavar="SCENARIO|RECORDS")
+    ],
+    at: Annotated[
+        str, typer.Option("--at", help="Time of the run, such as 12.4s.", metavar="TIME", show_default=False)
+    ] = "",
+    flow: Annotated[
+        int,
+        typer.Option("--flow", help="Index of the flow.", metavar="N", parser=integer_option("--flow", 0)),
+    ] = 0,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            help="An algorithm, or a folder of records: show the first difference from --at on.",
+            metavar="ALGORITHM|RECORDS",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        int,
+        typer.Option(
+            "--tolerance",
+            help="Windows of --against that differ by no more are equal, bytes.",
+            metavar="BYTES",
+            parser=integer_option("--tolerance", 0),
+        ),
+    ] = 0,
+    context: Annotated[
+        int,
+        typer.Option(
+            "--context", help="Events before and after.", metavar="N", parser=integer_option("--context", 0, 1000)
+        ),
+    ] = 3,
+    seed: SeedOption = 1,
+    set_: SetOption = None,
+    algorithm_file: FileOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Show an event of a run, and the state around it.
+
+    The run is repeated up to the moment. With --against ALGORITHM both algorithms receive the events of the flow, and
+    the first event after which their windows or rates differ is shown; with --against RECORDS the moment of both runs
+    at which the windows of their samples begin to differ.
+    """
+    described, seed = _run_of(scenario, set_, algorithm_file, seed)
+    debugger = cwndlab.validation.debugger
+    at_s = cwndlab.scenario.units.duration_s(at, "at") if at else None
+    if at_s is None and against is None:
+        raise ScenarioError(Fault("--at", "is missing", "write --at 12.4s, or --against cubic for a first difference"))
+    if against is None:
+        _show_view(debugger.look(described, at_s=at_s or 0.0, flow=flow, seed=seed, context=context), format, flow)
+    elif Path(against).is_dir():
+        _show_runs(described, seed, Path(against), flow, context, format)
+    else:
+        found = debugger.divergence(
+            described, against, from_s=at_s or 0.0, flow=flow, seed=seed, tolerance_bytes=tolerance
+        )
+        _show_divergence(found, against, format)
+    say_seed(seed)
+
+
+def _run_of(
+    name: Path, set_: Sequence[str] | None, files: Sequence[Path] | None, seed: int
+) -> tuple[cwndlab.Scenario, int]:
+    """Scenario and seed; those of records where the name is a folder."""
+    if not name.is_dir():
+        return scenario_of(name, set_, files), seed
+    if set_:
+        raise ScenarioError(Fault("--set", "does not apply to records", "name the scenario in place of the folder"))
+    records = cwndlab.Records.read(name)
+    if records.version != cwndlab.version():
+        say(f"{name}: written by version {records.version}; version {cwndlab.version()} may give another run")
+    return records.scenario, records.seed
+
+
+def _show_runs(mine: cwndlab.Scenario, seed: int, other: Path, flow: int, context: int, format: Format) -> None:
+    """The moments at which the windows of two runs begin to differ."""
+    debugger = cwndlab.validation.debugger
+    second = cwndlab.Records.read(other)
+    between = debugger.first_difference(cwndlab.run(mine, seed=seed), second, flow)
+    if between is None:
+        say(f"the samples of flow {flow} have equal windows in both runs")
+        return
+    equal_s, different_s = between
+    say(f"the windows are equal up to {equal_s:g} s and differ at {different_s:g} s, in samples")
+    views = [
+        debugger.look(one, at_s=equal_s, flow=flow, seed=number, context=context)
+        for one, number in ((mine, seed), (second.scenario, second.seed))
+    ]
+    if format is Format.json:
+        write_json([asdict(view) for view in views])
+        return
+    for title, view in zip(("this run", str(other)), views, strict=True):
+        write(f"\n{title}")
+        _show_view(view, format, flow)
+
+
+def _show_view(view: View, format: Format, flow: int) -> None:
+    if format is not Format.table:
+        _write_data(asdict(view), format, view.moment)
+        return
+    if view.moment is None:
+        say(f"flow {flow}: no event from this time on")
+        return
+    write(f"flow {flow}, {view.algorithm}")
+    for line in view.earlier:
+        write(f"  {_place_in_time(line.number, line.time_ns)}  {line.event}: cwnd {_bytes(line.cwnd_bytes)}")
+    _show_moment(view.moment, {"before": view.moment.before, "after": view.moment.after}, view.transport)
+    for moment in view.later:
+        cwnd = _bytes(moment.after.cwnd_bytes)
+        write(f"  {_place_in_time(moment.number, moment.time_ns)}  {moment.event}: cwnd {cwnd}")
+
+
+def _show_divergence(found: Divergence | None, against: str, format: Format) -> None:
+    if format is not Format.table:
+        _write_data(None if found is None else asdict(found), format, None if found is None else found.moment)
+        return
+    if found is None:
+        say(f"{against}: the same windows and rates up to the end")
+        return
+    states = {
+        "before": found.moment.before,
+        "after": found.moment.after,
+        f"{against}, before": found.before,
+        f"{against}, after": found.after,
+    }
+    _show_moment(found.moment, states, found.transport)
+    _show_places(found.places, f"{against}: ")
+
+
+def _write_data(value: Any, format: Format, moment: Moment | None) -> None:
+    if format is Format.json:
+        write_json(value)
+        return
+    rows = [] if moment is None else _rows({"before": moment.before, "after": moment.after})
+    write_rows(rows, ("value", "before", "after"), format)
+
+
+def _show_moment(moment: Moment, states: Mapping[str, Snapshot], transport: Mapping[str, Any]) -> None:
+    write(f"> {_place_in_time(moment.number, moment.time_ns)}  {moment.event}")
+    write("")
+    given = {name: value for name, value in moment.fields.items() if value not in (None, False, 0)}
+    write("    " + ", ".join(_field(name, value) for name, value in given.items()))
+    write("")
+    rows = _rows(states)
+    write_rows(rows, ("value", *states), Format.table)
+    if (before := transport.get("before")) and (after := transport.get("after")):
+        write("")
+        names = [name for name in before if before[name] is not None or after[name] is not None]
+        cells = [
+            {"transport": name, "before": _cell(name, before[name]), "after": _cell(name, after[name])}
+            for name in names
+        ]
+        write_rows(cells, ("transport", "before", "after"), Format.table)
+    write("")
+    if moment.returned is not None:
+        write(f"event: {moment.returned['kind']} ({moment.returned['reason']})")
+    _show_places(moment.places)
+    write("")
+
+
+def _show_places(places: Sequence[Place], owner: str = "") -> None:
+    for place in places:
+        write(f"{owner}{place.entry}: {place.method} in {place.file}:{place.line}")
+        for line, comment in place.references:
+            write(f"  line {line}: {comment}")
+
+
+def _rows(states: Mapping[str, Snapshot]) -> list[dict[str, str]]:
+    """A row per value of the states."""
+    columns = {name: _values(state) for name, state in states.items()}
+    names = dict.fromkeys(name for values in columns.values() for name in values)
+    return [{"value": name} | {column: values.get(name, "–") for column, values in columns.items()} for name in names]
+
+
+def _values(state: Snapshot) -> dict[str, str]:
+    plain = asdict(state)
+    values = plain.pop("values") | {}
+    return {name: _cell(name, value) for name, value in plain.items()} | {
+        name: _cell(name, value) for name, value in values.items()
+    }
+
+
+def _cell(name: str, value: object) -> str:
+    if name == "state" and isinstance(value, int):
+        return _STATES[value]
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return (
+        f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str("–" if value is None else value)
+    )
+
+
+def _field(name: str, value: object) -> str:
+    """A reported value without its unit's suffix: ``rtt 61.2 ms``."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if name.endswith("_ns"):
+            return f"{name.removesuffix('_ns')} {value / 1e6:g} ms"
+        if name.endswith("_bytes"):
+            return f"{name.removesuffix('_bytes')} {_bytes(value)}"
+        if name.endswith("_bps"):
+            return f"{name.removesuffix('_bps')} {value / 1e6:.4g} Mbit/s"
+    return name if value is True else f"{name} {value}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} B"
+
+
+def _place_in_time(number: int, time_ns: int) -> str:
+    return f"{time_ns / 1e9:.6f} s  event {number:,}"
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example: cwndlab debug two-flows --at 4s --flow 1")(debug)

@@ -1,0 +1,294 @@
+"""Any moment of a simulated run: the event that an algorithm received, and its state before and after.
+
+A run is fast and always the same, so that a moment is reached by running again. ``cwndlab debug`` prints it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cwndlab.custom import Classes, validate_classes
+from cwndlab.engine import debug
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.records import Records
+from cwndlab.scenario.document import Scenario, ScenarioLike
+from cwndlab.simulate import engine_document, run
+
+__all__ = ["Divergence", "Line", "Moment", "Place", "Snapshot", "View", "divergence", "first_difference", "look"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What an algorithm shows of itself between two events."""
+
+    cwnd_bytes: int
+    pacing_rate_bps: int | None
+    ssthresh_bytes: int | str | None
+    """``"unlimited"`` without a threshold, None where the algorithm reports none."""
+    phase: str | None
+    values: Mapping[str, float | str]
+    """Its named numbers; a number that is not finite is a text."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A method in the sources that handled an event."""
+
+    entry: str
+    """The catalogue's entry, or the class."""
+    method: str
+    file: str
+    line: int
+    references: Sequence[tuple[int, str]]
+    """The equations and sections that its comments name: (line, comment)."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """An event before the moment, with the window and the rate after it."""
+
+    number: int
+    time_ns: int
+    event: str
+    cwnd_bytes: int
+    pacing_rate_bps: int | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An event that an algorithm received."""
+
+    number: int
+    """Its number among the events of the connection, from 1. Sent segments are not counted."""
+    connection: int
+    """The connection of the flow, from 0."""
+    time_ns: int
+    event: str
+    """The event in words."""
+    fields: Mapping[str, Any]
+    """What the transport reported, with units in the names."""
+    before: Snapshot
+    after: Snapshot
+    returned: Mapping[str, Any] | None
+    """The event that the algorithm returned."""
+    places: Sequence[Place]
+
+
+@dataclass(frozen=True)
+class View:
+    """A moment with its neighbours."""
+
+    algorithm: str
+    """The flow's algorithm."""
+    moment: Moment | None
+    """The first event at or after the time; None where there is none until the end."""
+    earlier: Sequence[Line]
+    later: Sequence[Moment]
+    transport: Mapping[str, Mapping[str, Any] | None]
+    """``before`` and ``after``: columns of the table ``samples``."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first event after which two algorithms, given the same events, differ."""
+
+    moment: Moment
+    """The event, with the states of the flow's own algorithm."""
+    before: Snapshot
+    """The state of the other algorithm before it."""
+    after: Snapshot
+    """The state of the other algorithm after it."""
+    places: Sequence[Place]
+    """The methods of the other algorithm that handled it."""
+    transport: Mapping[str, Mapping[str, Any] | None]
+    """As in `View`."""
+
+
+def look(
+    scenario: ScenarioLike,
+    *,
+    at_s: float,
+    flow: int = 0,
+    seed: int = 1,
+    context: int = 3,
+    algorithms: Classes | None = None,
+) -> View:
+    """The first event that a flow's algorithm receives at or after a time.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    at_s
+        The time, in seconds of the run.
+    flow
+        The flow's index, as in the table ``flows``.
+    seed
+        The seed of the run.
+    context
+        Number of events before and after it that are shown.
+    algorithms
+        Custom classes by name, as for `cwndlab.run`.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario has a fault, or there is no such flow over TCP.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.validation import debugger
+    >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="2 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    >>> view = debugger.look(scenario, at_s=0.3)
+    >>> view.moment.event, view.moment.after.phase, view.moment.places[0].method
+    ('an ACK of 2896 B', 'slow start', 'on_ack')
+    """
+    answer = _answer(scenario, at_s, flow, seed, algorithms, context=context)
+    moment = answer["moment"]
+    return View(
+        answer["algorithm"],
+        None if moment is None else _moment(moment),
+        [Line(**one) for one in answer["earlier"]],
+        [_moment(one) for one in answer["later"]],
+        answer.get("transport", {"before": None, "after": None}),
+    )
+
+
+def divergence(
+    scenario: ScenarioLike,
+    against: str,
+    *,
+    from_s: float = 0.0,
+    flow: int = 0,
+    seed: int = 1,
+    tolerance_bytes: int = 0,
+    algorithms: Classes | None = None,
+) -> Divergence | None:
+    """The first event after which another algorithm has another window or pacing rate than the flow's own.
+
+    Both receive the same events, those of the flow's own algorithm.
+
+    Parameters
+    ----------
+    scenario
+        A `Scenario`, or plain values in the shape of its TOML.
+    against
+        The other algorithm, such as ``"cubic(beta=0.5)"``.
+    from_s
+        The search begins at this time, in seconds of the run.
+    flow, seed, algorithms
+        As for `look`.
+    tolerance_bytes
+        Windows that differ by no more than this are equal.
+
+    Returns
+    -------
+    None where the two do not differ.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario or the algorithm has a fault, or there is no such flow over TCP.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.validation import debugger
+    >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="5 s", dumbbell=path, flows=[cwndlab.Flow("cubic", rtt="40 ms")])
+    >>> found = debugger.divergence(scenario, "cubic(beta=0.5)")
+    >>> found.moment.event, found.after.cwnd_bytes < found.moment.after.cwnd_bytes
+    ('congestion (loss)', True)
+    """
+    answer = _answer(scenario, from_s, flow, seed, algorithms, against=against, tolerance_bytes=tolerance_bytes)
+    moment = answer["moment"]
+    if moment is None:
+        return None
+    other = moment.pop("other")
+    places = [_place(one) for one in other["places"]]
+    before, after = (Snapshot(**other[name]) for name in ("before", "after"))
+    return Divergence(_moment(moment), before, after, places, answer["transport"])
+
+
+def first_difference(first: Records, second: Records, flow: int = 0) -> tuple[float, float] | None:
+    """Where the windows of a flow in two runs differ for the first time, in their samples.
+
+    Returns
+    -------
+    The time of the last equal sample, or 0, and that of the first different one, in seconds; None where all are equal.
+    """
+    windows = [
+        {row["time_ns"]: row["cwnd_bytes"] for row in one.rows("samples") if row["flow"] == flow}
+        for one in (first, second)
+    ]
+    equal_ns = 0
+    for time_ns in sorted(windows[0].keys() | windows[1].keys()):
+        if windows[0].get(time_ns) != windows[1].get(time_ns):
+            return equal_ns / 1e9, time_ns / 1e9
+        equal_ns = time_ns
+    return None
+
+
+def recorded(records: Records) -> tuple[Scenario, bool]:
+    """The scenario of records, and whether this version gives the same records again."""
+    return records.scenario, run(records.scenario, seed=records.seed).hash() == records.hash()
+
+
+def _answer(
+    scenario: ScenarioLike, at_s: float, flow: int, seed: int, algorithms: Classes | None, **options: Any
+) -> dict[str, Any]:
+    if not 0 <= at_s < 1e9:
+        raise ScenarioError(Fault("at_s", f"{at_s} s is no time of a run", "write 12.4"))
+    if flow < 0:
+        raise ScenarioError(Fault("flow", f"there is no flow {flow}", "flows are counted from 0"))
+    given = validate_classes(algorithms)
+    text, constructors = engine_document(scenario, given)
+    answer: dict[str, Any] = json.loads(
+        debug(text, "json", seed, flow, round(at_s * 1e9), constructors=constructors, **options)
+    )
+    custom = ({} if isinstance(scenario, Mapping) else validate_classes(scenario.classes)) | given
+    if answer["entry"] in custom:
+        kind = custom[answer["entry"]].kind
+        for moment in filter(None, [answer["moment"], *answer["later"]]):
+            moment["places"] = _class_places(kind, moment["event"])
+    return answer
+
+
+def _class_places(kind: type, event: str) -> list[dict[str, Any]]:
+    """The method of a class in Python that handled an event."""
+    methods = {"an ACK": "on_ack", "congestion": "on_congestion", "the window": "on_window"}
+    method = next(name for start, name in methods.items() if event.startswith(start))
+    function = getattr(kind, method, None)
+    if function is None:
+        return []
+    try:
+        _, line = inspect.getsourcelines(function)
+        file = inspect.getsourcefile(function) or ""
+    except (OSError, TypeError):
+        return []
+    return [{"entry": kind.__name__, "method": method, "file": file, "line": line, "references": []}]
+
+
+def _place(one: Mapping[str, Any]) -> Place:
+    references = [(line, comment) for line, comment in one["references"]]
+    return Place(one["entry"], one["method"], one["file"], one["line"], references)
+
+
+def _moment(one: Mapping[str, Any]) -> Moment:
+    return Moment(
+        one["number"],
+        one["connection"],
+        one["time_ns"],
+        one["event"],
+        one["fields"],
+        Snapshot(**one["before"]),
+        Snapshot(**one["after"]),
+        one["returned"],
+        [_place(place) for place in one["places"]],
+    )
