@@ -46,7 +46,7 @@ def test_a_loss_is_shown_with_the_state_around_it() -> None:
 def test_neighbours_are_in_order_and_agree_with_the_moment() -> None:
     view = look(overflowing(), at_s=1.0, context=5)
     assert view.moment is not None
-    numbers = [one.number for one in (*view.earlier, view.moment, *view.later)]
+    numbers = [*(one.number for one in view.earlier), view.moment.number, *(one.number for one in view.later)]
     assert numbers == list(range(numbers[0], numbers[0] + 11))
     assert view.earlier[-1].time_ns < 1_000_000_000 <= view.moment.time_ns
     assert view.earlier[-1].cwnd_bytes == view.moment.before.cwnd_bytes
@@ -150,7 +150,7 @@ def test_bad_input_is_refused(cli: Cli, arguments: list[str], message: str) -> N
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(ScenarioError, match="-1.0 s is no time of a run"):
+    with pytest.raises(ScenarioError, match=r"-1\.0 s is no time of a run"):
         look(load("single"), at_s=-1.0)
     with pytest.raises(ScenarioError, match="flows are counted from 0"):
         look(load("single"), at_s=1.0, flow=-1)

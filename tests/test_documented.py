@@ -41,7 +41,7 @@ def shell(name: str) -> list[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A working directory like a clone in which `make build` has run, whose files nobody else uses."""
-    for name in ("scenarios", "examples"):
+    for name in ("scenarios", "examples", "known-answers/packetdrill"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("target"))
     programs = tmp_path / ".venv" / "bin"
     programs.mkdir(parents=True)

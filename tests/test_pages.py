@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,17 @@ def test_a_click_on_a_bar_opens_its_runs_and_a_run_its_time_series(browser: Brow
     assert [title.replace("<br>", ", ") for title in titles] == [what.axis for what in SERIES.values()]
     browser.say("history.back()")
     browser.wait("document.getElementById('details-title').textContent.startsWith('The 3 runs')")
+    assert browser.complaints == []
+
+
+def test_a_click_on_a_run_shows_the_command_for_the_moment(browser: Browser, folder: Path) -> None:
+    browser.complaints.clear()
+    browser.open(folder / "run.html")
+    browser.wait("document.querySelector('#overview .nsewdrag') !== null")
+    browser.click(*centre(browser, "#overview .nsewdrag"))
+    browser.wait("document.querySelector('#moment code') !== null")
+    commands = browser.say("[...document.querySelectorAll('#moment code')].map(one => one.textContent)")
+    assert re.fullmatch(r"cwndlab debug out --at '[0-9.]+ s' --flow 0", commands[0])
     assert browser.complaints == []
 
 

@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "linux": {"units"},
     "emulator": {"units", "control", "algorithms", "linux", "network", "scenario", "records", "traffic", "path"},
     "kernel": {"units", "control", "linux"},
+    "packetdrill": {"units", "control", "algorithms", "transport", "scenario"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "audit": {"units", "control", "algorithms", "transport", "replay"},
     "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
@@ -57,6 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "simulator",
         "linux",
         "emulator",
+        "packetdrill",
         "quic",
         "debugger",
         "replay",
@@ -145,6 +147,7 @@ PYTHON: dict[str, set[str]] = {
         "metrics",
         "emulation",
     },
+    "suites": {"errors", "lazy", "engine"},
     "reports": {
         "errors",
         "lazy",

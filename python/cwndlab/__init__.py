@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cwndlab import simulate as simulate
     from cwndlab import statistics as statistics
     from cwndlab import study as study
+    from cwndlab import suites as suites
     from cwndlab import validation as validation
     from cwndlab.catalogue import Algorithm, algorithms, explain
     from cwndlab.custom import CongestionControl, register
@@ -116,6 +117,7 @@ _PUBLIC = (
     "scenario",
     "statistics",
     "study",
+    "suites",
 )
 #: Modules for the package itself.
 _INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")

@@ -53,6 +53,7 @@ debug = _engine.debug
 replay = _engine.replay
 audit = _engine.audit
 replay_cases = _engine.replay_cases
+packetdrill = _engine.packetdrill
 
 # The arguments of the methods of an algorithm in Python.
 Ack = _engine.Ack

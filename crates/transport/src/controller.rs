@@ -111,6 +111,15 @@ impl Controller {
         }
     }
 
+    /// The slow-start threshold, segments; `None` if it is unlimited.
+    pub(crate) fn ssthresh(&self) -> Option<u32> {
+        match self.algorithm.state(None).ssthresh {
+            Ssthresh::Unlimited => None,
+            Ssthresh::At(threshold) => Some((threshold.0 / u64::from(self.mss)).min(MAX_WINDOW) as u32),
+            Ssthresh::Unknown => Some(self.derived_ssthresh).filter(|&ssthresh| ssthresh < u32::MAX),
+        }
+    }
+
     /// Reports the completion of the handshake.
     pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>) {
         self.algorithm.on_window(&Window {

@@ -37,6 +37,11 @@ impl DuplicateAcks {
         self.count == 0 && self.delivered == 0
     }
 
+    /// Segments above SND.UNA that they reported as delivered.
+    pub(crate) fn delivered(&self) -> u32 {
+        self.delivered
+    }
+
     /// Segments that limited transmit allows beyond the window.
     #[inline]
     pub(crate) fn limited_transmit(&self) -> u32 {

@@ -30,8 +30,8 @@ pub(crate) struct Rack {
     pub(crate) advanced: bool,
     /// Linux' rules apply where they differ from RFC 8985 (listed in docs/validity.md).
     linux: bool,
-    /// Reordering was observed (`RACK.reordering_seen`).
-    reordering_seen: bool,
+    /// Observations of reordering, at most 255 (Linux, `tp->reord_seen`; RFC 8985, `RACK.reordering_seen`).
+    reord_seen: u8,
     /// A D-SACK arrived that will widen the reordering window (Linux, `tp->rack.dsack_seen`).
     dsack_seen: bool,
     /// Degree of reordering: the maximum displacement of a segment, at least `DupThresh` (Linux, `tp->reordering`).
@@ -53,7 +53,7 @@ impl Rack {
             rtt: Duration::ZERO,
             advanced: false,
             linux,
-            reordering_seen: false,
+            reord_seen: 0,
             dsack_seen: false,
             reordering: dup_thresh,
             reo_wnd_mult: 1,
@@ -111,7 +111,7 @@ impl Rack {
         let threshold = if self.linux { self.reordering } else { dup_thresh };
         let sure = recovering || sacked >= threshold;
         let min_rtt = rtt.min_or_max();
-        if !self.reordering_seen && sure || min_rtt == Duration::MAX {
+        if self.reord_seen == 0 && sure || min_rtt == Duration::MAX {
             return Duration::ZERO;
         }
         (min_rtt / 4 * u64::from(self.reo_wnd_mult)).min(rtt.srtt())
@@ -130,10 +130,20 @@ impl Rack {
     /// Records reordering: `lowest` was sent once and arrived after higher segments (Linux, tcp_check_sack_reordering).
     pub(crate) fn note_reordering(&mut self, lowest: u64, fack: u64, dup_thresh: u32) {
         if lowest < fack {
-            self.reordering_seen = true;
+            self.reord_seen = self.reord_seen.saturating_add(1);
             let max = MAX_REORDERING.max(dup_thresh);
             self.reordering = self.reordering.max((fack - lowest).min(u64::from(max)) as u32);
         }
+    }
+
+    /// The degree of reordering, segments.
+    pub(crate) fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
+    /// Number of observations of reordering, at most 255.
+    pub(crate) fn reord_seen(&self) -> u8 {
+        self.reord_seen
     }
 
     /// Whether the degree of reordering exceeds `dup_thresh`.
@@ -156,7 +166,7 @@ impl Rack {
     /// Handles a D-SACK under Linux' rules: it counts after reordering was observed, unless the tail loss probe caused
     /// it (tcp_dsack_seen).
     pub(crate) fn on_dsack_linux(&mut self, of_tlp: bool) {
-        self.dsack_seen |= self.reordering_seen && !of_tlp;
+        self.dsack_seen |= self.reord_seen > 0 && !of_tlp;
     }
 
     /// Widens the window after a D-SACK, at most once per round trip (Linux, tcp_rack_update_reo_wnd).

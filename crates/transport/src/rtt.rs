@@ -161,6 +161,18 @@ impl RttEstimator {
         self.srtt
     }
 
+    /// RTT variance; zero before the first sample.
+    #[must_use]
+    pub fn rttvar(&self) -> Duration {
+        self.rttvar
+    }
+
+    /// Doublings of the timeout since the last sample.
+    #[must_use]
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
     /// Smallest sample of the last 300 s; zero before the first sample.
     #[inline]
     #[must_use]

@@ -46,6 +46,11 @@ impl SendBuffer {
         self.unsent == Bytes::ZERO
     }
 
+    /// The unsent data.
+    pub(crate) fn unsent(&self) -> Bytes {
+        self.unsent
+    }
+
     /// Whether there is data and the receive window allows a segment beyond `flight_size`.
     pub(crate) fn may_send(&self, flight_size: u32) -> bool {
         !self.is_empty() && flight_size < self.rwnd

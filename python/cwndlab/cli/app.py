@@ -35,6 +35,7 @@ from cwndlab.cli.commands import (
     run,
     schema,
     serve,
+    suite,
     sweep,
     trace,
     tune,
@@ -100,6 +101,7 @@ for _command in (
     measure,
     preflight,
     serve,
+    suite,
     validate,
 ):
     _command.add(app)

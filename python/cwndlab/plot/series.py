@@ -163,6 +163,13 @@ def marks(records: Records) -> list[Events]:
     return made
 
 
+def flow_labels(records: Records) -> dict[str, int]:
+    """The flows with a congestion control among those that `lines` draws: index by label."""
+    flows = records.flows.head(MOST_FLOWS)
+    labels = zip(_labels(flows), flows["flow"], flows["algorithm"], strict=True)
+    return {label: flow for label, flow, algorithm in labels if algorithm}
+
+
 def _labels(flows: pl.DataFrame) -> list[str]:
     """The name of each flow with its RTT, and with its algorithm where the flows differ in it."""
     algorithms = _short(flows["algorithm"].to_list())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link, summary
+from cwndlab.plot.series import flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
 from cwndlab.reports.sections import MOST_ABREAST, over_time
@@ -27,8 +28,11 @@ def run_page(records: Records) -> str:
     elif len(records.flows) > 1:
         facts.append(f"Convergence time: none, {near['reason']}.")
     page = Page()
+    flows = flow_labels(records)
     return page.render(
         "run.html",
+        data={"flows": flows},
+        algorithms=bool(flows),
         title=records.scenario.title or "A run",
         footer=f"scenario {records.scenario_hash} · seed {records.seed}",
         commands=[line.format(seed=records.seed) for line in _COMMANDS],

@@ -47,10 +47,10 @@ pub fn read(bytes: &[u8], samples: Option<&str>, connection: Option<&str>) -> Re
     }
     connections.retain(|_, packets| packets.iter().any(|one| one.payload > 0));
     let (endpoints, packets) = choose(connections, connection)?;
-    let origin_ns = packets[0].time_ns;
-    let mut events = connection_events(&packets, endpoints, origin_ns);
+    let origin = packets[0].time;
+    let mut events = connection_events(&packets, endpoints, origin);
     match samples {
-        Some(text) => ss::merge(&mut events, text, endpoints, origin_ns)?,
+        Some(text) => ss::merge(&mut events, text, endpoints, origin)?,
         None => notes.push(
             "the capture has no windows: bytes in flight are compared, which shows windows above the reference only"
                 .to_owned(),
@@ -60,7 +60,7 @@ pub fn read(bytes: &[u8], samples: Option<&str>, connection: Option<&str>) -> Re
         events,
         protocol: Protocol::Tcp,
         windowless: samples.is_none(),
-        origin_ms: origin_ns as f64 * 1e-6,
+        origin_ms: origin.0 as f64 * 1e-6,
         connection: endpoints.to_string(),
         notes,
     })
@@ -109,13 +109,13 @@ fn packets(bytes: &[u8], notes: &mut Vec<String>) -> Result<Vec<Packet>, Fault> 
         let link = u32::from(reader.header().datalink);
         while let Some(next) = reader.next_packet() {
             let next = next.map_err(|error| damaged(&error, all.len()))?;
-            all.extend(Packet::parse(link, next.timestamp.as_nanos() as u64, &next.data));
+            all.extend(Packet::parse(link, Time(next.timestamp.as_nanos() as u64), &next.data));
         }
     }
-    let backwards = all.windows(2).filter(|pair| pair[1].time_ns < pair[0].time_ns).count();
+    let backwards = all.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
     if backwards > 0 {
         notes.push(format!("{backwards} packets have an earlier time than the one before; they are sorted by time"));
-        all.sort_by_key(|one| one.time_ns);
+        all.sort_by_key(|one| one.time);
     }
     Ok(all)
 }
@@ -137,7 +137,7 @@ fn pcapng(bytes: &[u8], all: &mut Vec<Packet>) -> Result<(), Fault> {
                 let Some(&(link, ticks)) = interfaces.get(packet.interface_id as usize) else { continue };
                 // The reader takes every tick for a nanosecond.
                 let time_ns = packet.timestamp.as_nanos() * 1_000_000_000 / ticks;
-                all.extend(Packet::parse(link, time_ns as u64, &packet.data));
+                all.extend(Packet::parse(link, Time(time_ns as u64), &packet.data));
             }
             Block::SectionHeader(_) => interfaces.clear(),
             _ => {}
@@ -172,14 +172,14 @@ impl Unwrapped {
     }
 }
 
-fn connection_events(packets: &[Packet], endpoints: Endpoints, origin_ns: u64) -> Vec<Event> {
+fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time) -> Vec<Event> {
     let first = packets.iter().find(|one| one.endpoints == endpoints).map_or(0, |one| one.seq);
     let mut numbers = Unwrapped { base: first, last: 1 << 32 };
     let mss = packets.iter().filter_map(Packet::segment_size).min();
     let mut events = Vec::new();
     let mut established = false;
     for packet in packets {
-        let time = Time(ORIGIN.0 + packet.time_ns - origin_ns);
+        let time = ORIGIN + (packet.time - origin);
         let mut push = |what| events.push(Event { time, what });
         if packet.syn {
             if packet.endpoints == endpoints {

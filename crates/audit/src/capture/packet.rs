@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use cwndlab_units::Time;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
 
 /// Sender and receiver of a packet.
@@ -31,7 +32,7 @@ impl fmt::Display for Endpoints {
 /// The fields of a TCP packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    pub(crate) time_ns: u64,
+    pub(crate) time: Time,
     pub(crate) endpoints: Endpoints,
     pub(crate) seq: u32,
     pub(crate) ack: Option<u32>,
@@ -54,34 +55,36 @@ fn ip_offset(link: u32) -> Option<usize> {
     }
 }
 
+/// Source and destination of an IP packet, and the length of its payload by its header: the capture may end with the
+/// headers.
+fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64)> {
+    match net {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let length = u64::from(header.total_len()).saturating_sub(u64::from(header.ihl()) * 4);
+            Some((IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()), length))
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let length = u64::from(header.payload_length());
+            Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length))
+        }
+        LaxNetSlice::Arp(_) => None,
+    }
+}
+
 impl Packet {
     /// Parses a packet of a link type; `None` where it is not TCP over IP.
-    pub(crate) fn parse(link: u32, time_ns: u64, data: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(link: u32, time: Time, data: &[u8]) -> Option<Self> {
         let sliced = if link == 1 {
             LaxSlicedPacket::from_ethernet(data).ok()?
         } else {
             LaxSlicedPacket::from_ip(data.get(ip_offset(link)?..)?).ok()?
         };
-        // The length of the IP packet: the capture may end with the headers.
-        let (from, to, length) = match sliced.net.as_ref()? {
-            LaxNetSlice::Ipv4(ip) => {
-                let header = ip.header();
-                let length = u64::from(header.total_len()).saturating_sub(u64::from(header.ihl()) * 4);
-                (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()), length)
-            }
-            LaxNetSlice::Ipv6(ip) => {
-                let header = ip.header();
-                (
-                    IpAddr::V6(header.source_addr()),
-                    IpAddr::V6(header.destination_addr()),
-                    u64::from(header.payload_length()),
-                )
-            }
-            LaxNetSlice::Arp(_) => return None,
-        };
+        let (from, to, length) = addresses(sliced.net.as_ref()?)?;
         let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
         let mut packet = Self {
-            time_ns,
+            time,
             endpoints: Endpoints {
                 from: SocketAddr::new(from, tcp.source_port()),
                 to: SocketAddr::new(to, tcp.destination_port()),

@@ -7,16 +7,18 @@ use super::packet::Endpoints;
 use crate::event::{Event, Metrics, What, ORIGIN};
 
 /// Adds the samples of the connection to the events.
-pub(crate) fn merge(events: &mut Vec<Event>, text: &str, endpoints: Endpoints, origin_ns: u64) -> Result<(), Fault> {
-    let mut time_ns: Option<u64> = None;
+pub(crate) fn merge(events: &mut Vec<Event>, text: &str, endpoints: Endpoints, origin: Time) -> Result<(), Fault> {
+    let mut sampled_at: Option<Time> = None;
     let mut found = 0;
     for line in text.lines() {
         if let Some(time) = parse_time(line) {
-            time_ns = Some(time);
-        } else if let (Some(time), Some(metrics)) = (time_ns, parse(line, endpoints)) {
+            sampled_at = Some(time);
+        } else if let (Some(time), Some(metrics)) = (sampled_at, parse(line, endpoints)) {
             found += 1;
-            let Some(since) = time.checked_sub(origin_ns) else { continue };
-            events.push(Event { time: Time(ORIGIN.0 + since), what: What::Metrics(metrics) });
+            if time < origin {
+                continue;
+            }
+            events.push(Event { time: ORIGIN + (time - origin), what: What::Metrics(metrics) });
         }
     }
     if found == 0 {
@@ -29,13 +31,13 @@ pub(crate) fn merge(events: &mut Vec<Event>, text: &str, endpoints: Endpoints, o
     Ok(())
 }
 
-/// Seconds with up to nine digits after the point, as nanoseconds.
-fn parse_time(line: &str) -> Option<u64> {
+/// Seconds with up to nine digits after the point.
+fn parse_time(line: &str) -> Option<Time> {
     let (seconds, fraction) = line.trim().split_once('.')?;
     let seconds: u64 = seconds.parse().ok()?;
     let digits = fraction.len();
     let fraction: u64 = fraction.parse().ok()?;
-    (1..=9).contains(&digits).then(|| seconds * 1_000_000_000 + fraction * 10u64.pow(9 - digits as u32))
+    (1..=9).contains(&digits).then(|| Time(seconds * 1_000_000_000 + fraction * 10u64.pow(9 - digits as u32)))
 }
 
 /// The values of a line of `ss -tinO`, where it has the ports of the connection.
@@ -85,9 +87,9 @@ mod tests {
     fn a_sample_has_the_time_before_it() {
         let mut events = Vec::new();
         let text = format!("1700000000.5\n{LINE}\n1700000000.510000000\n{LINE}\n");
-        merge(&mut events, &text, endpoints(), 1_700_000_000_000_000_000).expect("samples");
+        merge(&mut events, &text, endpoints(), Time(1_700_000_000_000_000_000)).expect("samples");
         let times: Vec<u64> = events.iter().map(|one| one.time.0 - ORIGIN.0).collect();
         assert_eq!(times, [500_000_000, 510_000_000]);
-        assert!(merge(&mut events, "State Recv-Q\n", endpoints(), 0).is_err());
+        assert!(merge(&mut events, "State Recv-Q\n", endpoints(), Time::ZERO).is_err());
     }
 }

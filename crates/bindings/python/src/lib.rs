@@ -12,6 +12,7 @@ mod events;
 mod intern;
 #[cfg(target_os = "linux")]
 mod live;
+mod packetdrill;
 mod panics;
 mod py_algorithms;
 mod py_controller;
@@ -61,6 +62,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay_cases, module)?)?;
     module.add_function(wrap_pyfunction!(records::assemble, module)?)?;
+    module.add_function(wrap_pyfunction!(packetdrill::packetdrill, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::make_trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::parse_trace, module)?)?;

@@ -1,5 +1,6 @@
 //! The sender of a connection: the processing order of ACKs, timers and new data.
 
+mod info;
 mod on_ack;
 mod on_timer;
 mod transmit;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use cwndlab_control::{CongestionControl, Feedback, RecoveryKind, Spec};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+pub use self::info::Info;
 pub use crate::counters::Counters;
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;

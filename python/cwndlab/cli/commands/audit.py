@@ -40,7 +40,9 @@ def _percent(text: str) -> float:
 
 
 def audit(
-    log: Annotated[Path, typer.Argument(help="A qlog file or a capture of the sender.", metavar="LOG", show_default=False)],
+    log: Annotated[
+        Path, typer.Argument(help="A qlog file or a capture of the sender.", metavar="LOG", show_default=False)
+    ],
     algorithm: Annotated[
         str, typer.Option("--as", help="The reference, such as 'cubic'.", metavar="ALGORITHM", show_default=False)
     ],

@@ -280,7 +280,15 @@
     const addresses = [].concat(point.customdata ?? []).concat(point.data.meta ?? []);
     return addresses.findLast(one => typeof one === 'string' && HASH.test(one));
   };
+  // A run: the commands that show the algorithms of the flows at the clicked time.
+  const showMoment = points => {
+    const flows = [...new Set(points.map(point => data.flows[point.data.name]).filter(flow => flow !== undefined))];
+    if (!flows.length) return;
+    const command = flow => make('code', {tabindex: 0}, `cwndlab debug out --at '${points[0].x} s' --flow ${flow}`);
+    by('moment').replaceChildren(...flows.flatMap(flow => [command(flow), make('br')]));
+  };
   const opening = div => {
+    if (data.flows && div.id === 'overview') div.on('plotly_click', event => showMoment(event.points));
     if (!div.closest('figure.opens')) return;
     div.on('plotly_click', event => {
       const address = event.points.map(target).find(Boolean);

@@ -1,0 +1,132 @@
+//! Packets.
+
+use winnow::combinator::{alt, cut_err, delimited, fail, not, opt, peek, preceded, repeat, separated, terminated};
+use winnow::prelude::*;
+use winnow::token::{take_till, take_while};
+
+use super::tokens::{expected, field, keyword, number, space, symbol, word, Input};
+use crate::script::{IpEcn, Packet, Protocol, TcpOption};
+
+/// Reads a packet after its direction.
+pub(super) fn packet(input: &mut Input<'_>) -> ModalResult<Packet> {
+    let ecn = opt(ip_header).parse_next(input)?.flatten();
+    if let Some(protocol) = opt(other_protocol).parse_next(input)? {
+        return Ok(Packet { protocol, ..Packet::default() });
+    }
+    opt((number, symbol(">"), number)).parse_next(input)?; // ports
+    let flags = flags.context(expected("TCP flags such as 'S.', or 'udp', 'icmp'")).parse_next(input)?;
+    let (seq, len) = cut_err(range.context(expected("sequence numbers such as 1:1001(1000)"))).parse_next(input)?;
+    let ack =
+        opt(preceded(keyword("ack"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+    let window =
+        opt(preceded(keyword("win"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+    let urgent =
+        opt(preceded(keyword("urg"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+    let options = options.parse_next(input)?;
+    Ok(Packet { protocol: Protocol::Tcp, ecn, flags, seq, len, ack, window, urgent: urgent.is_some(), options })
+}
+
+/// `[ect0]`, `(tos 0x4)`, `[ttl 64]`, `[ect0, flowlabel 0x1]`.
+fn ip_header(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
+    let inside = || separated(1.., ip_field, symbol(","));
+    let fields: Vec<Option<IpEcn>> =
+        alt((delimited(symbol("["), inside(), symbol("]")), delimited(symbol("("), inside(), symbol(")"))))
+            .parse_next(input)?;
+    Ok(fields.into_iter().flatten().next())
+}
+
+fn ip_field(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
+    let value = preceded(alt((keyword("ttl"), keyword("tos"), keyword("flowlabel"))), number);
+    let ecn = word.verify_map(|word| {
+        Some(match word.as_str() {
+            "noecn" => IpEcn::Off,
+            "ect0" => IpEcn::Ect0,
+            "ect1" => IpEcn::Ect1,
+            "ect01" => IpEcn::Ect01,
+            "ce" => IpEcn::Ce,
+            _ => return None,
+        })
+    });
+    let what = expected("'noecn', 'ect0', 'ect1', 'ect01', 'ce', 'tos', 'ttl' or 'flowlabel'");
+    alt((value.value(None), ecn.map(Some))).context(what).parse_next(input)
+}
+
+/// UDP, ICMP and encapsulations, which are read to the end of the line.
+fn other_protocol(input: &mut Input<'_>) -> ModalResult<Protocol> {
+    let mut protocol = word.verify_map(|word| {
+        Some(match word.as_str() {
+            "udp" => Protocol::Udp,
+            "icmp" => Protocol::Icmp,
+            "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls" | "encap" => Protocol::Encapsulated,
+            _ => return None,
+        })
+    });
+    let protocol = protocol.parse_next(input)?;
+    terminated(take_till(0.., '\n'), space).parse_next(input)?;
+    Ok(protocol)
+}
+
+/// `S.`, `FP.`, `SEW`, `.`, or `-` for none; digits are the ACE field of accurate ECN.
+fn flags(input: &mut Input<'_>) -> ModalResult<String> {
+    let is_flag = |one: char| "FSRPUEWAC.".contains(one) || one.is_ascii_digit();
+    let flags = alt(("-".value(""), take_while(1.., is_flag)));
+    terminated(flags, (peek(not(":")), space)).map(str::to_owned).parse_next(input)
+}
+
+/// `1:1001(1000)`: the first sequence number and the payload.
+fn range(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {
+    let (from, (), to, (), len, ()) = (field, symbol(":"), field, symbol("("), field, symbol(")")).parse_next(input)?;
+    if to.checked_sub(from) != Some(len) {
+        return cut_err(fail.context(expected("a payload of last minus first sequence number"))).parse_next(input);
+    }
+    Ok((from, len))
+}
+
+/// `<mss 1000,sackOK>`; `<...>` for any options; without them there are none.
+fn options(input: &mut Input<'_>) -> ModalResult<Option<Vec<TcpOption>>> {
+    if opt((symbol("<"), symbol("..."), symbol(">"))).parse_next(input)?.is_some() {
+        return Ok(None);
+    }
+    let list = cut_err(separated(1.., tcp_option, symbol(",")));
+    let end = cut_err(symbol(">").context(expected("',' or '>'")));
+    // The next event may be an inbound packet only after a time, so that '<' always begins the options here.
+    let options = opt(delimited(symbol("<"), list, end)).parse_next(input)?;
+    Ok(Some(options.unwrap_or_default()))
+}
+
+fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
+    let value = || cut_err(field.context(expected("a number of 32 bits")));
+    alt((
+        alt((keyword("nop"), keyword("eol"))).value(TcpOption::Padding),
+        preceded(keyword("mss"), cut_err(segment_size)),
+        preceded(keyword("wscale"), value()).map(TcpOption::WindowScale),
+        keyword("sackOK").value(TcpOption::SackPermitted),
+        preceded(keyword("sack"), cut_err(repeat(1.., block))).map(TcpOption::Sack),
+        timestamps,
+        preceded(alt((keyword("FOEXP"), keyword("FO"))), opt(word)).value(TcpOption::FastOpen),
+        preceded(keyword("md5"), opt(word)).value(TcpOption::Md5),
+        preceded(keyword("ECN"), repeat(1.., accurate_ecn_counter)).map(|()| TcpOption::AccurateEcn),
+    ))
+    .context(expected("a TCP option such as 'mss 1000', 'sackOK', 'sack 1:2', 'TS val 1 ecr 2' or 'nop'"))
+    .parse_next(input)
+}
+
+/// A number, or a symbol of packetdrill's command line.
+fn segment_size(input: &mut Input<'_>) -> ModalResult<TcpOption> {
+    alt((field.map(TcpOption::Mss), word.map(TcpOption::Symbol))).context(expected("a number")).parse_next(input)
+}
+
+fn block(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {
+    let block = (terminated(field, symbol(":")), field);
+    block.context(expected("a SACK block such as 1001:2001")).parse_next(input)
+}
+
+fn timestamps(input: &mut Input<'_>) -> ModalResult<TcpOption> {
+    let value = || cut_err(field.context(expected("a timestamp")));
+    let option = (preceded((keyword("TS"), keyword("val")), value()), preceded(cut_err(keyword("ecr")), value()));
+    option.map(|(value, echo)| TcpOption::Timestamps(value, echo)).parse_next(input)
+}
+
+fn accurate_ecn_counter(input: &mut Input<'_>) -> ModalResult<()> {
+    (alt((keyword("e0b"), keyword("e1b"), keyword("ceb"))), number).void().parse_next(input)
+}

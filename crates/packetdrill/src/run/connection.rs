@@ -1,0 +1,295 @@
+//! The connection: the sender of cwndlab's transport behind a simulated handshake and a simulated end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use cwndlab_control::{Path, RecoveryKind};
+use cwndlab_scenario::profile;
+use cwndlab_transport::sender::Sender;
+use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Stack};
+use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use super::handshake::Negotiated;
+use super::segments::{PartOfSegment, Segments};
+use super::wire::Sent;
+use crate::script::{Packet, TcpOption};
+use crate::settings::Settings;
+
+/// What the sender's packets need beside the segments themselves.
+#[derive(Debug)]
+pub(super) struct Wire {
+    pub(super) queue: VecDeque<Sent>,
+    segments: Segments,
+    /// The next byte of the peer.
+    pub(super) rcv_next: u64,
+    /// The peer's latest timestamp, if timestamps are in use.
+    pub(super) ts_recent: Option<u64>,
+    now: Time,
+}
+
+impl Output for Wire {
+    fn data(&mut self, data: &Data) {
+        let len = u64::from(data.len);
+        let seq = if len == 0 {
+            self.segments.start(data.seq.wrapping_add(1)) - 1 // a window probe, below SND.UNA
+        } else {
+            self.segments.record(data.seq, len);
+            self.segments.start(data.seq)
+        };
+        let base = Sent::pure_ack(self.now, seq, self.rcv_next, self.ts_recent);
+        self.queue.push_back(Sent { len, cwr: data.cwr, ecn_capable: data.ect, ..base });
+    }
+
+    fn ack(&mut self, _: &AckPacket) {}
+
+    fn syn(&mut self) {}
+
+    fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+}
+
+/// The tick of Linux' timers, HZ = 1000.
+const TICK: Duration = Duration::from_millis(1);
+
+/// The end of our side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Open,
+    /// The application closed; the FIN follows the last data.
+    Closing,
+    FinSent,
+}
+
+/// An established connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) sender: Sender,
+    pub(super) wire: Wire,
+    negotiated: Negotiated,
+    end: End,
+    dctcp: bool,
+    /// Segments of ACKs with ECE, for DCTCP, whose receiver counts marks.
+    marked: u32,
+}
+
+/// The algorithm of a script in the text form of the catalogue: Linux' own variants.
+pub(crate) fn algorithm_text(kernel_name: &str) -> &str {
+    match kernel_name {
+        "cubic" => "cubic-linux+hystart-linux",
+        "reno" => "reno+standard",
+        "bbr" => "bbr1",
+        other => other,
+    }
+}
+
+/// The stack of a script: the profile `linux` with what was set and negotiated.
+fn stack(negotiated: &Negotiated, settings: &Settings) -> Stack {
+    let (linux, _) = profile::find("linux").expect("the profile exists");
+    let dctcp = settings.algorithm == "dctcp";
+    Stack {
+        mss: Bytes(negotiated.mss),
+        sack: negotiated.sack,
+        timestamps: negotiated.timestamps,
+        initial_window: settings.initial_window,
+        min_rto: settings.min_rto.unwrap_or(linux.min_rto),
+        dup_thresh: settings.dup_thresh,
+        ecn: match negotiated.ecn {
+            false => Ecn::Off,
+            true if dctcp => Ecn::Dctcp,
+            true => Ecn::Classic,
+        },
+        pacing: if settings.paced { Pacing::Always } else { Pacing::Algorithm },
+        pacing_quantum: settings.min_tso_segments,
+        tso_burst: settings.tso_deferral,
+        idle_restart: if settings.restart_after_idle { IdleRestart::Decay } else { IdleRestart::Off },
+        tail_loss_probe: settings.tail_loss_probe,
+        ..linux
+    }
+}
+
+impl Connection {
+    /// An established connection: our SYN or SYN-ACK left at `sent_at`; its answer arrives now.
+    pub(super) fn new(
+        negotiated: Negotiated,
+        settings: &Settings,
+        (sent_at, now): (Time, Time),
+        window: Bytes,
+        queue: VecDeque<Sent>,
+    ) -> Self {
+        let stack = Arc::new(stack(&negotiated, settings));
+        // Without SACK Linux uses NewReno, and no tail loss probes (tcp_identify_packet_loss).
+        let kind = if negotiated.sack { RecoveryKind::Rack } else { RecoveryKind::NewReno };
+        let algorithm = cwndlab_algorithms::catalogue()
+            .parse(algorithm_text(&settings.algorithm))
+            .expect("applicability::reasons has examined the algorithm");
+        let control = algorithm.build(&Path {
+            mss: stack.mss,
+            initial_cwnd: stack.mss * u64::from(stack.initial_window),
+            initial_ssthresh: None,
+            paced: settings.paced,
+            seed: 1,
+            oracle_buffer: None,
+        });
+        let mut sender = Sender::new(control, kind, &stack).with_spec(algorithm.growth.spec);
+        sender.set_nagle(settings.nagle);
+        let segments = Segments::new(negotiated.mss);
+        let mut wire = Wire { queue, segments, rcv_next: 1, ts_recent: None, now };
+        sender.accept(Some(sent_at), now, window, &mut wire);
+        Self { sender, wire, negotiated, end: End::Open, dctcp: settings.algorithm == "dctcp", marked: 0 }
+    }
+
+    pub(super) fn negotiated(&self) -> &Negotiated {
+        &self.negotiated
+    }
+
+    /// When the next timer expires; `Time::MAX` if none runs. All timers but that of pacing expire at the next tick, as
+    /// in Linux.
+    pub(super) fn next_timer(&self) -> Time {
+        let due = self.sender.timer();
+        let tick = if due < Time::MAX { Time(due.0.next_multiple_of(TICK.0)) } else { due };
+        tick.min(self.sender.pace_timer()).max(self.wire.now)
+    }
+
+    /// Handles the next timer.
+    pub(super) fn fire_timer(&mut self) {
+        let now = self.next_timer();
+        self.wire.now = now;
+        if self.sender.pace_timer() <= now {
+            self.sender.on_pace(now, &mut self.wire);
+        } else {
+            self.sender.on_timer(now, &mut self.wire);
+        }
+        self.send_fin();
+    }
+
+    /// The application writes.
+    pub(super) fn write(&mut self, now: Time, bytes: Bytes) {
+        self.wire.now = now;
+        self.sender.supply(bytes, now, &mut self.wire);
+        self.send_fin();
+    }
+
+    /// Turns Nagle's algorithm off or on; what it held back is sent.
+    pub(super) fn set_nagle(&mut self, now: Time, nagle: bool) {
+        self.wire.now = now;
+        self.sender.set_nagle(nagle);
+        self.sender.supply(Bytes::ZERO, now, &mut self.wire);
+    }
+
+    /// The application closes, or ends its direction.
+    pub(super) fn close(&mut self, now: Time) {
+        self.wire.now = now;
+        if self.end == End::Open {
+            self.end = End::Closing;
+        }
+        self.send_fin();
+    }
+
+    /// Whether the application may not write any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.end != End::Open
+    }
+
+    /// SND.NXT, the FIN included.
+    fn next_byte(&self) -> u64 {
+        self.wire.segments.next_byte() + u64::from(self.end == End::FinSent)
+    }
+
+    /// Sends the FIN behind the last data, with it where it leaves now.
+    fn send_fin(&mut self) {
+        if self.end != End::Closing || self.sender.info().notsent > Bytes::ZERO {
+            return;
+        }
+        let next = self.next_byte();
+        let now = self.wire.now;
+        let with_data = |last: &&mut Sent| last.at == now && last.len > 0 && last.seq + last.len == next;
+        if let Some(last) = self.wire.queue.back_mut().filter(with_data) {
+            last.fin = true;
+        } else {
+            let base = Sent::pure_ack(now, next, self.wire.rcv_next, self.wire.ts_recent);
+            self.wire.queue.push_back(Sent { fin: true, ..base });
+        }
+        self.end = End::FinSent;
+    }
+
+    /// Handles an arriving packet. `echo` is when the segment was sent whose timestamp it echoes.
+    pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Result<(), PartOfSegment> {
+        self.wire.now = now;
+        let consumed = packet.len + u64::from(packet.has('F'));
+        let in_order = packet.seq == self.wire.rcv_next;
+        if in_order {
+            self.wire.rcv_next += consumed;
+        }
+        let sent = self.wire.queue.len();
+        if packet.has('.') {
+            self.receive_ack(now, packet, echo)?;
+        }
+        self.send_fin();
+        // The receiver is simulated: it acknowledges data and FIN at once, with data where some leaves.
+        if consumed > 0 && self.wire.queue.len() == sent {
+            let ack = Sent::pure_ack(now, self.next_byte(), self.wire.rcv_next, self.wire.ts_recent);
+            self.wire.queue.push_back(ack);
+        }
+        Ok(())
+    }
+
+    fn receive_ack(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Result<(), PartOfSegment> {
+        let acked_fin = self.end == End::FinSent && packet.ack == Some(self.next_byte());
+        let byte = packet.ack.unwrap_or_default() - u64::from(acked_fin);
+        let ack = self.wire.segments.acknowledged(byte)?;
+        let ece = packet.has('E');
+        if ece {
+            self.marked += ack.saturating_sub(self.sender.una()) as u32;
+        }
+        let window = packet.window.unwrap_or_default() << self.negotiated.window_scale.unwrap_or_default();
+        let packet = AckPacket {
+            ack,
+            window: Bytes(window),
+            echo: echo.filter(|_| self.negotiated.timestamps).unwrap_or(Time::ZERO),
+            ece: ece && self.negotiated.ecn,
+            ce_count: if self.dctcp { self.marked } else { 0 },
+            blocks: self.blocks(packet, byte),
+            feedback: None,
+        };
+        self.sender.on_ack(now, &packet, &mut self.wire);
+        Ok(())
+    }
+
+    /// The SACK blocks in segments. A first block below the acknowledgement or within the second one is a D-SACK (RFC
+    /// 2883, section 4).
+    fn blocks(&self, packet: &Packet, ack: u64) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let list =
+            packet.options().find_map(|option| if let TcpOption::Sack(list) = option { Some(list) } else { None });
+        let Some([first, rest @ ..]) = list.map(Vec::as_slice) else { return blocks };
+        let within = rest.first().is_some_and(|next| next.0 <= first.0 && first.1 <= next.1);
+        let mut push = |block: (u64, u64)| {
+            if usize::from(blocks.len) < MAX_BLOCKS {
+                blocks.list[usize::from(blocks.len)] = block;
+                blocks.len += 1;
+            }
+        };
+        let duplicate = first.0 < ack || within;
+        if duplicate {
+            push(self.wire.segments.overlapping(first.0, first.1));
+        }
+        let sacked = if duplicate { rest } else { list.map_or(rest, Vec::as_slice) };
+        sacked.iter().filter_map(|&(from, to)| self.wire.segments.within(from, to)).for_each(push);
+        blocks.duplicate = duplicate;
+        blocks
+    }
+
+    /// Unacknowledged and unsent bytes.
+    pub(super) fn unacknowledged(&self) -> (u64, u64) {
+        let una = self.wire.segments.start(self.sender.una());
+        (self.wire.segments.next_byte() - una, self.sender.info().notsent.0)
+    }
+}
+
+/// The time of a script's start: an echo of zero would mean that there is none.
+pub(super) const START: Time = Time(1_000_000_000);
+
+/// The time since the start of the script.
+pub(super) fn since_start(at: Time) -> Duration {
+    at - START
+}

@@ -1,0 +1,384 @@
+//! The loop over the events, and the phases of a connection.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{Bytes, Duration, Time};
+
+use super::connection::{since_start, Connection, START};
+use super::expect::difference;
+use super::handshake::{announced_mss, negotiate, Negotiated};
+use super::info::values;
+use super::timestamps::Timestamps;
+use super::wire::{describe, Sent};
+use crate::commands;
+use crate::report::{Code, Failure, Outcome, Reason, Report};
+use crate::script::{Action, Call, Event, EventTime, Expression, Packet, Script, TcpOption};
+use crate::settings::{EcnMode, Settings};
+
+/// The part of the time since the last event by which an event may be early or late (packetdrill, config.c: 12.5 %).
+const TOLERANCE_SHARE: u64 = 8;
+/// How long a packet with the time `*` is awaited.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// The time that an event takes. It orders what a script does at the same time, as the processing time does in
+/// packetdrill.
+const EVENT: Duration = Duration::from_micros(1);
+/// What the script's first segment follows: SYN and SYN-ACK have number 0.
+const FIRST_BYTE: u64 = 1;
+
+/// Why the events end early.
+enum Stop {
+    Failed { expected: String, got: String },
+    NotApplicable(&'static str),
+}
+
+/// The phases of the connection.
+enum Phase {
+    Closed,
+    /// Our SYN was sent.
+    SynSent {
+        at: Time,
+    },
+    /// The peer's SYN was answered.
+    SynReceived {
+        at: Time,
+        negotiated: Negotiated,
+    },
+    Established(Box<Connection>),
+}
+
+/// The state of a run.
+struct Driver {
+    settings: Settings,
+    now: Time,
+    phase: Phase,
+    /// The packets of the handshake that no event has taken yet; later ones are in the connection.
+    queue: VecDeque<Sent>,
+    ts_recent: Option<u64>,
+    timestamps: Timestamps,
+    code: Vec<Code>,
+}
+
+/// Runs a script that is applicable.
+pub(crate) fn run(script: &Script, settings: Settings) -> Report {
+    let mut driver = Driver {
+        settings,
+        now: START,
+        phase: Phase::Closed,
+        queue: VecDeque::new(),
+        ts_recent: None,
+        timestamps: Timestamps::default(),
+        code: Vec::new(),
+    };
+    for event in &script.events {
+        let line = event.line;
+        if let Err(stop) = driver.step(event) {
+            let outcome = match stop {
+                Stop::Failed { expected, got } => {
+                    Outcome::Failed(Failure { line, time_ns: since_start(driver.now).0, expected, got })
+                }
+                Stop::NotApplicable(feature) => {
+                    Outcome::NotApplicable { reasons: vec![Reason { line, feature: feature.to_owned() }] }
+                }
+            };
+            return Report { outcome, code: driver.code };
+        }
+    }
+    Report { outcome: Outcome::Passed, code: driver.code }
+}
+
+impl Driver {
+    fn step(&mut self, event: &Event) -> Result<(), Stop> {
+        if let Action::Outbound(packet) = &event.action {
+            return self.expect(event.time, packet);
+        }
+        self.advance(self.times(event.time).0);
+        let ended = self.act(event);
+        self.now += EVENT;
+        ended
+    }
+
+    /// Carries out an event other than the expectation of a packet.
+    fn act(&mut self, event: &Event) -> Result<(), Stop> {
+        match &event.action {
+            Action::Inbound(packet) => self.receive(packet),
+            Action::Call(call) => self.call(call),
+            Action::Code(text) => {
+                self.collect(event.line, text);
+                Ok(())
+            }
+            Action::Command(command) => {
+                commands::apply(command, &mut self.settings);
+                Ok(())
+            }
+            Action::Outbound(_) => unreachable!("step handles it"),
+        }
+    }
+
+    /// The first and the last time of an event.
+    fn times(&self, time: EventTime) -> (Time, Time) {
+        match time {
+            EventTime::Any => (self.now, self.now + PATIENCE),
+            EventTime::Absolute(from, to) => (START + from, START + to),
+            EventTime::Relative(from, to) => (self.now + from, self.now + to),
+        }
+    }
+
+    fn connection(&mut self) -> Option<&mut Connection> {
+        match &mut self.phase {
+            Phase::Established(connection) => Some(connection),
+            _ => None,
+        }
+    }
+
+    fn queue(&mut self) -> &mut VecDeque<Sent> {
+        match &mut self.phase {
+            Phase::Established(connection) => &mut connection.wire.queue,
+            _ => &mut self.queue,
+        }
+    }
+
+    /// Advances to `until`; timers expire.
+    fn advance(&mut self, until: Time) {
+        if let Some(connection) = self.connection() {
+            while connection.next_timer() < until {
+                connection.fire_timer();
+            }
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Waits for a packet until `deadline`; timers expire.
+    fn next_packet(&mut self, deadline: Time) -> Option<Sent> {
+        loop {
+            if let Some(sent) = self.queue().pop_front() {
+                self.now = self.now.max(sent.at);
+                return Some(sent);
+            }
+            let connection = self.connection()?;
+            if connection.next_timer() > deadline {
+                return None;
+            }
+            connection.fire_timer();
+        }
+    }
+
+    /// Takes the packets that make up an expected one, and compares them with it.
+    fn expect(&mut self, time: EventTime, packet: &Packet) -> Result<(), Stop> {
+        let (from, to) = self.times(time);
+        let tolerance = self.settings.tolerance.max((from - self.now) / TOLERANCE_SHARE);
+        let expected = || format!("{}{}", describe(packet), window_of(time, from, to));
+        let nothing = |until: Time| Stop::Failed {
+            expected: expected(),
+            got: format!("no packet until {:.6} s", since_start(until).as_secs()),
+        };
+        let deadline = to + tolerance;
+        let mut sent = self.next_packet(deadline).ok_or_else(|| nothing(deadline))?;
+        while sent.len < packet.len {
+            let follows = |next: &Sent| next.seq == sent.seq + sent.len && next.len > 0;
+            if self.queue().front().is_some_and(|next| !follows(next)) {
+                break;
+            }
+            let Some(next) = self.next_packet(deadline) else { break };
+            if !follows(&next) {
+                break;
+            }
+            sent.append(&next);
+        }
+        let negotiated = self.connection().map(|connection| *connection.negotiated());
+        if let Some(got) = difference(&sent, packet, negotiated.as_ref()) {
+            return Err(Stop::Failed { expected: expected(), got });
+        }
+        let early = sent.at + tolerance < from;
+        if !matches!(time, EventTime::Any) && (early || sent.at > deadline) {
+            return Err(Stop::Failed { expected: expected(), got: describe_time(&sent) });
+        }
+        self.record_timestamp(&sent, packet)
+    }
+
+    fn record_timestamp(&mut self, sent: &Sent, packet: &Packet) -> Result<(), Stop> {
+        for option in packet.options() {
+            if let TcpOption::Timestamps(value, _) = option {
+                let Settings { timestamp_tick, tolerance, .. } = self.settings;
+                if let Some(ours) = self.timestamps.record(*value, sent.at, timestamp_tick, tolerance) {
+                    return Err(Stop::Failed { expected: format!("TS val {value}"), got: format!("TS val {ours}") });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, packet: &Packet) -> Result<(), Stop> {
+        let echo = packet.options().find_map(|option| match option {
+            TcpOption::Timestamps(value, echo) => {
+                self.ts_recent = Some(*value);
+                self.timestamps.time_of(*echo)
+            }
+            _ => None,
+        });
+        match &self.phase {
+            Phase::Closed if packet.has('S') => {
+                self.receive_syn(packet);
+                return Ok(());
+            }
+            Phase::SynSent { at } if packet.has('S') && packet.has('.') => {
+                let (at, negotiated) = (*at, negotiate(packet, &self.settings));
+                // The window of a SYN is not scaled (RFC 7323, section 2.2).
+                self.establish(negotiated, at, packet.window.unwrap_or_default());
+                self.acknowledge_syn();
+                return Ok(());
+            }
+            Phase::SynReceived { at, negotiated } => {
+                let (at, negotiated) = (*at, *negotiated);
+                let window = packet.window.unwrap_or_default() << negotiated.window_scale.unwrap_or_default();
+                self.establish(negotiated, at, window);
+                if packet.len == 0 && !packet.has('F') {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        let (now, ts_recent) = (self.now, self.ts_recent);
+        let Some(connection) = self.connection() else { return Ok(()) };
+        connection.wire.ts_recent = ts_recent;
+        connection
+            .receive(now, packet, echo)
+            .map_err(|_| Stop::NotApplicable("acknowledges part of a segment: the transport counts whole segments"))
+    }
+
+    fn receive_syn(&mut self, packet: &Packet) {
+        let negotiated = negotiate(packet, &self.settings);
+        let base = Sent::pure_ack(self.now, 0, FIRST_BYTE, self.ts_recent);
+        self.queue.push_back(Sent { syn: true, ece: negotiated.ecn, offer: Some(negotiated), ..base });
+        self.phase = Phase::SynReceived { at: self.now, negotiated };
+    }
+
+    fn establish(&mut self, negotiated: Negotiated, syn_at: Time, window: u64) {
+        let queue = std::mem::take(&mut self.queue);
+        let times = (syn_at, self.now);
+        let mut connection = Connection::new(negotiated, &self.settings, times, Bytes(window), queue);
+        connection.wire.ts_recent = self.ts_recent.filter(|_| negotiated.timestamps);
+        self.phase = Phase::Established(Box::new(connection));
+    }
+
+    /// The ACK of the peer's SYN-ACK.
+    fn acknowledge_syn(&mut self) {
+        let ack = Sent::pure_ack(self.now, FIRST_BYTE, FIRST_BYTE, self.ts_recent);
+        self.queue().push_back(ack);
+    }
+
+    /// Sends our SYN.
+    fn connect(&mut self) {
+        let Settings { timestamps, sack, window_scaling, ecn, .. } = self.settings;
+        let requests = ecn == EcnMode::Request;
+        let window_scale = window_scaling.then_some(0);
+        let offer = Negotiated {
+            mss: 0,
+            announced_mss: announced_mss(&self.settings),
+            sack,
+            timestamps,
+            window_scale,
+            ecn: requests,
+        };
+        let base = Sent::pure_ack(self.now, 0, 0, None);
+        let syn = Sent { syn: true, ack: None, ece: requests, cwr: requests, offer: Some(offer), ..base };
+        self.queue.push_back(syn);
+        self.phase = Phase::SynSent { at: self.now };
+    }
+
+    fn call(&mut self, call: &Call) -> Result<(), Stop> {
+        let now = self.now;
+        match call.name.as_str() {
+            "connect" => self.connect(),
+            "write" | "send" | "sendto" | "sendmsg" | "writev" | "sendfile" => return self.write(call),
+            "setsockopt" => self.set_option(call),
+            "close" => {
+                if let Some(connection) = self.connection() {
+                    connection.close(now);
+                }
+            }
+            "shutdown" if call.arguments.get(1) != Some(&Expression::Word("SHUT_RD".to_owned())) => {
+                if let Some(connection) = self.connection() {
+                    connection.close(now);
+                }
+            }
+            "ioctl" => return self.queue_size(call),
+            _ => {} // they have no effect on the sender
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, call: &Call) -> Result<(), Stop> {
+        let now = self.now;
+        let result = call.result.integer().unwrap_or_default();
+        let failed = |got: &str| Stop::Failed {
+            expected: format!("{} = {result} {}", call.name, call.errno),
+            got: got.to_owned(),
+        };
+        let Some(connection) = self.connection() else { return Err(failed("the connection is not established")) };
+        if connection.is_closed() != (call.errno == "EPIPE") {
+            return Err(failed(if connection.is_closed() { "-1 EPIPE" } else { "all bytes are written" }));
+        }
+        if let Ok(bytes) = u64::try_from(result) {
+            connection.write(now, Bytes(bytes));
+        }
+        Ok(())
+    }
+
+    fn set_option(&mut self, call: &Call) {
+        let [_, _, Expression::Word(option), value, ..] = call.arguments.as_slice() else { return };
+        let now = self.now;
+        match option.as_str() {
+            "TCP_NODELAY" => {
+                self.settings.nagle = value.value() == Some(0);
+                let nagle = self.settings.nagle;
+                if let Some(connection) = self.connection() {
+                    connection.set_nagle(now, nagle);
+                }
+            }
+            "TCP_MAXSEG" => self.settings.max_segment = value.value().map(i64::cast_unsigned),
+            _ => {}
+        }
+    }
+
+    /// `ioctl` with `SIOCOUTQ` or `SIOCOUTQNSD`: unacknowledged, or unsent bytes.
+    fn queue_size(&mut self, call: &Call) -> Result<(), Stop> {
+        let [_, Expression::Word(request), size, ..] = call.arguments.as_slice() else { return Ok(()) };
+        let Some((unacknowledged, unsent)) = self.connection().map(|connection| connection.unacknowledged()) else {
+            return Ok(());
+        };
+        let actual = match request.as_str() {
+            "SIOCOUTQ" => unacknowledged + unsent,
+            "SIOCOUTQNSD" => unsent,
+            _ => return Ok(()),
+        };
+        match size.value() {
+            Some(expected) if expected.cast_unsigned() != actual => {
+                Err(Stop::Failed { expected: format!("{request} = {expected}"), got: actual.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn collect(&mut self, line: u32, text: &str) {
+        let time_ns = since_start(self.now).0;
+        let values = match &self.phase {
+            Phase::Established(connection) => values(&connection.sender, connection.negotiated()),
+            _ => std::collections::BTreeMap::new(),
+        };
+        self.code.push(Code { line, time_ns, text: text.to_owned(), values });
+    }
+}
+
+/// The expected time as text.
+fn window_of(time: EventTime, from: Time, to: Time) -> String {
+    let seconds = |at: Time| since_start(at).as_secs();
+    match time {
+        EventTime::Any => String::new(),
+        _ if from == to => format!(" at {:.6} s", seconds(from)),
+        _ => format!(" between {:.6} and {:.6} s", seconds(from), seconds(to)),
+    }
+}
+
+fn describe_time(sent: &Sent) -> String {
+    format!("{sent} at {:.6} s", since_start(sent.at).as_secs())
+}

@@ -1,0 +1,63 @@
+//! The fields of `struct tcp_info` that the transport knows.
+
+use std::collections::BTreeMap;
+
+use cwndlab_transport::sender::{Info, Sender};
+use cwndlab_units::Duration;
+
+use super::handshake::Negotiated;
+
+/// `TCP_INFINITE_SSTHRESH`.
+const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
+
+/// The names of all fields.
+pub(crate) const FIELDS: [&str; 19] = [
+    "tcpi_ca_state",
+    "tcpi_snd_cwnd",
+    "tcpi_snd_ssthresh",
+    "tcpi_unacked",
+    "tcpi_sacked",
+    "tcpi_lost",
+    "tcpi_retrans",
+    "tcpi_total_retrans",
+    "tcpi_reordering",
+    "tcpi_reord_seen",
+    "tcpi_rto",
+    "tcpi_rtt",
+    "tcpi_rttvar",
+    "tcpi_min_rtt",
+    "tcpi_backoff",
+    "tcpi_notsent_bytes",
+    "tcpi_delivered",
+    "tcpi_snd_mss",
+    "tcpi_advmss",
+];
+
+/// The values of all fields.
+pub(super) fn values(sender: &Sender, negotiated: &Negotiated) -> BTreeMap<&'static str, i64> {
+    let info: Info = sender.info();
+    let micros = |time: Duration| (time.0 / 1000).cast_signed();
+    let mss = negotiated.mss;
+    let values = [
+        info.ca_state as i64,
+        i64::from(info.snd_cwnd),
+        info.snd_ssthresh.map_or(INFINITE_SSTHRESH, i64::from),
+        i64::from(info.unacked),
+        i64::from(info.sacked),
+        i64::from(info.lost),
+        i64::from(info.retrans),
+        info.total_retrans.cast_signed(),
+        i64::from(info.reordering),
+        i64::from(info.reord_seen),
+        micros(info.rto),
+        micros(info.rtt),
+        micros(info.rttvar),
+        micros(info.min_rtt),
+        i64::from(info.backoff),
+        info.notsent.0.cast_signed(),
+        info.delivered.0.div_ceil(mss).cast_signed() + 1, // with the SYN
+        mss.cast_signed(),
+        negotiated.announced_mss.cast_signed(),
+    ];
+    FIELDS.into_iter().zip(values).collect()
+}

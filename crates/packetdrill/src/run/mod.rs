@@ -1,0 +1,14 @@
+//! The interpreter: runs the events of a script in virtual time against the transport.
+
+mod connection;
+mod driver;
+mod expect;
+mod handshake;
+mod info;
+mod segments;
+mod timestamps;
+mod wire;
+
+pub(crate) use connection::algorithm_text;
+pub(crate) use driver::run;
+pub(crate) use info::FIELDS;
