@@ -98,17 +98,14 @@ def _first_table(command: str) -> str:
 
 
 def _audit() -> str:
-    """The audit of docs/audit.md, after the commands that make its log."""
+    """The output of the last command of docs/audit.md that makes or audits the log."""
     page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-    made = [
-        line for line in page.splitlines() if line.startswith((".venv/bin/cwndlab run ", ".venv/bin/cwndlab export "))
-    ]
-    command = generated.recipes()["audit"].command
+    programs = (".venv/bin/cwndlab run ", ".venv/bin/cwndlab export ", ".venv/bin/cwndlab audit ")
     with tempfile.TemporaryDirectory() as folder:
-        for line in [*made, command]:
+        for line in (line for line in page.splitlines() if line.startswith(programs)):
             words = [sys.executable, "-m", "cwndlab", *shlex.split(line)[1:]]
             done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
-    return textwrap.indent(f"$ {command}\n\n{done.stdout}".strip("\n"), "    ", lambda line: bool(line.strip()))
+    return textwrap.indent(done.stdout.strip("\n"), "    ", lambda line: bool(line.strip()))
 
 
 def _debug() -> str:
