@@ -225,6 +225,12 @@ impl Quic {
 
     fn packet_lost(&mut self, event: usize, now: Time, (space, number): (u8, u64), out: &mut Vec<Item>) {
         let Some(packet) = self.spaces[usize::from(space)].remove(&number) else { return };
+        // RFC 9002, section 6.1: only a packet below an acknowledged one is lost. Stacks log `packet_lost` also for the
+        // packets that a probe timeout sends again, which are no congestion event (section 6.2).
+        if self.largest_acked[usize::from(space)].is_none_or(|largest| number > largest) {
+            self.in_flight -= packet.bytes;
+            return;
+        }
         let pending = self.open(event, now, out);
         pending.lost.push(packet);
         self.in_flight -= packet.bytes;

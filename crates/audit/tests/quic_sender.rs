@@ -110,6 +110,8 @@ struct Run {
     /// Packets that the application has written per millisecond; 0: unlimited.
     written_per_ms: u64,
     now: u64,
+    /// A probe timeout at this millisecond declares the newest packet lost in the log only.
+    probe_at_ms: u64,
 }
 
 #[allow(clippy::disallowed_methods, reason = "the only way to create an Instant; no result depends on it")]
@@ -139,6 +141,7 @@ impl Run {
             lose_every,
             written_per_ms,
             now: 0,
+            probe_at_ms: 0,
         }
     }
 
@@ -203,6 +206,13 @@ impl Run {
         self.metrics();
     }
 
+    fn probe(&mut self) {
+        let (number, _) = self.outstanding.pop_last().expect("a packet in flight");
+        self.in_flight -= SIZE;
+        self.log(What::PacketLost { space: 2, number });
+        self.metrics();
+    }
+
     fn run(mut self, seconds: u64) -> Log {
         self.metrics();
         self.send();
@@ -218,7 +228,12 @@ impl Run {
                         app_limited = false;
                     }
                 }
-                _ => self.now = tick,
+                _ => {
+                    self.now = tick;
+                    if self.now == self.probe_at_ms * MS {
+                        self.probe();
+                    }
+                }
             }
             // The first packet is the handshake: data follows its ACK.
             if !self.outstanding.contains_key(&0) {
@@ -319,6 +334,17 @@ fn a_window_in_wrong_units_is_found_in_slow_start() {
     let (kind, at, _) = first(Fault::WrongUnits, 997, 0);
     assert_eq!(kind, DepartureKind::FastSlowStart);
     assert!(at < 500, "{at} ms");
+}
+
+/// RFC 9002, section 6.2: a probe timeout does not indicate loss, whatever the log calls its packets.
+#[test]
+fn a_probe_timeout_is_no_congestion_event() {
+    for sender in SENDERS {
+        let mut run = Run::new(sender, Fault::None, 200, 997, 0);
+        run.probe_at_ms = 1503;
+        let log = run.run(5);
+        assert_eq!(compare(&log, sender), (1.0, vec![]), "{sender}");
+    }
 }
 
 /// A time is that of the log: the first event is at zero.
