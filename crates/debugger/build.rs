@@ -45,7 +45,8 @@ fn reference(line: &str) -> Option<&str> {
     let (_, comment) = line.split_once("//")?;
     let comment = comment.trim_start_matches('/').trim();
     let numbered = comment.starts_with('(') && comment[1..].starts_with(|letter: char| letter.is_ascii_digit());
-    let named = ["ection ", "quation ", "Eq. ", "Algorithm ", "RFC ", "§", "Linux"].iter().any(|one| comment.contains(one));
+    let named =
+        ["ection ", "quation ", "Eq. ", "Algorithm ", "RFC ", "§", "Linux"].iter().any(|one| comment.contains(one));
     (numbered || named).then_some(comment)
 }
 

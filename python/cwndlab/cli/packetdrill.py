@@ -22,7 +22,7 @@ def packetdrill(
     ],
     format: FormatOption = Format.table,
 ) -> None:
-    """Run packetdrill scripts against the transport, without a kernel."""
+    """Run packetdrill scripts against the transport."""
     module = cwndlab.suites.packetdrill
     results: list[Result] = []
     errors: list[Error] = []
