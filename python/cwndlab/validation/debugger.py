@@ -147,7 +147,7 @@ def look(
     >>> scenario = cwndlab.Scenario(duration="2 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
     >>> view = debugger.look(scenario, at_s=0.3)
     >>> view.moment.event, view.moment.after.phase, view.moment.places[0].method
-    ('an ACK of 2896 B', 'slow start', 'on_ack')
+    ('an ACK of 1448 B', 'recovery', 'on_ack')
     """
     answer = _answer(scenario, at_s, flow, seed, algorithms, context=context)
     moment = answer["moment"]
