@@ -32,6 +32,7 @@ TABLES = (
     "stations",
     "lateness",
     "calibration",
+    "named_values",
 )
 
 #: Rows of the table of flows that a notebook shows.

@@ -34,6 +34,8 @@ pub struct Bbr1 {
     seen_rtt: bool,
     idle_restart: bool,
     ssthresh: f64,
+    /// Segments in flight after the last ACK.
+    in_flight: f64,
 }
 
 impl Bbr1 {
@@ -58,6 +60,7 @@ impl Bbr1 {
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
+            in_flight: 0.0,
         };
         flow.pace_by_rtt(Duration::from_millis(1)); // Linux: an RTT of 1 ms before the first sample
         flow
@@ -65,6 +68,38 @@ impl Bbr1 {
 
     fn pace_by_rtt(&mut self, rtt: Duration) {
         self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
+    }
+
+    /// The state by the numbers of version 3, with the phases of ProbeBW by their gains: Startup 0, Drain 1, below one 2,
+    /// one 3, above one 5, ProbeRTT 6.
+    fn state_number(&self) -> f64 {
+        match self.mode {
+            Mode::Startup => 0.0,
+            Mode::Drain => 1.0,
+            Mode::ProbeBw if self.pacing_gain < 1.0 => 2.0,
+            Mode::ProbeBw if self.pacing_gain > 1.0 => 5.0,
+            Mode::ProbeBw => 3.0,
+            Mode::ProbeRtt => 6.0,
+        }
+    }
+
+    /// The variables that versions 1 and 3 share, under the names of version 3.
+    fn named_values(&self, put: Extra<'_>) {
+        put("state", self.state_number());
+        put("round_count", self.path.rounds.count as f64);
+        put("pacing_gain", self.pacing_gain);
+        put("cwnd_gain", self.cwnd_gain);
+        put("max_bw_segments_per_s", self.path.bw.get());
+        put("bw_segments_per_s", self.path.rate());
+        put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
+        put("probe_rtt_min_stamp_s", self.path.min_rtt_at.0 as f64 * 1e-9);
+        put("bdp_segments", self.path.bdp(self.path.rate(), 1.0));
+        put("extra_acked_segments", self.path.aggregation.extra());
+        put("send_quantum_segments", send_quantum(self.pacing, self.mss));
+        put("inflight_segments", self.in_flight);
+        put("full_bw_count", f64::from(self.path.full.rounds));
+        put("full_bw_reached", f64::from(u8::from(self.path.full.reached)));
+        put("idle_restart", f64::from(u8::from(self.idle_restart)));
     }
 
     /// (3); before the pipe is full the pacing rate only rises.
@@ -213,6 +248,7 @@ impl Bbr1 {
 
 impl CongestionControl for Bbr1 {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.in_flight = ack.in_flight.0 as f64 / self.mss;
         if self.path.update(ack, self.w, self.mode == Mode::ProbeBw) {
             self.probe_bw(ack.now);
         }
@@ -283,10 +319,7 @@ impl CongestionControl for Bbr1 {
     #[inline]
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            put("bw_segments_per_s", self.path.rate());
-            put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
-            put("pacing_gain", self.pacing_gain);
-            put("cwnd_gain", self.cwnd_gain);
+            self.named_values(put);
         }
         State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase: self.mode.phase() }
     }
