@@ -6,13 +6,13 @@
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
 //! - [`declaration`]: the macro that declares tables, and the items that it derives.
 //!
-//! All modules except `rows` and `declaration` require the feature `arrow`.
+//! All modules except `rows` and `declaration` require the feature `arrow`, `parquet` that of its name.
 
 #[macro_use]
 pub mod declaration;
 #[cfg(feature = "arrow")]
 pub mod hash;
-#[cfg(feature = "arrow")]
+#[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod rows;
 #[cfg(feature = "arrow")]

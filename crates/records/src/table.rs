@@ -96,6 +96,7 @@ impl Tables {
     }
 
     /// Creates tables from the batches of each, in the order of [`TABLES`].
+    #[cfg(feature = "parquet")]
     pub(crate) fn from_batches(header: Header, batches: Vec<Vec<RecordBatch>>) -> Self {
         assert_eq!(batches.len(), TABLES.len(), "one list of batches for each table");
         Self { header, batches }

@@ -8,29 +8,43 @@
 //!
 //! Information that a stack does not give to its adapter is a *known difference* with a name and a reason
 //! ([`verdict::KnownDifference`]), after which windows may differ. Any other difference is a fault of the adapter.
+//!
+//! Without the feature `backends` the crate has only [`event_log`] and [`wrap`].
 
+#[cfg(feature = "backends")]
 mod backend;
+#[cfg(feature = "backends")]
 pub mod cases;
+#[cfg(feature = "backends")]
 mod compare;
+#[cfg(feature = "backends")]
 mod difference;
 pub mod event_log;
+#[cfg(feature = "backends")]
 pub mod kernel;
+#[cfg(feature = "backends")]
 pub mod quic;
+#[cfg(feature = "backends")]
 pub mod verdict;
 pub mod wrap;
 
+#[cfg(feature = "backends")]
 use cwndlab_control::Algorithm;
 
+#[cfg(feature = "backends")]
 pub use cases::{Case, CASES};
+#[cfg(feature = "backends")]
 pub use verdict::{Backend, Finding};
 
 /// Replays all cases in all backends.
+#[cfg(feature = "backends")]
 #[must_use]
 pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
     CASES.iter().flat_map(|case| run_case(algorithm, case)).collect()
 }
 
 /// Replays one case in all backends.
+#[cfg(feature = "backends")]
 #[must_use]
 pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
     let log = case.record(algorithm);

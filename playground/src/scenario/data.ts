@@ -1,0 +1,70 @@
+// What tools/playground_data.py takes from the package: algorithms, fields of tables, presets.
+
+import type { Table } from "./document";
+
+export interface Parameter {
+  name: string;
+  unit: string;
+  default: number | string;
+  low: number | null;
+  high: number | null;
+  words: string[];
+  doc: string;
+}
+
+export interface Entry {
+  name: string;
+  title: string;
+  kind: "growth" | "slow-start" | "recovery" | "whole" | "router" | "mechanism";
+  source: string;
+  year: number;
+  summary: string;
+  /** The slow start that a growth rule has by default. */
+  companion: string | null;
+  needs: string[];
+  incompatible: string[];
+  pitfalls: string[];
+  page: string;
+  parameters: Parameter[];
+}
+
+/** A field of a table of the scenario. */
+export interface Field {
+  name: string;
+  kind: string;
+  accepts: string;
+  default: string | number | boolean | null;
+  absent: string | null;
+  doc: string;
+  required: boolean;
+}
+
+/** A table that a word selects: a queue discipline, a loss model, a workload. */
+export interface Choice {
+  name: string;
+  doc: string;
+  fields: Field[];
+}
+
+export interface Preset {
+  id: string;
+  group: string;
+  title: string;
+  about: string;
+  document: Table;
+  seed: number;
+}
+
+export interface Data {
+  version: string;
+  algorithms: Entry[];
+  aliases: Record<string, string>;
+  tables: Record<string, Field[]>;
+  choices: Record<"queue" | "loss" | "workload", Choice[]>;
+  presets: Preset[];
+}
+
+/** The words that a field accepts; none where it accepts something else. */
+export function words(field: Field): string[] {
+  return /^"[^"]*"(, "[^"]*")*$/.test(field.accepts) ? [...field.accepts.matchAll(/"([^"]*)"/g)].map((one) => one[1]!) : [];
+}

@@ -1,0 +1,57 @@
+// The scenario's document: plain JSON, changed by paths such as `dumbbell.bottleneck.rate`.
+
+import type { Scenario } from "../generated/scenario";
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type Table = { [name: string]: Json };
+export type Path = (string | number)[];
+
+export type { Scenario };
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value at a path; undefined where there is none. */
+export function get(document: Json | undefined, path: Path): Json | undefined {
+  let value: Json | undefined = document;
+  for (const step of path) {
+    if (Array.isArray(value) && typeof step === "number") value = value[step];
+    else if (isTable(value) && typeof step === "string") value = value[step];
+    else return undefined;
+  }
+  return value;
+}
+
+/** Sets the value at a path, or removes it where the value is undefined. Missing tables are made. */
+export function set(document: Table, path: Path, value: Json | undefined): void {
+  let place: Table | Json[] = document;
+  for (const [at, step] of path.slice(0, -1).entries()) {
+    const next: Json | undefined = (place as Table)[step as string];
+    if (typeof next === "object" && next !== null) {
+      place = next;
+    } else {
+      const made: Table | Json[] = typeof path[at + 1] === "number" ? [] : {};
+      (place as Table)[step as string] = made;
+      place = made;
+    }
+  }
+  const last = path.at(-1)!;
+  if (value !== undefined) (place as Table)[last as string] = value;
+  else if (Array.isArray(place)) place.splice(last as number, 1);
+  else delete place[last];
+}
+
+/** The path as errors and `--set` write it: `flow[1].rtt`. */
+export function spell(path: Path): string {
+  return path.map((step, at) => (typeof step === "number" ? `[${step}]` : at ? `.${step}` : step)).join("");
+}
+
+export function flows(document: Table): Table[] {
+  return Array.isArray(document.flow) ? document.flow.filter(isTable) : [];
+}
+
+/** Where the path's main link is: undefined for networks that only the text describes. */
+export function mainLink(document: Table): Path | undefined {
+  return isTable(document.dumbbell) ? ["dumbbell", "bottleneck"] : undefined;
+}
