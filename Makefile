@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site clean
+.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -29,6 +29,7 @@ help:
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
+	@echo 'make playground   the engine in a page, in build/playground; it opens without a server; takes Node.js and a Rust for WebAssembly'
 
 $(VENV)/.ready: requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
@@ -135,6 +136,17 @@ site: build
 	$(BIN)/cwndlab reproduce --all --results results --kept --out build/reproductions/reproductions
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
 	@echo "pages: build/site/index.html"
+
+# The engine as WebAssembly, and a page around it. No other target takes it; `make site` shows it where it is.
+PLAYGROUND := build/playground
+playground: build
+	@command -v npm >/dev/null || { echo 'make: the playground takes Node.js 20 or later with npm; on Debian: apt-get install nodejs npm' >&2; exit 1; }
+	tools/wasm_toolchain.sh $(PLAYGROUND)-engine
+	$(BIN)/python tools/playground_data.py $(PLAYGROUND)-data
+	cd playground && npm ci --silent --no-fund --no-audit
+	cd playground && node build.mjs ../$(PLAYGROUND)-engine ../$(PLAYGROUND)-data ../$(PLAYGROUND)
+	cd playground && npx tsc
+	@echo "page: $(PLAYGROUND)/index.html"
 
 clean:
 	rm -rf build dist out target $(VENV)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The allowed dependencies of each crate. Only the Python modules depend on an engine.
+#: The allowed dependencies of each crate. Only the modules for Python and WebAssembly depend on an engine.
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "control": {"units"},

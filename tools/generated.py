@@ -54,8 +54,8 @@ class Recipe:
 def _has(need: str) -> bool:
     if need == "root":
         return os.geteuid() == 0
-    if need.startswith("/"):
-        return Path(need).exists()
+    if "/" in need:
+        return (ROOT / need).exists()
     if need.startswith("python:"):
         return find_spec(need.removeprefix("python:")) is not None
     return shutil.which(need) is not None

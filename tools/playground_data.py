@@ -20,7 +20,7 @@ from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import kept
 from cwndlab.reproduction.multiverse.robustness import Cell, Robustness
 from cwndlab.reproduction.multiverse.space import Space
-from cwndlab.scenario import Scenario, presets
+from cwndlab.scenario import presets
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Presets of the playground itself, in the order in which they are shown.
@@ -132,7 +132,9 @@ def describe(robustness: Robustness, cell: Cell, space: Space) -> str:
     finding = cell.finding
     value = "nothing" if finding.measured is None else f"{finding.measured:.4g} ({finding.measured_is})"
     choices = [
-        f"{one.name}: {cell.universe[one.name]}" for one in space.dimensions if cell.universe[one.name] != one.choices[0]
+        f"{one.name}: {cell.universe[one.name]}"
+        for one in space.dimensions
+        if cell.universe[one.name] != one.choices[0]
     ]
     universe = "; ".join(choices) or "the base assumptions"
     return (
@@ -162,7 +164,9 @@ def data() -> dict[str, Any]:
     choices = {
         name: [
             {"name": one, "doc": table["doc"], "fields": fields(table)}
-            for one, table in ((one, declared["choices"][name]["tables"][one]) for one in declared["choices"][name]["order"])
+            for one, table in (
+                (one, declared["choices"][name]["tables"][one]) for one in declared["choices"][name]["order"]
+            )
         ]
         for name in CHOICES
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shutil
 import sys
 from functools import reduce
 from pathlib import Path
@@ -31,6 +32,12 @@ OUTSIDE = {
     "REPRODUCING.md": "project/reproducing",
     "known-answers/README.md": "project/references",
 }
+
+
+#: The playground, where `make playground` has built it, and its place on the site.
+PLAYGROUND = ROOT / "build" / "playground"
+#: A page's place for it, a comment elsewhere: ``<!-- playground: PRESET -->``.
+_PLACE = re.compile(r"^<!-- playground: (?P<preset>[\w-]+) -->$", re.MULTILINE)
 
 
 def document_of(path: Path) -> str | None:
@@ -58,6 +65,38 @@ def resolve_links(_: Sphinx, doctree: nodes.document) -> None:
         if document := document_of(place):
             link["refdomain"], link["reftarget"] = "doc", document
             link.setdefault("reftargetid", None)
+
+
+def is_built() -> bool:
+    """Whether there is a playground to show."""
+    return (PLAYGROUND / "index.html").is_file()
+
+
+def frame(docname: str, preset: str) -> str:
+    """The playground in a page, with a preset; it is loaded when it is scrolled into view."""
+    address = f"{'../' * docname.count('/')}playground/index.html"
+    return (
+        f'<iframe class="playground" title="Playground: {preset}" src="{address}#embed=1&amp;preset={preset}" '
+        'loading="lazy" style="width: 100%; height: 900px; border: 1px solid var(--color-background-border); '
+        'border-radius: 8px;"></iframe>'
+    )
+
+
+def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts the playground into the places that pages have for it, and on the page of each algorithm with figures."""
+    if not is_built():
+        return
+    source[0] = _PLACE.sub(lambda match: frame(docname, match["preset"]), source[0])
+    name = docname.removeprefix("algorithms/")
+    if name != docname and (DOCS / "algorithms" / f"{name}-window.svg").is_file():
+        heading = "## Playground\n\nThe run of the first figure: change path and flows."
+        source[0] += f"\n\n{heading}\n\n{frame(docname, f'{name}-window')}\n"
+
+
+def copy_playground(app: Sphinx, error: Exception | None) -> None:
+    """Copies the playground into the site."""
+    if error is None and is_built():
+        shutil.copytree(PLAYGROUND, Path(app.outdir) / "playground", dirs_exist_ok=True)
 
 
 #: Kinds of names in their order on a page.
@@ -146,6 +185,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("public-names", PublicNames)
     app.connect("autodoc-process-docstring", keep_attribute, priority=100)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
+    app.connect("source-read", show_playground)
+    app.connect("build-finished", copy_playground)
     app.connect("doctree-read", resolve_links)
     app.connect("doctree-read", leave_out_of_sidebar)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -19,6 +19,7 @@ curl         curl              tests of the measuring server
 mosquitto    mosquitto         the example of real applications
 openssl      openssl           the example of real applications
 chromium     chromium          tests of the pages
+firefox      firefox-esr       tests of the playground
 tshark       tshark            tests of the captures
 zsh          zsh               tests of the documented commands
 '

@@ -20,18 +20,19 @@ has_target() {
 
 missing() {
     echo "make: $1" >&2
-    echo 'make: the playground takes a Rust with the target wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`' >&2
+    echo "make: the playground takes a Rust for WebAssembly: rustup target add $target" >&2
     exit 1
 }
 
-# The packages, and what they depend on that this system lacks; the standard library always, beside which rustc looks for
-# its sources.
+# The packages, and what they depend on that this system lacks; the standard library always, beside which rustc looks
+# for its sources.
 unpack() {
     [ -e "$place/.unpacked" ] && return
     command -v apt-get >/dev/null && command -v dpkg >/dev/null \
         || missing "rustc has no target $target, and this is no Debian, whose packages have it"
     apt-cache show $packages >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1 || true; }
-    apt-cache show $packages >/dev/null 2>&1 || missing "rustc has no target $target, and apt-get finds no package of: $packages"
+    apt-cache show $packages >/dev/null 2>&1 \
+        || missing "rustc has no target $target, and apt-get finds no package of: $packages"
     local needed wanted=''
     needed=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
         --no-enhances $packages | grep '^[a-z0-9]' | sort -u)
@@ -48,7 +49,9 @@ unpack() {
     # Of the sources of Rust, those of the standard library.
     for package in "$place"/packages/*.deb; do
         case $package in
-        */rust-web-src_*) dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --wildcards './usr/lib/*' './usr/src/*/library/*' ;;
+        */rust-web-src_*)
+            dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --wildcards './usr/lib/*' './usr/src/*/library/*'
+            ;;
         *) dpkg-deb --extract "$package" "$root" ;;
         esac
     done

@@ -1,12 +1,15 @@
 // The scenario's document: plain JSON, changed by paths such as `dumbbell.bottleneck.rate`.
 
-import type { Scenario } from "../generated/scenario";
+import type { Flow, Link, Scenario } from "../generated/scenario";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type Table = { [name: string]: Json };
 export type Path = (string | number)[];
 
-export type { Scenario };
+/** Names of fields as the JSON Schema has them: a path that the form spells wrongly does not compile. */
+export type ScenarioField = keyof Scenario;
+export type FlowField = keyof Flow;
+export type LinkField = keyof Link;
 
 export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
