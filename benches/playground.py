@@ -98,9 +98,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chromium(Path(folder)) as browser:
         browser.open(PAGE)
         found = list(rows(browser))
-    print("| the playground in Chromium | measured | target |\n|---|---:|---:|")
+    print("| the playground in Chromium | measured | target |\n|---|---:|---:|")  # noqa: T201
     for row in found:
-        print(f"| {' | '.join(row)} |")
+        print(f"| {' | '.join(row)} |")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -178,6 +178,7 @@ def data() -> dict[str, Any]:
         "aliases": dict(engine.aliases()),
         "tables": {name: fields(declared["tables"][name]) for name in TABLES},
         "choices": choices,
+        "traces": engine.trace_kinds()[0],
         "presets": [asdict(one) for one in found],
     }
 

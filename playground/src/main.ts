@@ -96,7 +96,7 @@ class Page implements Editor, Owner {
     const names = flows(this.document).map((flow, at) => String(flow.name ?? `flow${at}`));
     const present = select.value;
     select.replaceChildren(...names.map((name, at) => make("option", { value: at }, name)));
-    if (Number(present) < names.length) select.value = present;
+    if (present !== "" && Number(present) < names.length) select.value = present;
   }
 
   /** Runs the scenario; only the newest run is shown. */
@@ -126,6 +126,7 @@ class Page implements Editor, Owner {
     byId("plots").removeAttribute("aria-busy");
     this.runs += 1;
     const { dataset } = document.documentElement;
+    if (!dataset.first) this.say("");
     dataset.first ??= performance.now().toFixed(1);
     dataset.ready = "yes";
     clearTimeout(this.spokenTimer);
@@ -189,6 +190,7 @@ class Page implements Editor, Owner {
       const preset = this.data.presets.find((one) => one.id === select.value);
       if (preset) this.load(preset, preset);
     });
+    byId("form").addEventListener("submit", (event) => event.preventDefault());
     byId("explain").addEventListener("submit", (event) => {
       event.preventDefault();
       const time = Number(byId<HTMLInputElement>("why-time").value);

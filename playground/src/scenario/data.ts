@@ -61,6 +61,8 @@ export interface Data {
   aliases: Record<string, string>;
   tables: Record<string, Field[]>;
   choices: Record<"queue" | "loss" | "workload", Choice[]>;
+  /** Names of the synthetic traces that a line can follow. */
+  traces: string[];
   presets: Preset[];
 }
 

@@ -47,6 +47,6 @@ export function chosen(
   const table = editor.data.choices[kind].find((one) => one.name === present);
   return [
     choice(label, table?.doc ?? "", [["", [...(none ? [none] : []), ...options]]], binding),
-    table && fold(editor, `Fields of ${table.name}`, table.fields, path, ["capacity"]),
+    table && fold(editor, `Fields of ${table.name}`, table.fields, path, ["capacity", "ecn"]),
   ];
 }

@@ -1,7 +1,7 @@
 // A flow: algorithm with its parameters, RTT, start, workload, ECN.
 
 import { type Algorithm, parse, type Part, print } from "../scenario/algorithm";
-import type { Entry, Parameter } from "../scenario/data";
+import { type Entry, type Parameter, words } from "../scenario/data";
 import { type FlowField, flows, get, type Json, type Path } from "../scenario/document";
 import { choice, number, type Option, quantity, slider, text } from "./controls";
 import { make } from "./dom";
@@ -29,7 +29,6 @@ const WORKLOADS: Record<string, Record<string, Json>> = {
   vbr: { rate: "5 Mbps" },
   "scheduled-writes": { steps: [{ at: "0 s", rate: "5 Mbps" }] },
 };
-const OVER_UDP = ["cbr", "vbr"];
 
 function field(at: number, name: FlowField): Path {
   return ["flow", at, name];
@@ -106,8 +105,9 @@ function workload(editor: Editor, at: number): (HTMLElement | undefined)[] {
   const path: Path = field(at, "workload");
   return chosen(editor, "workload", "workload", path, { value: "", label: "bulk, unlimited" }, (word) => {
     if (word === "") return undefined;
-    editor.change(field(at, "transport"), OVER_UDP.includes(word) ? "udp" : undefined);
-    if (OVER_UDP.includes(word)) editor.change(field(at, "algorithm"), undefined);
+    const isUdp = editor.data.choices.workload.find((one) => one.name === word)?.doc.includes("(UDP)") ?? false;
+    editor.change(field(at, "transport"), isUdp ? "udp" : undefined);
+    if (isUdp) editor.change(field(at, "algorithm"), undefined);
     else if (!get(editor.document, field(at, "algorithm"))) editor.change(field(at, "algorithm"), "cubic");
     return { kind: word, ...WORKLOADS[word] };
   });
@@ -117,7 +117,8 @@ function workload(editor: Editor, at: number): (HTMLElement | undefined)[] {
 export function flowForm(editor: Editor, at: number): HTMLElement {
   const path: Path = ["flow", at];
   const isUdp = get(editor.document, field(at, "transport")) === "udp";
-  const ecn = ["off", "classic", "accurate", "dctcp"].map((word) => ({ value: word, label: word }));
+  const declared = editor.data.tables.stack!.find((one) => one.name === "ecn")!;
+  const ecn = words(declared).map((word) => ({ value: word, label: word }));
   const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
   swatch.style.background = colour(at);
   const name = get(editor.document, field(at, "name")) ?? `flow${at}`;

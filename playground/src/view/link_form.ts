@@ -6,8 +6,6 @@ import { BDP, choice, flag, number, quantity, slider, text } from "./controls";
 import { make } from "./dom";
 import { bind, chosen, type Editor, fold } from "./editor";
 
-/** Bundled traces of a line's rate (docs/scenario.md). */
-const TRACES = ["lte-driving", "lte-stationary", "3g", "satellite"];
 /** What a discipline needs beside its word. */
 const REQUIRED: Record<string, Record<string, Json>> = { "step-ecn": { mark_above: 20 } };
 
@@ -24,13 +22,13 @@ export function queueForm(editor: Editor, path: Path): HTMLElement[] {
   const isBdp = parseBdp(capacity ?? fallback) !== undefined;
   const hint = 'capacity of the queue: "1 bdp", "100 packets", "64 KiB", "20 ms" or "unlimited"';
   const marks = table?.fields.find((field) => field.name === "ecn");
-  const setKind = (word: string): Json => ({
-    kind: word,
-    ...(capacity === undefined ? {} : { capacity }),
-    ...REQUIRED[word],
-  });
+  const kept = capacity === undefined ? {} : { capacity };
+  const setKind = (word: string): Json | undefined => {
+    if (word === "") return capacity === undefined ? undefined : kept;
+    return { kind: word, ...kept, ...REQUIRED[word] };
+  };
   return [
-    ...chosen(editor, "queue", "queue", path, undefined, setKind),
+    ...chosen(editor, "queue", "queue", path, { value: "", label: "default (droptail)" }, setKind),
     isBdp || path[0] === "dumbbell"
       ? slider("buffer", hint, BDP, fallback as string, bind(editor, [...path, "capacity"]))
       : text("buffer", hint, String(fallback), "", bind(editor, [...path, "capacity"])),
@@ -43,7 +41,7 @@ function line(editor: Editor, path: Path): HTMLElement[] {
   const name = typeof trace === "string" ? trace : trace === undefined ? undefined : "other";
   const options = [
     { value: "", label: "constant rate" },
-    ...TRACES.map((one) => ({ value: one, label: `trace ${one}` })),
+    ...editor.data.traces.map((one) => ({ value: one, label: `trace ${one}` })),
   ];
   const change = (value: Json | undefined): void => {
     editor.change(field(path, "rate"), value === undefined ? "20 Mbps" : undefined);

@@ -49,6 +49,7 @@ function drawMark(plot: uPlot, mark: Mark, ratio: number): void {
   if (x < plot.bbox.left || x > plot.bbox.left + plot.bbox.width) return;
   const { ctx } = plot;
   outline(ctx, sign.sign, x, y, 5 * ratio);
+  ctx.setLineDash([]);
   ctx.strokeStyle = colour(mark.flow);
   ctx.lineWidth = (sign.sign === "cross" ? 2.5 : 1.5) * ratio;
   ctx.stroke();

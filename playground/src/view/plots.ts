@@ -136,6 +136,7 @@ export class Plots {
     const x = Math.round(plot.valToPos(this.cursor.time, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) return;
     ctx.save();
+    ctx.setLineDash([]);
     ctx.strokeStyle = style("--focus");
     ctx.lineWidth = 2 * devicePixelRatio;
     ctx.beginPath();
