@@ -8,6 +8,8 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array, UInt8Array,
 };
 
+use crate::plain::{Plain, Values};
+
 /// A table of the records.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
@@ -125,6 +127,9 @@ pub trait Row: Sized {
     /// Its table.
     const TABLE: Table;
 
+    /// The columns of rows as vectors, in the table's order.
+    fn plain(rows: &[Self]) -> Vec<Plain>;
+
     /// The columns of rows, in the table's order.
     #[cfg(feature = "arrow")]
     fn columns(rows: &[Self]) -> Vec<ArrayRef>;
@@ -136,6 +141,11 @@ pub trait Cell: Sized {
     const TYPE: ColumnType;
     /// Whether the column may have nulls.
     const NULLABLE: bool;
+
+    /// A column of these values, as vectors.
+    fn plain<'a>(cells: impl Iterator<Item = &'a Self>) -> Plain
+    where
+        Self: 'a;
 
     /// A column of these values.
     #[cfg(feature = "arrow")]
@@ -159,6 +169,12 @@ macro_rules! cell {
         impl Cell for $cell {
             const TYPE: ColumnType = ColumnType::$type;
             const NULLABLE: bool = $nullable;
+
+            fn plain<'a>(cells: impl Iterator<Item = &'a Self>) -> Plain {
+                let cells = cells.map($value).map(|cell| (cell.is_some(), cell.unwrap_or_default()));
+                let (valid, values) = cells.unzip();
+                Plain::new(Values::$type(values), valid)
+            }
 
             #[cfg(feature = "arrow")]
             fn column<'a>(cells: impl Iterator<Item = &'a Self>) -> ArrayRef {
@@ -220,6 +236,10 @@ macro_rules! table {
                 ),+],
             };
 
+            fn plain(rows: &[Self]) -> Vec<$crate::plain::Plain> {
+                vec![$($crate::declaration::Cell::plain(rows.iter().map(|row| &row.$column))),+]
+            }
+
             #[cfg(feature = "arrow")]
             fn columns(rows: &[Self]) -> Vec<arrow_array::ArrayRef> {
                 vec![$($crate::declaration::Cell::column(rows.iter().map(|row| &row.$column))),+]
@@ -253,6 +273,17 @@ macro_rules! records {
         /// The tables of a run, in canonical order.
         pub const TABLES: &[$crate::declaration::Table] =
             &[<$run as $crate::declaration::Row>::TABLE, $(<$row as $crate::declaration::Row>::TABLE),+];
+
+        impl Records {
+            /// Row count and columns of each table as vectors, in canonical order.
+            pub(crate) fn plain(&self, run: &$run) -> Vec<(usize, Vec<$crate::plain::Plain>)> {
+                use $crate::declaration::Row;
+                vec![
+                    (1, $run::plain(std::slice::from_ref(run))),
+                    $((self.$table.len(), $row::plain(&self.$table))),+
+                ]
+            }
+        }
 
         #[cfg(feature = "arrow")]
         impl Records {

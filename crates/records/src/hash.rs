@@ -8,26 +8,37 @@
 
 use std::fmt::Write as _;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
-use arrow_array::Array;
-use arrow_schema::DataType;
 use sha2::{Digest, Sha256};
 
 use crate::declaration::{Column, HashRule};
+use crate::plain::{Plain, PlainTables, Values};
+#[cfg(feature = "arrow")]
 use crate::table::Tables;
 
 /// Size of the buffer in front of the hash function, bytes.
 const BUFFER: usize = 1 << 16;
 
 /// The hash in hexadecimal.
+#[cfg(feature = "arrow")]
 #[must_use]
 pub fn hash(tables: &Tables) -> String {
-    let mut sink = Sink { state: Sha256::new(), buffer: Vec::with_capacity(BUFFER) };
+    let mut sink = Sink::default();
     for (table, batches) in tables.present() {
         for (at, column) in table.columns.iter().enumerate() {
-            let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(at).as_ref()).collect();
-            sink.column(table.name, column, &arrays);
+            let parts: Vec<&dyn Part> = batches.iter().map(|batch| batch.column(at) as &dyn Part).collect();
+            sink.column(table.name, column, &parts);
+        }
+    }
+    hex(sink.finish())
+}
+
+/// The same of tables as vectors.
+#[must_use]
+pub fn hash_plain(tables: &PlainTables) -> String {
+    let mut sink = Sink::default();
+    for (table, _, columns) in tables.present() {
+        for (declared, column) in table.columns.iter().zip(columns) {
+            sink.column(table.name, declared, &[column]);
         }
     }
     hex(sink.finish())
@@ -42,23 +53,120 @@ pub(crate) fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     hex
 }
 
+/// A part of a column: an array of Arrow, or the whole column as a vector.
+trait Part {
+    fn rows(&self) -> usize;
+    fn nulls(&self) -> usize;
+    fn is_valid(&self, row: usize) -> bool;
+    fn put_values(&self, sink: &mut Sink);
+}
+
+impl Part for Plain {
+    fn rows(&self) -> usize {
+        match &self.values {
+            Values::UInt8(values) => values.len(),
+            Values::UInt32(values) => values.len(),
+            Values::UInt64(values) => values.len(),
+            Values::Int64(values) => values.len(),
+            Values::Float64(values) => values.len(),
+            Values::Bool(values) => values.len(),
+            Values::Text(texts) => texts.offsets.len() - 1,
+        }
+    }
+
+    fn nulls(&self) -> usize {
+        self.valid.as_ref().map_or(0, |valid| valid.iter().filter(|valid| !**valid).count())
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        self.valid.as_ref().is_none_or(|valid| valid[row])
+    }
+
+    fn put_values(&self, sink: &mut Sink) {
+        match &self.values {
+            Values::UInt8(values) => sink.bytes(values),
+            Values::UInt32(values) => values.iter().for_each(|value| sink.bytes(&value.to_le_bytes())),
+            Values::UInt64(values) => values.iter().for_each(|value| sink.bytes(&value.to_le_bytes())),
+            Values::Int64(values) => values.iter().for_each(|value| sink.bytes(&value.to_le_bytes())),
+            Values::Float64(values) => values.iter().for_each(|value| sink.bytes(&value.to_le_bytes())),
+            Values::Bool(values) => values.iter().for_each(|value| sink.bytes(&[u8::from(*value)])),
+            Values::Text(texts) => {
+                for ends in texts.offsets.windows(2) {
+                    sink.text(&texts.bytes[ends[0] as usize..ends[1] as usize]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "arrow")]
+mod arrow {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
+    use arrow_array::{Array, ArrayRef};
+    use arrow_schema::DataType;
+
+    use super::{Part, Sink};
+
+    macro_rules! numbers {
+        ($sink:expr, $array:expr, $type:ty) => {
+            for value in $array.as_primitive::<$type>() {
+                $sink.bytes(&value.unwrap_or_default().to_le_bytes());
+            }
+        };
+    }
+
+    impl Part for ArrayRef {
+        fn rows(&self) -> usize {
+            self.len()
+        }
+
+        fn nulls(&self) -> usize {
+            self.null_count()
+        }
+
+        fn is_valid(&self, row: usize) -> bool {
+            Array::is_valid(self, row)
+        }
+
+        fn put_values(&self, sink: &mut Sink) {
+            match self.data_type() {
+                DataType::UInt8 => numbers!(sink, self, UInt8Type),
+                DataType::UInt32 => numbers!(sink, self, UInt32Type),
+                DataType::UInt64 => numbers!(sink, self, UInt64Type),
+                DataType::Int64 => numbers!(sink, self, Int64Type),
+                DataType::Float64 => numbers!(sink, self, Float64Type),
+                DataType::Boolean => {
+                    for value in self.as_boolean() {
+                        sink.bytes(&[u8::from(value.unwrap_or_default())]);
+                    }
+                }
+                DataType::Utf8 => {
+                    for value in self.as_string::<i32>() {
+                        sink.text(value.unwrap_or_default().as_bytes());
+                    }
+                }
+                other => unreachable!("a declaration cannot have a column of type {other}"),
+            }
+        }
+    }
+}
+
 struct Sink {
     state: Sha256,
     buffer: Vec<u8>,
 }
 
-macro_rules! numbers {
-    ($sink:expr, $array:expr, $type:ty) => {
-        for value in $array.as_primitive::<$type>() {
-            $sink.bytes(&value.unwrap_or_default().to_le_bytes());
-        }
-    };
+impl Default for Sink {
+    fn default() -> Self {
+        Self { state: Sha256::new(), buffer: Vec::with_capacity(BUFFER) }
+    }
 }
 
 impl Sink {
-    fn column(&mut self, table: &str, column: &Column, arrays: &[&dyn Array]) {
-        let rows: usize = arrays.iter().map(|array| array.len()).sum();
-        let nulls: usize = arrays.iter().map(|array| array.null_count()).sum();
+    fn column(&mut self, table: &str, column: &Column, parts: &[&dyn Part]) {
+        let rows: usize = parts.iter().map(|part| part.rows()).sum();
+        let nulls: usize = parts.iter().map(|part| part.nulls()).sum();
         let included = match column.hash_rule {
             HashRule::Always | HashRule::NullsIfAny => true,
             HashRule::Never => false,
@@ -68,16 +176,16 @@ impl Sink {
         if !included {
             return;
         }
-        self.text(table);
-        self.text(column.name);
+        self.text(table.as_bytes());
+        self.text(column.name.as_bytes());
         self.bytes(&(rows as u64).to_le_bytes());
         if column.nullable && (nulls > 0 || column.hash_rule != HashRule::NullsIfAny) {
-            for array in arrays {
-                (0..array.len()).for_each(|row| self.bytes(&[u8::from(array.is_valid(row))]));
+            for part in parts {
+                (0..part.rows()).for_each(|row| self.bytes(&[u8::from(part.is_valid(row))]));
             }
         }
-        for array in arrays {
-            self.values(*array);
+        for part in parts {
+            part.put_values(self);
         }
     }
 
@@ -89,34 +197,67 @@ impl Sink {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &[u8]) {
         self.bytes(&(text.len() as u64).to_le_bytes());
-        self.bytes(text.as_bytes());
-    }
-
-    fn values(&mut self, array: &dyn Array) {
-        match array.data_type() {
-            DataType::UInt8 => numbers!(self, array, UInt8Type),
-            DataType::UInt32 => numbers!(self, array, UInt32Type),
-            DataType::UInt64 => numbers!(self, array, UInt64Type),
-            DataType::Int64 => numbers!(self, array, Int64Type),
-            DataType::Float64 => numbers!(self, array, Float64Type),
-            DataType::Boolean => {
-                for value in array.as_boolean() {
-                    self.bytes(&[u8::from(value.unwrap_or_default())]);
-                }
-            }
-            DataType::Utf8 => {
-                for value in array.as_string::<i32>() {
-                    self.text(value.unwrap_or_default());
-                }
-            }
-            other => unreachable!("a declaration cannot have a column of type {other}"),
-        }
+        self.bytes(text);
     }
 
     fn finish(mut self) -> impl IntoIterator<Item = u8> {
         self.state.update(&self.buffer);
         self.state.finalize()
+    }
+}
+
+#[cfg(all(test, feature = "arrow"))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::header::Header;
+    use crate::rows::{EventRow, FlowRow, PacketRow, Records, SampleRow, StationRow};
+
+    fn records() -> impl Strategy<Value = Records> {
+        let numbers = prop::collection::vec((any::<u64>(), any::<Option<u32>>(), any::<f64>(), any::<bool>()), 0..20);
+        (numbers, ".*").prop_map(|(numbers, text)| {
+            let mut records = Records::default();
+            for (at, (number, option, float, is_true)) in numbers.into_iter().enumerate() {
+                let time_ns = number >> 1;
+                let option = option.map(u64::from);
+                records.samples.push(SampleRow {
+                    time_ns,
+                    cwnd_bytes: option,
+                    delay_ns: option,
+                    ..SampleRow::default()
+                });
+                records.flows.push(FlowRow { end_ns: option, name: text.clone(), ..FlowRow::default() });
+                let pipe_segments = is_true.then_some(float);
+                let (kind, cause) = ("recovery", "rack");
+                let (cwnd_before_bytes, cwnd_after_bytes) = (time_ns, 0);
+                records.events.push(EventRow {
+                    time_ns,
+                    flow: at as u32,
+                    kind,
+                    cause,
+                    cwnd_before_bytes,
+                    cwnd_after_bytes,
+                    pipe_segments,
+                });
+                records.packets.push(PacketRow { retransmission: is_true, sack: text.clone(), ..PacketRow::default() });
+                if is_true {
+                    records.stations.push(StationRow { time_ns, queue_packet_ns: float, ..StationRow::default() });
+                }
+            }
+            records
+        })
+    }
+
+    proptest! {
+        /// The two forms of tables are the same table.
+        #[test]
+        fn tables_of_arrow_and_of_vectors_have_the_same_hash(records in records(), seed: u64) {
+            let header = Header { seed, notes: vec!["a note".to_owned()], ..Header::default() };
+            let arrow = hash(&Tables::new(header.clone(), &records));
+            prop_assert_eq!(hash_plain(&PlainTables::new(header, &records)), arrow);
+        }
     }
 }

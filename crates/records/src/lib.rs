@@ -1,19 +1,23 @@
 //! The records of a run: its output tables.
 //!
 //! - [`rows`]: the declarations of all tables: rows, columns, types and meanings;
-//! - [`table`]: the rows as Arrow tables, with a header that identifies the run;
+//! - [`header`]: identifies a run;
+//! - [`plain`]: the rows as vectors, column by column;
+//! - [`table`]: the rows as Arrow tables;
 //! - [`parquet`]: a folder of Parquet files, written atomically and read back;
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
 //! - [`declaration`]: the macro that declares tables, and the items that it derives.
 //!
-//! All modules except `rows` and `declaration` require the feature `arrow`, `parquet` that of its name.
+//! `table`, `parquet` and `hash` require the features of these names (`arrow` for `table`).
 
 #[macro_use]
 pub mod declaration;
-#[cfg(feature = "arrow")]
+#[cfg(feature = "hash")]
 pub mod hash;
+pub mod header;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod plain;
 pub mod rows;
 #[cfg(feature = "arrow")]
 pub mod table;

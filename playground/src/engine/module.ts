@@ -18,10 +18,8 @@ interface Place {
   type: "uint8" | "uint32" | "uint64" | "int64" | "float64" | "bool" | "text";
   unit: string;
   values: number;
-  first_bit: number;
   offsets: number | null;
   valid: number | null;
-  valid_from: number;
 }
 
 export interface TablePlace {
@@ -106,11 +104,7 @@ export class Module {
   }
 
   private isValid(one: Place, row: number): boolean {
-    return one.valid === null || this.bit(one.valid, one.valid_from + row);
-  }
-
-  private bit(from: number, at: number): boolean {
-    return ((new Uint8Array(this.exports.memory.buffer)[from + (at >> 3)]! >> (at & 7)) & 1) === 1;
+    return one.valid === null || new Uint8Array(this.exports.memory.buffer, one.valid + row, 1)[0] === 1;
   }
 
   private values(one: Place, rows: number): ArrayLike<number | bigint | boolean> {
@@ -127,7 +121,7 @@ export class Module {
       case "float64":
         return new Float64Array(buffer, one.values, rows);
       default:
-        return Array.from({ length: rows }, (_, row) => this.bit(one.values, one.first_bit + row));
+        return Array.from(new Uint8Array(buffer, one.values, rows), (byte) => byte === 1);
     }
   }
 

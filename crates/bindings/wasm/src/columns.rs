@@ -1,68 +1,48 @@
 //! Where the columns of tables lie in memory, as JSON.
 //!
-//! A table is `{"name", "rows", "columns"}`. A column is `{"name", "type", "unit", "values", "valid"}`: `type` as
-//! in docs/records.md, `values` the address of the first value. Values of type `bool` are bits, least significant first;
-//! those of type `text` are UTF-8, from `offsets[row]` to `offsets[row + 1]` (32 bits each) after `values`. `valid` is
-//! null, or the address of bits that are 0 where the value is null, the first one at bit `valid_from`.
+//! A table is `{"name", "rows", "columns"}`. A column is `{"name", "type", "unit", "values", "offsets", "valid"}`: `type` as
+//! in docs/records.md, `values` the address of the first value. Values of type `bool` are bytes; those of type `text` are
+//! UTF-8, from `offsets[row]` to `offsets[row + 1]` (32 bits each) after `values`. `valid` is the address of bytes that
+//! are 0 where the value is null; null where no value is.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type, UInt8Type};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
 use cwndlab_records::declaration::Column;
-use cwndlab_records::rows::TABLES;
-use cwndlab_records::table::Tables;
+use cwndlab_records::plain::{Plain, PlainTables, Values};
 use serde_json::{json, Value};
 
 /// All tables of a run except those without rows.
 #[must_use]
-pub fn describe(tables: &Tables) -> Value {
-    let mut found = Vec::new();
-    for table in TABLES {
-        // A run has one batch per table.
-        if let Some([batch]) = tables.batches(table.name).filter(|batches| batches.iter().any(|one| one.num_rows() > 0)) {
-            found.push(json!({
-                "name": table.name,
-                "rows": batch.num_rows(),
-                "columns": columns(table.columns, batch),
-            }));
-        }
-    }
-    Value::Array(found)
+pub fn describe(tables: &PlainTables) -> Value {
+    let tables = tables.present().filter(|(_, rows, _)| *rows > 0);
+    tables
+        .map(|(table, rows, columns)| {
+            let columns = table.columns.iter().zip(columns);
+            let columns: Vec<Value> = columns.map(|(declared, column)| describe_column(declared, column)).collect();
+            json!({"name": table.name, "rows": rows, "columns": columns})
+        })
+        .collect()
 }
 
-fn columns(declared: &[Column], batch: &RecordBatch) -> Vec<Value> {
-    let arrays = batch.columns().iter();
-    arrays.zip(declared).map(|(array, declared)| column(declared, array.as_ref())).collect()
-}
-
-fn column(declared: &Column, array: &dyn Array) -> Value {
-    let (values, first_bit, offsets) = match array.data_type() {
-        DataType::UInt8 => (address(array.as_primitive::<UInt8Type>().values()), 0, None),
-        DataType::UInt32 => (address(array.as_primitive::<UInt32Type>().values()), 0, None),
-        DataType::UInt64 => (address(array.as_primitive::<UInt64Type>().values()), 0, None),
-        DataType::Int64 => (address(array.as_primitive::<Int64Type>().values()), 0, None),
-        DataType::Float64 => (address(array.as_primitive::<Float64Type>().values()), 0, None),
-        DataType::Boolean => {
-            let bits = array.as_boolean().values();
-            (address(bits.values()), bits.offset(), None)
+fn describe_column(declared: &Column, column: &Plain) -> Value {
+    let mut offsets = None;
+    let values = match &column.values {
+        Values::UInt8(values) => address(values),
+        Values::UInt32(values) => address(values),
+        Values::UInt64(values) => address(values),
+        Values::Int64(values) => address(values),
+        Values::Float64(values) => address(values),
+        Values::Bool(values) => address(values),
+        Values::Text(texts) => {
+            offsets = Some(address(&texts.offsets));
+            address(&texts.bytes)
         }
-        DataType::Utf8 => {
-            let text = array.as_string::<i32>();
-            (address(text.value_data()), 0, Some(address(text.value_offsets())))
-        }
-        other => unreachable!("a declaration cannot have a column of type {other}"),
     };
-    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     json!({
         "name": declared.name,
         "type": declared.column_type.name(),
         "unit": declared.unit(),
         "values": values,
-        "first_bit": first_bit,
         "offsets": offsets,
-        "valid": nulls.map(|nulls| address(nulls.validity())),
-        "valid_from": nulls.map_or(0, |nulls| nulls.inner().offset()),
+        "valid": column.valid.as_deref().map(address),
     })
 }
 

@@ -14,7 +14,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_debugger::{json as moments, look, transport_at};
-use cwndlab_records::table::{Header, Tables};
+use cwndlab_records::hash::hash_plain;
+use cwndlab_records::header::Header;
+use cwndlab_records::plain::PlainTables;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::{Fault, Scenario};
 use cwndlab_simulator::RunError;
@@ -63,7 +65,7 @@ enum Format {
 /// Carries out requests, and keeps the tables of the last run.
 #[derive(Default)]
 pub struct Service {
-    tables: Option<Tables>,
+    tables: Option<PlainTables>,
 }
 
 impl Service {
@@ -72,14 +74,16 @@ impl Service {
         self.tables = None;
         let answer = match serde_json::from_slice(request) {
             Ok(request) => self.answer(request),
-            Err(error) => Err(vec![Fault::new("request", error.to_string(), "see crates/bindings/wasm/src/service.rs")]),
+            Err(error) => {
+                Err(vec![Fault::new("request", error.to_string(), "see crates/bindings/wasm/src/service.rs")])
+            }
         };
         answer.unwrap_or_else(|faults| refusal(&faults)).to_string().into_bytes()
     }
 
     /// The tables of the last request, if it was a run.
     #[must_use]
-    pub fn tables(&self) -> Option<&Tables> {
+    pub fn tables(&self) -> Option<&PlainTables> {
         self.tables.as_ref()
     }
 
@@ -120,9 +124,9 @@ impl Service {
             sample_interval: plan.sample_interval,
             notes,
         };
-        let tables = self.tables.insert(Tables::new(header, &records));
+        let tables = self.tables.insert(PlainTables::new(header, &records));
         Ok(json!({
-            "hash": cwndlab_records::hash::hash(tables),
+            "hash": hash_plain(tables),
             "scenario_hash": tables.header.scenario_hash,
             "notes": tables.header.notes,
             "events": statistics.events,

@@ -1,4 +1,5 @@
 use super::*;
+use cwndlab_records::plain::Values;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -52,10 +53,13 @@ fn columns_are_read_where_the_answer_says() {
     let columns = samples["columns"].as_array().expect("is a list");
     let cwnd = columns.iter().find(|one| one["name"] == "cwnd_bytes").expect("is a column");
     assert_eq!((&cwnd["type"], &cwnd["unit"]), (&json!("int64"), &json!("bytes")));
-    let batch = &service.tables().expect("a run has tables").batches("samples").expect("is a table")[0];
-    let values = batch.column_by_name("cwnd_bytes").expect("is a column");
-    let values = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(values).values();
+    let (table, _, plain) =
+        service.tables().expect("a run has tables").present().find(|one| one.0.name == "samples").expect("has rows");
+    let at = table.columns.iter().position(|one| one.name == "cwnd_bytes").expect("is a column");
+    let Values::Int64(values) = &plain[at].values else { panic!("{:?}", plain[at]) };
     assert_eq!(cwnd["values"], json!(values.as_ptr() as usize));
+    // RFC 6928: ten segments at first.
+    assert_eq!(values[0] % 1448, 0);
     assert!(answer["packets"].as_u64().is_some_and(|packets| packets > 1000 && packets < 2 * 1667));
 }
 
@@ -68,7 +72,12 @@ fn a_request_that_cannot_be_carried_out_names_all_faults() {
     });
     let request = json!({"do": "run", "scenario": document.to_string(), "seed": 1});
     let answer = ask(&mut Service::default(), &request);
-    let places: Vec<&str> = answer["faults"].as_array().expect("is a list").iter().map(|one| one["where"].as_str().expect("is text")).collect();
+    let places: Vec<&str> = answer["faults"]
+        .as_array()
+        .expect("is a list")
+        .iter()
+        .map(|one| one["where"].as_str().expect("is text"))
+        .collect();
     assert!(places.contains(&"dumbbell.bottleneck.rate"), "{answer}");
     let answer = ask(&mut Service::default(), &json!({"do": "walk"}));
     assert_eq!(answer["faults"][0]["where"], "request");
