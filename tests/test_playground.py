@@ -44,6 +44,16 @@ def fox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
         yield one
 
 
+#: Numbers of colours in each plot. Copies are read: a browser complains of a plot that is read again and again.
+COLOURS = """[...document.querySelectorAll('#plots canvas')].map(canvas => {
+    const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+    const context = copy.getContext('2d', { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    const { data } = context.getImageData(0, 0, copy.width, copy.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+})"""
+
+
 def data() -> dict[str, Any]:
     """What the page was made from."""
     text = (FOLDER / "data.js").read_text(encoding="utf-8")
@@ -158,11 +168,7 @@ def test_every_preset_is_drawn_without_complaint(name: str, request: pytest.Fixt
             " document.getElementById('preset').dispatchEvent(new Event('change')), 0)"
         )
         one.wait(f"cwndlab.runs > {before}")
-        drawn = one.say(
-            "[...document.querySelectorAll('#plots canvas')].map(canvas => {"
-            " const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
-            " return new Set(new Uint32Array(data.buffer)).size; })"
-        )
+        drawn = one.say(COLOURS)
         assert len(drawn) == 4, preset
         # Axes alone have a dozen shades; a curve adds its own.
         assert all(colours > 20 for colours in drawn), (preset, drawn)
