@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use sha2::{Digest, Sha256};
 
 use crate::declaration::{Column, HashRule};
-use crate::plain::{Plain, PlainTables, Values};
+use crate::plain::{Plain, Values};
+use crate::plain_tables::PlainTables;
 #[cfg(feature = "arrow")]
 use crate::table::Tables;
 

@@ -2,7 +2,7 @@
 //!
 //! - [`rows`]: the declarations of all tables: rows, columns, types and meanings;
 //! - [`header`]: identifies a run;
-//! - [`plain`]: the rows as vectors, column by column;
+//! - [`plain_tables`]: the rows as vectors, column by column ([`plain`]);
 //! - [`table`]: the rows as Arrow tables;
 //! - [`parquet`]: a folder of Parquet files, written atomically and read back;
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
@@ -18,6 +18,7 @@ pub mod header;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod plain;
+pub mod plain_tables;
 pub mod rows;
 #[cfg(feature = "arrow")]
 pub mod table;

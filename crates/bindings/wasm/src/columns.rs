@@ -6,7 +6,8 @@
 //! are 0 where the value is null; null where no value is.
 
 use cwndlab_records::declaration::Column;
-use cwndlab_records::plain::{Plain, PlainTables, Values};
+use cwndlab_records::plain::{Plain, Values};
+use cwndlab_records::plain_tables::PlainTables;
 use serde_json::{json, Value};
 
 /// All tables of a run except those without rows.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use cwndlab_debugger::{json as moments, look, transport_at};
 use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;
-use cwndlab_records::plain::PlainTables;
+use cwndlab_records::plain_tables::PlainTables;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::{Fault, Scenario};
 use cwndlab_simulator::RunError;
