@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import random
 import re
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
+PICTURES = sorted((ROOT / "docs" / "algorithms").glob("*-window.svg"))
 #: Random scenarios whose records are compared.
 SCENARIOS = 1000
 #: At most, gzipped and without the library of the plots.
@@ -393,3 +396,31 @@ def test_the_preset_of_the_tutorial_is_its_path() -> None:
     preset = next(one["document"] for one in data()["presets"] if one["id"] == "tutorial")
     documents = [json.loads(engine.check(block, "toml")[0]) for block in blocks]
     assert {name: value for name, value in preset.items() if name != "title"} in documents
+
+
+def test_every_place_on_the_site_shows_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the tutorial, and one on the page of each algorithm with figures."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed (requirements/lock.txt)")
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    monkeypatch.delitem(sys.modules, "site_pages", raising=False)
+    site_pages: Any = importlib.import_module("site_pages")
+    shown = {}
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        source = [page.read_text(encoding="utf-8")]
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        site_pages.show_playground(None, name, source)
+        for one in re.findall(r"playground/index\.html#embed=1&amp;preset=([\w-]+)", source[0]):
+            shown[name] = one
+    assert shown.pop("tutorial") == "tutorial"
+    assert set(shown.values()) <= {one["id"] for one in data()["presets"]}
+    assert shown == {f"algorithms/{file.name.removesuffix('-window.svg')}": file.stem for file in PICTURES}
+
+
+def test_a_frame_shows_the_run_without_what_it_does_not_need(browser: Browser) -> None:
+    address = f"{(FOLDER / 'index.html').as_uri()}#embed=1&preset=cubic-window"
+    browser.ask("Page.navigate", url="about:blank")
+    browser.ask("Page.navigate", url=address)
+    browser.wait("document.documentElement?.dataset.ready === 'yes'")
+    assert browser.say("cwndlab.document.flow[0].algorithm") == "cubic"
+    assert browser.say("getComputedStyle(document.getElementById('preset')).display") == "none"
+    browser.wait("document.getElementById('whole').href.endsWith('#preset=cubic-window')")
