@@ -145,9 +145,8 @@ def describe(robustness: Robustness, cell: Cell, space: Space) -> str:
 
 def algorithm(entry: Algorithm) -> dict[str, Any]:
     """What the page shows of an entry."""
-    shown = ("name", "title", "kind", "source", "year", "summary", "companion", "needs", "incompatible", "pitfalls")
+    shown = ("name", "title", "kind", "source", "year", "summary", "companion")
     found = {name: getattr(entry, name) for name in shown}
-    found["page"] = algorithm_pages.file_of(entry)
     found["parameters"] = [asdict(parameter) for parameter in entry.parameters]
     return found
 

@@ -21,10 +21,6 @@ export interface Entry {
   summary: string;
   /** The slow start that a growth rule has by default. */
   companion: string | null;
-  needs: string[];
-  incompatible: string[];
-  pitfalls: string[];
-  page: string;
   parameters: Parameter[];
 }
 

@@ -39,8 +39,12 @@ function entryOf(editor: Editor, name: string): Entry | undefined {
   return editor.data.algorithms.find((one) => one.name === canonical.split("+")[0]);
 }
 
+function about(entry: Entry): string {
+  return `${entry.summary} (${entry.source}, ${entry.year})`;
+}
+
 function option(entry: Entry): Option {
-  return { value: entry.name, label: `${entry.title} (${entry.name})`, title: entry.summary };
+  return { value: entry.name, label: `${entry.title} (${entry.name})`, title: about(entry) };
 }
 
 function parameter(one: Parameter, part: Part, change: (value: string | undefined) => void): HTMLElement {
@@ -81,7 +85,7 @@ function algorithmForm(editor: Editor, at: number): (HTMLElement | undefined)[] 
     title,
     editor.data.algorithms.filter((one) => one.kind === kind && one.name !== "sirens").map(option),
   ]);
-  const growth = choice("algorithm", entry?.summary ?? "", groups, {
+  const growth = choice("algorithm", entry ? about(entry) : "", groups, {
     value: entry?.name ?? algorithm.growth.name,
     change: (name) => editor.change(path, String(name), true),
   });
