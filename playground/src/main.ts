@@ -3,7 +3,7 @@
 import { compile, Engine, Stale } from "./engine/engine";
 import type { Run } from "./engine/protocol";
 import type { Data, Preset } from "./scenario/data";
-import { flows, type Json, type Path, set, type Table } from "./scenario/document";
+import { type Json, type Path, set, type Table } from "./scenario/document";
 import { pack, parts, type Shared, unpack } from "./scenario/url";
 import { byId, make } from "./view/dom";
 import type { Editor } from "./view/editor";
@@ -92,8 +92,11 @@ class Page implements Editor, Owner {
     place.replaceChildren(...form(this));
     for (const one of titles()) one.open = open.includes(one.querySelector("summary")!.textContent);
     if (focused >= 0) place.querySelectorAll<HTMLElement>("input, select, button")[focused]?.focus();
+  }
+
+  /** Lists the flows of the run for "Why"; a flow of the scenario may stand for several. */
+  private listFlows(names: string[]): void {
     const select = byId<HTMLSelectElement>("why-flow");
-    const names = flows(this.document).map((flow, at) => String(flow.name ?? `flow${at}`));
     const present = select.value;
     select.replaceChildren(...names.map((name, at) => make("option", { value: at }, name)));
     if (present !== "" && Number(present) < names.length) select.value = present;
@@ -116,7 +119,9 @@ class Page implements Editor, Owner {
   }
 
   private show(run: Run): void {
-    this.plots.show(picture(run));
+    const drawn = picture(run);
+    this.plots.show(drawn);
+    this.listFlows(drawn.names);
     byId("summary").replaceChildren(...summary(run));
     byId("notes").replaceChildren(...run.notes.map((note) => make("li", {}, note)));
     const rate = run.packets / run.engine_ms / 1000;

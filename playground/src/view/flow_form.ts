@@ -117,6 +117,12 @@ function workload(editor: Editor, at: number): (HTMLElement | undefined)[] {
   });
 }
 
+/** The number in the run of the first flow that a flow of the scenario stands for. */
+function firstOf(editor: Editor, at: number): number {
+  const before = flows(editor.document).slice(0, at);
+  return before.reduce((sum, flow) => sum + (typeof flow.count === "number" ? flow.count : 1), 0);
+}
+
 /** The form of a flow. */
 export function flowForm(editor: Editor, at: number): HTMLElement {
   const path: Path = ["flow", at];
@@ -124,7 +130,7 @@ export function flowForm(editor: Editor, at: number): HTMLElement {
   const declared = editor.data.tables.stack!.find((one) => one.name === "ecn")!;
   const ecn = words(declared).map((word) => ({ value: word, label: word }));
   const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
-  swatch.style.background = colour(at);
+  swatch.style.background = colour(firstOf(editor, at));
   const name = get(editor.document, field(at, "name")) ?? `flow${at}`;
   const remove = make("button", { type: "button", class: "remove", "aria-label": `remove flow ${name}` }, "×");
   remove.addEventListener("click", () => editor.change(path, undefined, true));

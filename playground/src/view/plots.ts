@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { digits } from "../scenario/quantities";
 import { make } from "./dom";
-import { draw, room } from "./marks";
+import { draw, room, SIGNS } from "./marks";
 import { colour, dash, style } from "./palette";
 import type { Panel, Picture } from "./series";
 
@@ -111,8 +111,8 @@ export class Plots {
       height: HEIGHT,
       cursor: { sync: { key: "cwndlab" }, drag: { x: true, y: false } },
       legend: { live: true },
-      scales: { x: { time: false }, y: { range: (_, __, high) => range(high ?? 1, flows) } },
-      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => digits(tick)) }],
+      scales: { x: { time: false }, y: { range: (_, __, high) => range(Math.max(high ?? 0, flows ? this.highestMark() : 0), flows) } },
+      axes: [axis, { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => (tick < 0 ? "" : digits(tick))) }],
       series: [
         { label: "s", value: (_, time) => (time === null ? "–" : digits(time)) },
         ...panel.curves.map((curve) => ({
@@ -127,6 +127,12 @@ export class Plots {
       ],
       hooks: { draw: [(plot) => this.onDraw(plot, panel.key)] },
     };
+  }
+
+  /** Windows at events may lie above those of all samples. */
+  private highestMark(): number {
+    const shown = this.picture?.marks.filter((mark) => mark.kind in SIGNS) ?? [];
+    return shown.reduce((most, mark) => Math.max(most, mark.cwnd), 0);
   }
 
   private onDraw(plot: uPlot, key: string): void {
