@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,18 @@ def test_every_preset_is_drawn_without_complaint(name: str, request: pytest.Fixt
         assert all(colours > 20 for colours in drawn), (preset, drawn)
         assert one.say("document.getElementById('faults').textContent") == "", preset
     assert one.complaints == []
+
+
+def test_the_catalogue_is_that_of_the_package(browser: Browser) -> None:
+    found = browser.say("cwndlab.engine.ask({ do: 'catalogue' })")
+    assert [one["name"] for one in found["algorithms"]] == [one.name for one in cwndlab.algorithms()]
+    for one, entry in zip(found["algorithms"], cwndlab.algorithms(), strict=True):
+        for name in ("title", "kind", "source", "year", "summary", "companion"):
+            assert one[name] == getattr(entry, name), (entry.name, name)
+        parameters = [{**asdict(parameter), "words": list(parameter.words)} for parameter in entry.parameters]
+        assert one["parameters"] == parameters, entry.name
+    assert found["aliases"] == dict(engine.aliases())
+    assert found["version"] == cwndlab.version()
 
 
 def test_columns_arrive_in_the_page_as_they_are(browser: Browser) -> None:

@@ -49,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python-kernel": {"units", "control", "algorithms", "kernel"},
     "live": {"algorithms", "control", "linux", "quic"},
-    "bindings/wasm": {"units", "scenario", "records", "simulator", "debugger"},
+    "bindings/wasm": {"units", "control", "scenario", "records", "simulator", "debugger"},
     "bindings/python": {
         "units",
         "control",

@@ -1,4 +1,4 @@
-"""Writes what the playground takes from the package: algorithms, tables of a scenario, presets, the JSON Schema.
+"""Writes what the playground takes from the package: tables of a scenario, presets, the JSON Schema.
 
 ``python tools/playground_data.py FOLDER`` writes ``FOLDER/data.json`` and ``FOLDER/scenario.schema.json``.
 """
@@ -15,7 +15,6 @@ from typing import Any
 import algorithm_pages
 import cwndlab
 from cwndlab import engine
-from cwndlab.catalogue import Algorithm
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import kept
 from cwndlab.reproduction.multiverse.robustness import Cell, Robustness
@@ -143,14 +142,6 @@ def describe(robustness: Robustness, cell: Cell, space: Space) -> str:
     )
 
 
-def algorithm(entry: Algorithm) -> dict[str, Any]:
-    """What the page shows of an entry."""
-    shown = ("name", "title", "kind", "source", "year", "summary", "companion")
-    found = {name: getattr(entry, name) for name in shown}
-    found["parameters"] = [asdict(parameter) for parameter in entry.parameters]
-    return found
-
-
 def fields(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Fields without what only Python needs."""
     left = ("name", "kind", "accepts", "default", "absent", "doc", "required")
@@ -172,9 +163,6 @@ def data() -> dict[str, Any]:
     found = [*lessons(), *bundled(), *of_algorithms(), *of_claims()]
     assert len({one.id for one in found}) == len(found), "two presets have the same name"
     return {
-        "version": cwndlab.version(),
-        "algorithms": [algorithm(entry) for entry in cwndlab.algorithms()],
-        "aliases": dict(engine.aliases()),
         "tables": {name: fields(declared["tables"][name]) for name in TABLES},
         "choices": choices,
         "traces": engine.trace_kinds()[0],

@@ -2,7 +2,7 @@
 
 import { compile, Engine, Stale } from "./engine/engine";
 import type { Run } from "./engine/protocol";
-import type { Data, Preset } from "./scenario/data";
+import type { Data, Preset, Tables } from "./scenario/data";
 import { type Json, type Path, set, type Table } from "./scenario/document";
 import { pack, parts, type Shared, unpack } from "./scenario/url";
 import { byId, make } from "./view/dom";
@@ -213,11 +213,12 @@ class Page implements Editor, Owner {
 }
 
 async function main(): Promise<void> {
-  const data = JSON.parse(CWNDLAB_DATA) as Data;
-  byId("version").textContent = data.version;
   const source = URL.createObjectURL(new Blob([CWNDLAB_WORKER], { type: "text/javascript" }));
   const module = await compile(CWNDLAB_ENGINE);
-  const page = new Page(data, new Engine(module, source));
+  const engine = new Engine(module, source);
+  const catalogue = await engine.ask({ do: "catalogue" });
+  byId("version").textContent = catalogue.version;
+  const page = new Page({ ...catalogue, ...(JSON.parse(CWNDLAB_DATA) as Tables) }, engine);
   page.connect();
   // For tests of the page, which ask the engine as the page does.
   Object.assign(window, { cwndlab: page });

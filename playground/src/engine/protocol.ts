@@ -1,5 +1,7 @@
 // Messages between page and worker. The engine's own requests and answers are those of crates/bindings/wasm/src/service.rs.
 
+import type { Catalogue } from "../scenario/data";
+
 /** A field that the engine rejects: its path, the message, a remedy (may be empty). */
 export interface Fault {
   where: string;
@@ -84,6 +86,7 @@ export interface Look {
 
 /** A request to the worker. `scenario` is JSON, or TOML where `format` says so. */
 export type Request =
+  | { do: "catalogue" }
   | { do: "run"; scenario: string; seed: number }
   | { do: "check"; scenario: string; format: "json" | "toml" }
   | { do: "look"; scenario: string; seed: number; flow: number; at_ns: number }
@@ -95,7 +98,9 @@ export type Answer<R extends Request> = R extends { do: "run" }
     ? Checked
     : R extends { do: "look" }
       ? Look
-      : Blob;
+      : R extends { do: "catalogue" }
+        ? Catalogue
+        : Blob;
 
 export type ToWorker = { start: WebAssembly.Module } | { id: number; request: Request };
 

@@ -1,4 +1,5 @@
-// What tools/playground_data.py takes from the package: algorithms, fields of tables, presets.
+// What the form is made of: the engine's catalogue of algorithms, and what tools/playground_data.py takes from the package,
+// fields of tables and presets.
 
 import type { Table } from "./document";
 
@@ -51,16 +52,23 @@ export interface Preset {
   seed: number;
 }
 
-export interface Data {
+/** The engine's answer to `catalogue`. */
+export interface Catalogue {
   version: string;
   algorithms: Entry[];
   aliases: Record<string, string>;
+}
+
+/** The content of data.js. */
+export interface Tables {
   tables: Record<string, Field[]>;
   choices: Record<"queue" | "loss" | "workload", Choice[]>;
   /** Names of the synthetic traces that a line can follow. */
   traces: string[];
   presets: Preset[];
 }
+
+export type Data = Catalogue & Tables;
 
 /** The words that a field accepts; none where it accepts something else. */
 export function words(field: Field): string[] {

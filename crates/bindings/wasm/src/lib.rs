@@ -5,6 +5,7 @@
 //! One call is carried out at a time; the columns of a run are valid until the next call. After a panic the module
 //! traps. The answer is then its message, and the module has to be instantiated anew.
 
+pub mod catalogue;
 pub mod columns;
 pub mod service;
 

@@ -2,7 +2,7 @@
 //!
 //! | `do` | further fields | answer |
 //! |---|---|---|
-//! | `version` | | `version` |
+//! | `catalogue` | | `version`, `algorithms`, `aliases` |
 //! | `check` | `scenario`, `format` | `document`, `toml`, `scenario_hash`, `notes` |
 //! | `run` | `scenario`, `format`, `seed` | `hash`, `scenario_hash`, `notes`, `events`, `packets`, `tables` |
 //! | `look` | `scenario`, `format`, `seed`, `flow`, `at_ns` | the event at a time, as `cwndlab_debugger::json` has it |
@@ -24,7 +24,7 @@ use cwndlab_units::Time;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use crate::columns;
+use crate::{catalogue, columns};
 
 /// Events before and after the one that is looked at.
 const CONTEXT: usize = 3;
@@ -32,7 +32,7 @@ const CONTEXT: usize = 3;
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
-    Version,
+    Catalogue,
     Check {
         scenario: String,
         #[serde(default)]
@@ -89,7 +89,11 @@ impl Service {
 
     fn answer(&mut self, request: Request) -> Result<Value, Vec<Fault>> {
         match request {
-            Request::Version => Ok(json!({ "version": env!("CARGO_PKG_VERSION") })),
+            Request::Catalogue => {
+                let mut answer = catalogue::describe();
+                answer["version"] = json!(env!("CARGO_PKG_VERSION"));
+                Ok(answer)
+            }
             Request::Check { scenario, format } => {
                 let (scenario, plan, notes) = read(&scenario, format)?;
                 let document: Value = serde_json::from_str(&scenario.to_json()).expect("a document is JSON");
