@@ -46,6 +46,8 @@ struct Survey {
     largest: u64,
     initial_cwnd: Option<u64>,
     first_cwnd: Option<u64>,
+    /// An ACK comes before the first window.
+    late: bool,
     resolution: u64,
     acks: u64,
     windows: u64,
@@ -70,6 +72,7 @@ impl Survey {
                 What::Metrics(metrics) => {
                     survey.metrics += 1;
                     survey.windows += u64::from(metrics.cwnd.is_some());
+                    survey.late |= survey.first_cwnd.is_none() && metrics.cwnd.is_some() && survey.acks > 0;
                     survey.first_cwnd = survey.first_cwnd.or(metrics.cwnd);
                     divisor = metrics.cwnd.map_or(divisor, |cwnd| gcd(divisor, cwnd));
                 }
@@ -102,7 +105,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     let survey = Survey::of(log);
     check_usable(log, &survey, algorithm)?;
     let mut notes = log.notes.clone();
-    let (mss, initial) = parameters(&survey, options, &mut notes);
+    let (mss, initial) = parameters(&survey, options, log.protocol == Protocol::Quic, &mut notes);
     let path = Path {
         mss: Bytes(mss),
         initial_cwnd: Bytes(initial),
@@ -166,17 +169,19 @@ fn initial_is_inferred(options: &Options, survey: &Survey) -> bool {
     options.initial_cwnd.is_none() && survey.initial_cwnd.is_none()
 }
 
-/// Segment size and initial window: of the user, of the log, else inferred.
-fn parameters(survey: &Survey, options: &Options, notes: &mut Vec<String>) -> (u64, u64) {
+/// Segment size and initial window: of the user, of the log, else inferred. The initial window of RFC 6928 (section 2)
+/// and RFC 9002 (section 7.2) stands where the first logged window follows an ACK.
+fn parameters(survey: &Survey, options: &Options, quic: bool, notes: &mut Vec<String>) -> (u64, u64) {
     let mss = options.mss.or(survey.mss).unwrap_or_else(|| {
         notes.push(format!("the datagram size is inferred from the largest packet: {} B", survey.largest));
         survey.largest
     });
-    // RFC 6928, section 2.
-    let standard = (10 * mss).min(14_600.max(2 * mss));
-    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(survey.first_cwnd).unwrap_or(standard);
-    if initial_is_inferred(options, survey) && survey.first_cwnd.is_none() {
-        notes.push(format!("the initial window is that of RFC 6928: {initial} B"));
+    let (most, source) = if quic { (14_720, "RFC 9002") } else { (14_600, "RFC 6928") };
+    let standard = (10 * mss).min(most.max(2 * mss));
+    let first = survey.first_cwnd.filter(|_| !survey.late);
+    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(first).unwrap_or(standard);
+    if initial_is_inferred(options, survey) && first.is_none() {
+        notes.push(format!("the initial window is that of {source}: {initial} B"));
     } else if initial_is_inferred(options, survey) {
         notes.push(format!("the initial window is the first logged one: {initial} B"));
     }
