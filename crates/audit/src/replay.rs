@@ -39,6 +39,10 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
     Err(Fault { what: what.into(), hint: hint.into() })
 }
 
+/// Tolerance of model-based algorithms, segments. BBR adds two segments to its window while it probes (Linux,
+/// bbr_quantization_budget), at times that follow from a random number.
+const MODEL_TOLERANCE: f64 = 3.0;
+
 /// What a first pass over the log finds.
 #[derive(Debug, Default)]
 struct Survey {
@@ -117,7 +121,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
     let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
-        segments: options.tolerance.unwrap_or(1.0),
+        segments: options.tolerance.unwrap_or(if algorithm.growth.spec.model_based { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };
