@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site clean
+.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers stacks docs site clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
+	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 
@@ -124,6 +125,13 @@ bench-instructions: build
 
 bench-peers: build
 	$(BIN)/python benches/peers.py
+
+# ONLY=quiche or ONLY=quiche/cubic: these stacks. The versions are those of tools/stacks/runs.toml.
+stacks: build
+	cargo build --release --locked --manifest-path tools/stacks/Cargo.toml --target-dir build/stacks/target
+	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
+	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
+	$(BIN)/python tools/stacks/run.py --programs build/stacks/target/release --python build/stacks/venv/bin/python --only '$(ONLY)'
 
 # ONLY='bench README': these parts.
 docs: build

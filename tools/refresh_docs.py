@@ -108,6 +108,11 @@ def _audit() -> str:
     return textwrap.indent(done.stdout.strip("\n"), "    ", lambda line: bool(line.strip()))
 
 
+def _stacks() -> str:
+    """The tables of tools/stacks/table.py, from the kept result."""
+    return _text(sys.executable, "tools/stacks/table.py")
+
+
 def _debug() -> str:
     """A command with its whole output."""
     command = generated.recipes()["debug beta"].command
@@ -224,6 +229,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "reproductions": _reproductions,
     "picture uplink": _uplink,
     "audit": _audit,
+    "stacks": _stacks,
     "debug beta": _debug,
     "presets": _presets,
     "stack": _stack,
