@@ -54,6 +54,7 @@ struct Survey {
     late: bool,
     resolution: u64,
     acks: u64,
+    losses: u64,
     windows: u64,
     metrics: u64,
     remarks: bool,
@@ -69,6 +70,7 @@ impl Survey {
                     survey.largest = survey.largest.max(*bytes);
                 }
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
+                What::PacketLost { .. } => survey.losses += 1,
                 What::Remark { remark, cwnd } => {
                     survey.remarks |= !matches!(remark, Remark::Opened | Remark::Established);
                     survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.1).filter(|window| *window > 0));
@@ -137,7 +139,10 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         judge.established(log.events[0].time);
     }
     if quic {
-        replay_quic(log, mss, &mut judge);
+        if survey.losses == 0 {
+            notes.push("the log has no lost packets: they are inferred from the ACKs (RFC 9002, section 6.1)".to_owned());
+        }
+        replay_quic(log, Quic::new(mss, survey.losses == 0), &mut judge);
     } else {
         let tcp = Tcp::new(mss, initial, survey.remarks, log.windowless);
         replay_tcp(log, tcp, &mut judge);
@@ -192,8 +197,7 @@ fn parameters(survey: &Survey, options: &Options, quic: bool, notes: &mut Vec<St
     (mss.max(1), initial)
 }
 
-fn replay_quic(log: &Log, mss: u64, judge: &mut Judge<'_>) {
-    let mut quic = Quic::new(mss);
+fn replay_quic(log: &Log, mut quic: Quic, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
     for (number, event) in log.events.iter().enumerate() {
         quic.event(number, event, &judge.view(), &mut items);

@@ -20,6 +20,8 @@ enum Fate {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     time: Instant,
+    /// Its number, or that of the last packet in its datagram.
+    number: u64,
     bytes: u64,
     fate: Fate,
 }
@@ -33,6 +35,8 @@ pub struct Record {
     oldest: usize,
     /// Packets of the ACK frame in progress.
     acked: Vec<usize>,
+    /// The largest acknowledged number.
+    largest: Option<u64>,
     events: Vec<(Instant, Call)>,
 }
 
@@ -44,9 +48,9 @@ enum Call {
 }
 
 impl Record {
-    fn sent(&mut self, time: Instant, bytes: u64) {
+    fn sent(&mut self, time: Instant, bytes: u64, number: u64) {
         self.start.get_or_insert(time);
-        self.sent.push(Sent { time, bytes, fate: Fate::Outstanding });
+        self.sent.push(Sent { time, number, bytes, fate: Fate::Outstanding });
     }
 
     fn outstanding(&mut self) -> impl Iterator<Item = usize> + '_ {
@@ -66,7 +70,7 @@ impl Record {
         let at = exact.or_else(|| {
             let at = same.into_iter().find(|at| self.sent[*at].bytes > bytes)?;
             self.sent[at].bytes -= bytes;
-            self.sent.push(Sent { time, bytes, fate: Fate::Outstanding });
+            self.sent.push(Sent { time, bytes, ..self.sent[at] });
             Some(self.sent.len() - 1)
         });
         if let Some(at) = at {
@@ -75,7 +79,8 @@ impl Record {
         }
     }
 
-    fn end_acks(&mut self, now: Instant) {
+    fn end_acks(&mut self, now: Instant, largest: Option<u64>) {
+        self.largest = self.largest.max(largest);
         if !self.acked.is_empty() {
             let acked = std::mem::take(&mut self.acked);
             self.events.push((now, Call::Acked(acked)));
@@ -92,10 +97,34 @@ impl Record {
             let Some(least) = (0..lost.len()).min_by_key(|at| self.sent[lost[*at]].bytes) else { break };
             sum -= self.sent[lost.remove(least)].bytes;
         }
+        lost.iter_mut().for_each(|at| *at = self.lost_of_batch(*at));
         lost.iter().for_each(|at| self.sent[*at].fate = Fate::Lost);
         if !lost.is_empty() {
             self.events.push((now, Call::Lost(lost)));
         }
+    }
+
+    /// Packets of one time and size are acknowledged in the order of sending here. Where the lost one of them is the
+    /// last, another one must be it: a lost packet is three below an acknowledged one (RFC 9002, section 6.1.1).
+    fn lost_of_batch(&mut self, at: usize) -> usize {
+        let one = self.sent[at];
+        let below = |number: u64| self.largest.is_some_and(|largest| number + 3 <= largest);
+        if below(one.number) {
+            return at;
+        }
+        let same = |other: &Sent| (other.time, other.bytes, other.fate) == (one.time, one.bytes, Fate::Acked);
+        let first = self.sent.partition_point(|other| other.time < one.time);
+        let Some(other) = (first..at).rev().find(|other| same(&self.sent[*other]) && below(self.sent[*other].number))
+        else {
+            return at;
+        };
+        self.sent[at].fate = Fate::Acked;
+        let calls = self.events.iter_mut().rev();
+        let mut acked = calls.filter_map(|(_, call)| if let Call::Acked(all) = call { Some(all) } else { None });
+        if let Some(place) = acked.find_map(|all| all.iter_mut().find(|place| **place == other)) {
+            *place = at;
+        }
+        other
     }
 
     /// The log, with packets numbered by the time of sending.
@@ -180,7 +209,7 @@ impl ControllerFactory for Factory {
 
 impl Controller for Logged {
     fn on_sent(&mut self, now: Instant, bytes: u64, last: u64) {
-        self.with(|record| record.sent(now, bytes));
+        self.with(|record| record.sent(now, bytes, last));
         self.inner.on_sent(now, bytes, last);
     }
 
@@ -192,7 +221,7 @@ impl Controller for Logged {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         self.inner.on_end_acks(now, in_flight, app_limited, largest);
-        self.with(|record| record.end_acks(now));
+        self.with(|record| record.end_acks(now, largest));
         self.log_window(now, Some(in_flight));
     }
 
