@@ -197,6 +197,7 @@ _EXAMPLES_OF: dict[str, dict[str, Any]] = {
     "LossList": {"indices": (17, 403)},
     "OnOff": {"on": "1 s", "off": "2 s"},
     "Pareto": {"shape": 1.2, "mean": "12 kB"},
+    "ScheduledWrites": {"steps": ({"at": "0 s", "rate": "unlimited"}, {"at": "5 s", "rate": "1 Mbps"})},
 }
 
 

@@ -32,6 +32,7 @@ TABLES = (
     "stations",
     "lateness",
     "calibration",
+    "named_values",
 )
 
 #: Rows of the table of flows that a notebook shows.
@@ -257,6 +258,11 @@ class Records:
     def calibration(self) -> pl.DataFrame:
         """Properties of an emulated path, configured and measured; empty for a simulation."""
         return self.frame("calibration")
+
+    @cached_property
+    def named_values(self) -> pl.DataFrame:
+        """Variables of algorithms and transport, where the scenario sets ``named_values``."""
+        return self.frame("named_values")
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -30,9 +30,18 @@ fn phase(phase: Phase) -> &'static str {
 }
 
 fn state(named: &[Named], in_phase: Phase) -> Value {
-    let mut map: Map<String, Value> = named.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let mut map: Map<String, Value> = named.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect();
     map.insert("phase".to_owned(), json!(phase(in_phase)));
     Value::Object(map)
+}
+
+/// A number; JSON has no infinity.
+fn number(value: f64) -> Value {
+    if value.is_infinite() {
+        json!(if value > 0.0 { "infinite" } else { "-infinite" })
+    } else {
+        json!(value)
+    }
 }
 
 fn departure(one: &Departure) -> Value {

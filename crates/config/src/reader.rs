@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
     /// A rate; above zero unless the declaration allows an outage.
     pub fn rate(&self, key: &str, faults: &mut Faults) -> Option<Rate> {
         let rate = self.quantity(key, parse_rate, faults)?;
-        if rate.0 == 0 && !matches!(self.field(key).kind, Kind::RateOrOutage) {
+        if rate.0 == 0 && !allows_outage(&self.field(key).kind) {
             faults.add(
                 self.at(key),
                 "the rate is zero",
@@ -409,6 +409,15 @@ impl<'a> Reader<'a> {
             panic!("'{key}' of '{}' is not a table", self.declared.name)
         };
         Self::new(self.given(key, faults)?, self.at(key), declared, faults)
+    }
+}
+
+/// Whether a rate of zero is valid.
+fn allows_outage(kind: &Kind) -> bool {
+    match kind {
+        Kind::RateOrOutage => true,
+        Kind::Either(kinds) => kinds.iter().any(allows_outage),
+        _ => false,
     }
 }
 

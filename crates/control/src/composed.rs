@@ -2,7 +2,7 @@
 
 use cwndlab_units::{Bytes, Rate};
 
-use crate::contract::{Ack, Change, Congestion, CongestionControl, Path, Window};
+use crate::contract::{Ack, Cause, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
 use crate::parts::{Capabilities, CongestionAvoidance, SlowStart};
 use crate::state::{Extra, Phase, Ssthresh, State};
@@ -136,7 +136,9 @@ impl CongestionControl for Composed {
         if !event.repeated {
             self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         }
-        self.w = if event.restart { 1.0 } else { self.ssthresh };
+        // A window below the least threshold is a reduction after an ECN echo (RFC 9438, section 4.6).
+        let least = if event.cause == Cause::Ecn { 1.0 } else { MIN_SSTHRESH };
+        self.w = if event.restart { 1.0 } else { ssthresh.max(least).min(self.ssthresh) };
         self.conservative = false;
         self.recovering = !event.restart;
     }
@@ -265,6 +267,27 @@ mod tests {
         });
         assert_eq!(windows, [12_000, 14_000, 14_002, 14_004]);
         assert_eq!(flow.state(None).ssthresh, Ssthresh::At(Bytes(14_000)));
+    }
+
+    /// RFC 9438, section 4.6: the window is at least two segments after a loss and one after an ECN echo; ssthresh is at
+    /// least two.
+    #[test]
+    fn the_least_window_is_one_segment_after_an_ecn_echo() {
+        #[derive(Clone, Debug)]
+        struct Tenth;
+        impl CongestionAvoidance for Tenth {
+            fn on_ack(&mut self, _: &Ack, w: f64) -> f64 {
+                w
+            }
+            fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
+                w / 10.0
+            }
+        }
+        for (cause, window) in [(Cause::Loss, 2_000), (Cause::Ecn, 1_000)] {
+            let mut flow = Composed::new(&path(10), None, Box::new(Tenth));
+            flow.on_congestion(&Congestion { cause, ..crate::testing::loss(10) });
+            assert_eq!((flow.cwnd().0, flow.state(None).ssthresh), (window, Ssthresh::At(Bytes(2_000))));
+        }
     }
 
     /// By hand: 10 during recovery, in which the transport sets the window, then 4, then the minimum of one segment.

@@ -139,11 +139,15 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A plan that records packets, or a failed system call.
+    /// A plan that records packets or named values, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
         if plan.packets {
             let hint = "remove it; capture on the device path0 instead";
             return Err(fault("packets", "the emulator does not record packets", hint));
+        }
+        if plan.named_values.is_some() {
+            let what = "a kernel does not report the variables of its algorithms";
+            return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
         }
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;

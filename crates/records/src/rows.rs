@@ -20,6 +20,7 @@ records! {
     stations: StationRow,
     lateness: LatenessRow,
     calibration: CalibrationRow,
+    named_values: NamedValueRow,
 }
 
 table! {
@@ -434,6 +435,22 @@ table! {
     }
 }
 
+table! {
+    /// A named value of a flow's sender that changed: a variable of its algorithm, or of the transport (`transport.…`).
+    #[table(named_values, optional)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct NamedValueRow {
+        /// Time of the event of the sender after which the value was taken.
+        pub time_ns: u64,
+        /// Index of the flow.
+        pub flow: u32,
+        /// Name of the value, with its unit; `docs/suites.md` lists the names.
+        pub name: &'static str,
+        /// The new value; true is 1, false is 0, no limit is infinity.
+        pub value: f64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -473,7 +490,7 @@ mod tests {
     #[test]
     fn tables_of_special_runs_are_optional() {
         let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
-        assert_eq!(optional, ["stations", "lateness", "calibration"]);
+        assert_eq!(optional, ["stations", "lateness", "calibration", "named_values"]);
     }
 
     #[test]

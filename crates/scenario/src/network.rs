@@ -87,6 +87,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         measure_from: schema.measure_from,
         sample_interval: schema.sample_interval,
         packets: schema.packets,
+        named_values: schema.named_values.clone(),
         nodes: network.nodes,
         links: network.links,
         media,

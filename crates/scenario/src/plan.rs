@@ -30,6 +30,8 @@ pub struct Plan {
     pub sample_interval: Duration,
     /// Record every packet.
     pub packets: bool,
+    /// Recorded variables of algorithms and transport.
+    pub named_values: Option<NamedValuesPlan>,
     /// Names of nodes.
     pub nodes: Vec<Name>,
     /// The links, each in one direction.
@@ -38,6 +40,17 @@ pub struct Plan {
     pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
+}
+
+/// The recorded variables of algorithms and transport.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedValuesPlan {
+    /// Recorded values; empty: all.
+    pub names: Vec<String>,
+    /// Least time between two snapshots; `None`: snapshots only at changes.
+    pub interval: Option<Duration>,
+    /// Values whose change causes a snapshot.
+    pub on_change: Vec<String>,
 }
 
 impl Plan {

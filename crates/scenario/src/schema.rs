@@ -5,6 +5,7 @@ use cwndlab_units::Duration;
 use serde_json::Value;
 
 use crate::class;
+use crate::plan::NamedValuesPlan;
 
 mod canonical;
 mod flow;
@@ -47,6 +48,14 @@ pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
     }
 }
 
+fn read_named_values(table: &Reader<'_>, faults: &mut Faults) -> Option<NamedValuesPlan> {
+    let inner = table.table("named_values", faults)?;
+    let names = inner.names("names", faults).unwrap_or_default();
+    let on_change = inner.names("on_change", faults).unwrap_or_default();
+    let each_event = on_change.is_empty().then_some(Duration::ZERO);
+    Some(NamedValuesPlan { names, interval: inner.duration("interval", faults).or(each_event), on_change })
+}
+
 fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     let table = Reader::new(document, "", &TOP, faults)?;
     match table.get("schema_version") {
@@ -76,6 +85,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         duration: duration.unwrap_or_default(),
         sample_interval: table.duration("sample_interval", faults).unwrap_or_default(),
         packets: table.flag("packets", faults).unwrap_or(false),
+        named_values: read_named_values(&table, faults),
         measure_from: table.duration("measure_from", faults).unwrap_or_default(),
         jitter: read_jitter(&table, faults).unwrap_or(Jitter::Fixed(Duration::ZERO)),
         topology: topology?,

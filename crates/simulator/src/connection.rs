@@ -5,7 +5,8 @@ use cwndlab_network::random::Stream;
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
-use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
+use cwndlab_traffic::action::Action;
+use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::delayed_control::DelayedControl;
@@ -249,6 +250,17 @@ impl Connection {
         if self.sender.is_drained() {
             self.on_drained(now);
         }
+        if self.samples.values.is_some() {
+            self.record_values(now);
+        }
+    }
+
+    /// Records the named values of the sender after an event.
+    #[cold]
+    fn record_values(&mut self, now: Time) {
+        if let Some(values) = &mut self.samples.values {
+            values.take(now, &self.sender);
+        }
     }
 
     fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
@@ -260,6 +272,7 @@ impl Connection {
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
         }
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
+        self.record_values(now);
     }
 
     /// The ACK with its options.
@@ -297,6 +310,9 @@ impl Connection {
         }
         if self.sender.is_closed() && !self.source.is_done() {
             self.finish(now);
+        }
+        if self.samples.values.is_some() {
+            self.record_values(now);
         }
     }
 
@@ -337,6 +353,7 @@ impl Connection {
                 self.write(bytes, now, network, plan);
             }
             Action::Write(bytes) => self.write(bytes, now, network, plan),
+            Action::Supply(bytes) => self.supply(bytes, now, network),
             Action::Pause => self.sender.stop(),
             Action::Stop => {
                 self.sender.stop();
@@ -350,7 +367,7 @@ impl Connection {
 
     /// Writes the bytes of a transfer, or an endless supply.
     fn write(&mut self, bytes: Option<Bytes>, now: Time, network: &mut Network, plan: &FlowPlan) {
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = bytes.filter(|bytes| bytes.0 > 0) {
             self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
         }
         self.supply(bytes.unwrap_or(ENDLESS), now, network);

@@ -9,6 +9,8 @@ use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, Sender, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use crate::value_recorder::ValueRecorder;
+
 /// Counters in a sample, of one or more senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SampleCounters {
@@ -152,12 +154,14 @@ pub(crate) struct Samples {
     pub(crate) sender: EndSamples<SenderSample>,
     /// Samples of the receiver: payload delivered in order.
     pub(crate) receiver: EndSamples<Bytes>,
+    /// The recorder of named values, if the scenario has one.
+    pub(crate) values: Option<Box<ValueRecorder>>,
 }
 
 impl Samples {
     /// The state of endpoints that do not run ahead of the clock.
     pub(crate) fn new() -> Self {
-        Self { sender: EndSamples::new(), receiver: EndSamples::new() }
+        Self { sender: EndSamples::new(), receiver: EndSamples::new(), values: None }
     }
 
     /// Lets both endpoints run ahead of the clock.

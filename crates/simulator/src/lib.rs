@@ -8,6 +8,7 @@
 //! | `sampler`, `end_samples` | the tables of a run; samples taken ahead of the clock |
 //! | `applications`, `run_arrivals`, `run_dialogues` | applications that span several connections |
 //! | `connection`, `connections` | a connection with its transport and application; all connections |
+//! | `value_recorder` | variables of algorithms and transport for the table `named_values` |
 //! | `packet_sink` | conversion of segments and ACKs to packets |
 //!
 //! The network is in crate `path`, applications are in crate `traffic`, sender and receiver in crate `transport`.
@@ -28,6 +29,7 @@ mod run_dialogues;
 mod sampler;
 mod simulation;
 mod totals;
+mod value_recorder;
 
 pub use cwndlab_algorithms::catalogue;
 pub use engine::{run, run_counted, run_within, RunError, Statistics};

@@ -106,11 +106,16 @@ impl Sampler {
                 None => &mut simulation.connections[index],
             };
             self.records.transfers.append(&mut connection.transfers);
+            if let Some(values) = &mut connection.samples.values {
+                self.records.named_values.append(&mut values.rows);
+            }
             let row = flow_row(connection, plan, simulation.network.losses[connection.index as usize]);
             let datagrams = connection.datagrams.as_ref().map_or(0, |one| one.delays.count);
             delivered_packets += row.acked_bytes.div_ceil(plan.stack.mss.0) + datagrams;
             self.records.flows.push(row);
         }
+        self.records.named_values.sort_by_key(|row| (row.time_ns, row.flow)); // a stable sort
+
         // The last sample may be at the end of the run.
         if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
             simulation.network.station_rows(end, &mut self.records.stations);

@@ -8,6 +8,7 @@ use cwndlab_units::Time;
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
+use crate::value_recorder::ValueRecorder;
 use cwndlab_path::agenda::Agenda;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
@@ -45,6 +46,10 @@ impl<'a> Simulation<'a> {
         let mut connection = Connection::new(&self.plan.flows[index], index as u32, start, self.seed);
         if self.ahead {
             connection.samples.run_ahead();
+        }
+        if index < self.plan.flows.len() && self.plan.flows[index].algorithm.is_some() {
+            let recorder = |plan| Box::new(ValueRecorder::new(plan, index as u32));
+            connection.samples.values = self.plan.named_values.as_ref().map(recorder);
         }
         connection
     }

@@ -434,3 +434,22 @@ fn exponential_start_gaps_are_a_poisson_process() {
     let spread = (gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / 400.0).sqrt();
     assert!((mean - 50.0).abs() < 10.0 && (spread - 50.0).abs() < 12.0, "{mean} ± {spread}");
 }
+
+/// By hand: from 1 s to 2 s a write of 1448 bytes each 11.584 ms, 87 of them; unlimited data from 2 s on fill the line of
+/// 833 packets/s, after slow start.
+#[test]
+fn scheduled_writes_limit_the_flow_until_a_step() {
+    let steps = json!([{ "at": "1 s", "rate": "1 Mbps" }, { "at": "2 s", "rate": "unlimited" }, { "at": "4 s", "rate": "0 bps" }]);
+    let workload = json!({ "kind": "scheduled-writes", "steps": steps });
+    let flow = json!({ "algorithm": "reno", "rtt": "20 ms", "workload": workload });
+    let mut document = dumbbell("10 Mbps", "100 packets", "6 s", json!([flow]));
+    document["sample_interval"] = json!("500 ms");
+    let records = simulate(&document, 1);
+    let delivered: Vec<u64> = records.samples.iter().map(|row| row.delivered_bytes / 1448).collect();
+    // Samples each 0.5 s from 0.5 s; 20 ms of the path are behind the writes.
+    assert_eq!(delivered[0], 0);
+    assert!((41..=43).contains(&delivered[2]) && (85..=87).contains(&delivered[3]), "{delivered:?}");
+    assert!(delivered[7] - delivered[5] >= 780, "{delivered:?}");
+    assert_eq!(delivered[9], delivered[10], "nothing is written after 4 s, and the queue is empty");
+    assert!(records.transfers.is_empty());
+}

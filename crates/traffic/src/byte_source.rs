@@ -3,27 +3,12 @@
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
 
+use crate::action::Action;
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
+use crate::write_schedule::WriteSchedule;
 use crate::NEVER;
-
-/// The action of an application at its timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Open the connection and write a number of bytes; `None`: unlimited data.
-    Open(Option<Bytes>),
-    /// Replace the connection by a new one and write.
-    Reopen(Option<Bytes>),
-    /// Write on the open connection.
-    Write(Option<Bytes>),
-    /// Stop writing until the next timer.
-    Pause,
-    /// Stop writing permanently.
-    Stop,
-    /// No action.
-    Nothing,
-}
 
 /// The action of an application when all written data are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +55,8 @@ pub enum WritePattern {
         /// Each transfer has its own connection.
         new_connection: bool,
     },
+    /// Writes at a rate that changes at given times.
+    Scheduled(Box<WriteSchedule>),
     /// No writes: another application writes.
     Nothing,
 }
@@ -122,6 +109,11 @@ impl ByteSource {
             self.stage = Stage::Done;
             return (Action::Stop, NEVER);
         }
+        if let WritePattern::Scheduled(schedule) = &mut self.pattern {
+            self.stage = Stage::Sending;
+            let (action, next) = schedule.on_timer(now);
+            return (action, next.min(self.stop));
+        }
         let (action, next) = match self.stage {
             Stage::Before => {
                 let (bytes, next) = self.begin(now);
@@ -154,7 +146,7 @@ impl ByteSource {
                 let end = self.times.as_mut().map_or(NEVER, |times| now + sample_period(on, times));
                 (None, end)
             }
-            WritePattern::Nothing => (Some(Bytes::ZERO), NEVER),
+            WritePattern::Scheduled(_) | WritePattern::Nothing => (Some(Bytes::ZERO), NEVER),
         }
     }
 

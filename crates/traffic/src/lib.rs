@@ -5,11 +5,12 @@
 //!
 //! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
 //!   machine;
-//! - [`application`]: a flow's application: a [`byte_source`], an [`arrival_process`], a [`dialogue`] or [`datagrams`];
+//! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`] or [`datagrams`];
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
 //! - [`delays`]: one-way delays.
 
+pub mod action;
 pub mod application;
 pub mod arrival_process;
 pub mod byte_source;
@@ -24,6 +25,7 @@ mod packets;
 mod repetition;
 pub mod sampling;
 pub mod workloads;
+pub mod write_schedule;
 
 use cwndlab_units::Time;
 

@@ -111,6 +111,16 @@ impl Controller {
         }
     }
 
+    /// The slow-start threshold of the algorithm, or the derived one, segments; infinite if there is no limit.
+    pub(crate) fn exact_ssthresh(&self, of_algorithm: Ssthresh) -> f64 {
+        match of_algorithm {
+            Ssthresh::Unlimited => f64::INFINITY,
+            Ssthresh::At(threshold) => threshold.0 as f64 / f64::from(self.mss),
+            Ssthresh::Unknown if self.derived_ssthresh == u32::MAX => f64::INFINITY,
+            Ssthresh::Unknown => f64::from(self.derived_ssthresh),
+        }
+    }
+
     /// The slow-start threshold, segments; `None` if it is unlimited.
     pub(crate) fn ssthresh(&self) -> Option<u32> {
         match self.algorithm.state(None).ssthresh {

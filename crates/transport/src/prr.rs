@@ -18,6 +18,11 @@ impl Prr {
         *self = Self { delivered: 0, out: 0, recover_fs: recover_fs.max(1) };
     }
 
+    /// `prr_delivered`, `prr_out` and `RecoverFS`, segments.
+    pub(crate) fn values(&self) -> (u32, u32, u32) {
+        (self.delivered, self.out, self.recover_fs)
+    }
+
     /// Counts a segment sent during the reduction.
     #[inline]
     pub(crate) fn on_sent(&mut self) {

@@ -62,6 +62,11 @@ impl Rack {
         }
     }
 
+    /// `RACK.rtt`, `RACK.reo_wnd_mult` and `RACK.reordering_seen`.
+    pub(crate) fn values(&self) -> (Duration, u32, bool) {
+        (self.rtt, self.reo_wnd_mult, self.reord_seen > 0)
+    }
+
     /// Handles a delivered segment (RFC 8985, section 6.2, step 2). `in_order`: this ACK has already acknowledged other
     /// segments cumulatively.
     #[inline]

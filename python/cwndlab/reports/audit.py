@@ -98,9 +98,10 @@ def _departures(result: AuditResult) -> Table:
 def state_text(state: object) -> str:
     """The named numbers of a state in one line.
 
-    >>> state_text({"phase": "slow start", "w_segments": 12.5})
-    'slow start, w_segments 12.5'
+    >>> state_text({"phase": "slow start", "w_segments": 12.5, "epoch_start_s": "infinite"})
+    'slow start, w_segments 12.5, epoch_start_s infinite'
     """
     assert isinstance(state, dict)
-    numbers = [f"{name} {value:.6g}" for name, value in state.items() if name != "phase"]
+    written = {name: value if isinstance(value, str) else f"{value:.6g}" for name, value in state.items()}
+    numbers = [f"{name} {value}" for name, value in written.items() if name != "phase"]
     return ", ".join([str(state.get("phase", "unknown")), *numbers])

@@ -5,8 +5,8 @@ scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
 """
 
 from cwndlab.scenario import losses, media, presets, queues, routers, stacks, traces, workloads
-from cwndlab.scenario.document import Scenario
-from cwndlab.scenario.flows import Control, Flow
+from cwndlab.scenario.document import NamedValues, Scenario
+from cwndlab.scenario.flows import Control, Flow, WriteStep
 from cwndlab.scenario.links import Harq, Jitter, Link, Step, TokenBucket, Trace
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
@@ -18,12 +18,14 @@ __all__ = [
     "Harq",
     "Jitter",
     "Link",
+    "NamedValues",
     "Node",
     "ParkingLot",
     "Scenario",
     "Step",
     "TokenBucket",
     "Trace",
+    "WriteStep",
     "losses",
     "media",
     "presets",

@@ -25,9 +25,30 @@ from cwndlab.scenario.reader import Checked, check
 from cwndlab.scenario.tables import TABLES, Table, plain, value_of
 from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
 
-__all__ = ["Scenario", "ScenarioLike", "toml_value"]
+__all__ = ["NamedValues", "Scenario", "ScenarioLike", "toml_value"]
 
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedValues(Table):
+    """Variables of the algorithms and of the transport in the table ``named_values`` of the records: which ``names``
+    (all), the least ``interval`` between two snapshots (zero), and values ``on_change`` of which one is taken anyway.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> values = cwndlab.scenario.NamedValues(names=["w_max_segments"])
+    >>> flows = [cwndlab.Flow("cubic", rtt="40 ms")]
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=flows, named_values=values)
+    >>> cwndlab.run(scenario, seed=1).frame("named_values")["name"].unique().to_list()
+    ['w_max_segments']
+    """
+
+    names: Sequence[str] | None = None
+    interval: str | None = None
+    on_change: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -61,6 +82,7 @@ class Scenario(Table):
     algorithms: Mapping[str, type | Mapping[str, Any]] | None = None
     sample_interval: str | None = None
     packets: bool | None = None
+    named_values: NamedValues | None = None
     measure_from: str | None = None
     start_jitter: str | None = None
 
@@ -205,7 +227,7 @@ ScenarioLike: TypeAlias = Scenario | Mapping[str, Any]
 _SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
-TABLES.update({"flows": Flow, "links": Link, "nodes": Node})
+TABLES.update({"flows": Flow, "links": Link, "nodes": Node, "named_values": NamedValues})
 
 
 #: Rows of the table that a notebook shows.

@@ -65,7 +65,24 @@ class Flow(Table):
     reverse_route: Sequence[str] | None = None
 
 
-TABLES["control"] = Control
+@dataclass(frozen=True)
+class WriteStep(Table):
+    """A step of `cwndlab.scenario.workloads.ScheduledWrites`: from ``at`` on, after the start of the flow, the
+    application writes at ``rate``, ``"unlimited"`` or a rate of payload; ``"0 Mbps"`` pauses.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> steps = [cwndlab.scenario.WriteStep("0 s", "unlimited"), cwndlab.scenario.WriteStep("5 s", "1 Mbps")]
+    >>> cwndlab.scenario.workloads.ScheduledWrites(steps=steps).to_document()["steps"][1]
+    {'at': '5 s', 'rate': '1 Mbps'}
+    """
+
+    at: str
+    rate: str
+
+
+TABLES.update({"control": Control, "steps": WriteStep})
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,7 @@ __all__ = [
     "PageLoads",
     "Pareto",
     "RequestResponse",
+    "ScheduledWrites",
     "Transfers",
     "Uniform",
     "Vbr",
@@ -502,6 +503,31 @@ class PageLoads(Workload):
     think: str | Distribution | None = None
     count: int | None = None
     new_connection: bool | None = None
+
+
+@dataclass(frozen=True)
+class ScheduledWrites(Workload):
+    """Writes of equal size at a rate that changes at given times, so that the application limits the flow in chosen
+    periods (TCP).
+
+    Parameters
+    ----------
+    steps
+        Rates and the times from which they hold.
+    write
+        Size of a write (default: ``"1448 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import ScheduledWrites
+    >>> ScheduledWrites(steps=({"at": "0 s", "rate": "unlimited"}, {"at": "5 s", "rate": "1 Mbps"})).to_document()
+    {'kind': 'scheduled-writes', 'steps': [{'at': '0 s', 'rate': 'unlimited'}, {'at': '5 s', 'rate': '1 Mbps'}]}
+    """
+
+    KIND: ClassVar[str] = "scheduled-writes"
+    steps: object
+    _: KW_ONLY
+    write: str | None = None
 
 
 def __dir__() -> list[str]:

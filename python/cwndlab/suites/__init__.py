@@ -1,4 +1,9 @@
-"""Suites: statements of standards and scripts of others, held against an algorithm or the transport."""
+"""Suites of test cases: is an implementation of an algorithm, or the transport under it, what its source says?
+
+A suite is a list of cases from one source: a draft's own test cases, or the statements of an RFC. A case is a scenario
+on one or more paths, and statements on its run, each with section and line of the source. `packetdrill` runs scripts of
+others against the transport. ``docs/suites.md`` describes the suites and the named values that they compare.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,42 @@ from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
     from cwndlab.suites import packetdrill
+    from cwndlab.suites.case import Case, Outcome, Suite, Verdict
+    from cwndlab.suites.catalogue import SUITES, run, suite
+    from cwndlab.suites.pages import page
+    from cwndlab.suites.paths import Path
+    from cwndlab.suites.runner import SuiteResult
+    from cwndlab.suites.statements import Statement
+    from cwndlab.suites.writer import write
 
-__all__ = ["packetdrill"]
+__all__ = [
+    "SUITES",
+    "Case",
+    "Outcome",
+    "Path",
+    "Statement",
+    "Suite",
+    "SuiteResult",
+    "Verdict",
+    "packetdrill",
+    "page",
+    "run",
+    "suite",
+    "write",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
         modules=("packetdrill",),
-        names={},
+        names={
+            "case": ("Case", "Outcome", "Suite", "Verdict"),
+            "catalogue": ("SUITES", "run", "suite"),
+            "pages": ("page",),
+            "paths": ("Path",),
+            "runner": ("SuiteResult",),
+            "statements": ("Statement",),
+            "writer": ("write",),
+        },
         public=__all__,
     )

@@ -9,7 +9,7 @@
 //! target = W(t + RTT), within [w, 1.5 w]                            (section 4.2)
 //! W_est += α n / w;  α = 3 (1 − β) / (1 + β), 1 once W_est ≥ prior  (4)
 //! each ack: w = W_est if W(t) < W_est, else w += n (target − w) / w (sections 4.3 to 4.5)
-//! congestion event: ssthresh = max(β F, 2)                           (section 4.6)
+//! congestion event: ssthresh = max(β F, 2), w = max(β F, 1) after ECN  (section 4.6)
 //!                   W_max = w (1 + β) / 2 if w < W_max, else w       (section 4.7)
 //! ```
 //!
@@ -183,9 +183,9 @@ impl CongestionAvoidance for Cubic {
         let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
-
+        // Section 4.3: the Reno-friendly region.
         if self.reno_friendly && self.window(t) < self.epoch.w_est {
-            return w.max(self.epoch.w_est); // section 4.3
+            return w.max(self.epoch.w_est);
         }
         // Sections 4.2, 4.4 and 4.5: target is within [w, 1.5 w].
         let target = self.window(t + float(ack.srtt.0) * 1e-9).clamp(w, 1.5 * w);
@@ -200,7 +200,8 @@ impl CongestionAvoidance for Cubic {
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
-        (self.beta * base).max(2.0) // section 4.6
+        // Section 4.6: at least two segments after a loss, one after an ECN echo.
+        (self.beta * base).max(if event.cause == Cause::Ecn { 1.0 } else { 2.0 })
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -213,6 +214,8 @@ impl CongestionAvoidance for Cubic {
         put("w_max_segments", self.epoch.w_max);
         put("k_s", self.epoch.k);
         put("w_est_segments", self.epoch.w_est);
+        put("cwnd_prior_segments", self.epoch.prior);
+        put("epoch_start_s", self.epoch.start.map_or(f64::INFINITY, |start| float(start.0) * 1e-9));
     }
 }
 

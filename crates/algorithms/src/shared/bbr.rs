@@ -125,9 +125,9 @@ impl Aggregation {
     }
 
     /// Adds an ACK with a rate sample; `round`: a round began; `window` in rounds, `bw` in segments/s, `w` the window
-    /// in segments.
+    /// in segments. Returns the excess at this ACK, segments.
     #[inline]
-    pub fn update(&mut self, ack: &Ack, round: bool, window: u32, bw: f64, w: f64) {
+    pub fn update(&mut self, ack: &Ack, round: bool, window: u32, bw: f64, w: f64) -> f64 {
         if round {
             self.rounds += 1;
             if self.rounds > window {
@@ -145,6 +145,7 @@ impl Aggregation {
         self.epoch_acked += acked;
         let extra = (self.epoch_acked - expected).min(w);
         self.maxima[self.index] = self.maxima[self.index].max(extra);
+        extra
     }
 }
 
@@ -169,7 +170,8 @@ impl FlowRandom {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FullPipe {
     bw: f64,
-    rounds: u32,
+    /// Rounds without growth (Linux: `full_bw_cnt`).
+    pub rounds: u32,
     /// The pipe is full.
     pub reached: bool,
 }

@@ -15,7 +15,8 @@
 //! Differs from the source: nothing known.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
+    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Kind, Parameter, Reason, SlowStart, Spec,
+    Step, Value,
 };
 
 use crate::congestion_avoidance::reno::segments;
@@ -146,6 +147,17 @@ impl SlowStart for HyStartPp {
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {
         self.over = true;
         ssthresh
+    }
+
+    fn extra(&self, put: Extra<'_>) {
+        let seconds = |ns: u64| if ns == u64::MAX { f64::INFINITY } else { ns as f64 * 1e-9 };
+        put("last_round_min_rtt_s", seconds(self.last));
+        put("current_round_min_rtt_s", seconds(self.current));
+        put("rtt_sample_count", f64::from(self.samples));
+        put("css_baseline_min_rtt_s", self.css.map_or(f64::INFINITY, |(baseline, _)| seconds(baseline)));
+        put("css_round_count", self.css.map_or(0.0, |(_, rounds)| f64::from(rounds)));
+        put("in_css", f64::from(u8::from(self.css.is_some() && !self.over)));
+        put("hystart_over", f64::from(u8::from(self.over)));
     }
 }
 

@@ -20,6 +20,7 @@
 //! Differs from the source: real numbers instead of Linux' 1/2²⁴ segments per µs, and no clock ticks of 4 ms.
 
 pub mod machine;
+mod named_values;
 pub mod path_model;
 pub mod policer;
 
@@ -113,7 +114,7 @@ fn options(arguments: &Arguments) -> Options {
 pub(crate) mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path, timeout};
-    use cwndlab_control::{Change, CongestionControl, DeliveryRate, Path, Window};
+    use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Path, Window};
     use cwndlab_units::{Bytes, Rate, Time};
 
     /// A bottleneck of `bw` segments/s with an RTT of `rtt` seconds, which always delivers.
@@ -124,24 +125,29 @@ pub(crate) mod tests {
         pub(crate) in_flight: u64,
     }
 
+    /// The ACK of the last segment.
+    pub(crate) fn ack_of(clock: &Clock) -> Ack {
+        let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
+        let mut ack = ack_at(Time(now), 1);
+        let product = (clock.bw * clock.rtt) as u64;
+        ack.delivered = Bytes(1000 * clock.count);
+        ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
+        ack.in_flight = Bytes(1000 * clock.in_flight);
+        ack.prior_in_flight = ack.in_flight;
+        ack.delivery_rate = Some(DeliveryRate {
+            delivered: Bytes(1000 * product),
+            interval: Duration::from_secs_f64(clock.rtt),
+            prior_delivered: Bytes(1000 * clock.count.saturating_sub(product)),
+            app_limited: false,
+        });
+        ack
+    }
+
     /// Acknowledges `n` segments, one by one.
     pub(crate) fn steady(flow: &mut dyn CongestionControl, clock: &mut Clock, n: u64) {
         for _ in 0..n {
             clock.count += 1;
-            let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
-            let mut ack = ack_at(Time(now), 1);
-            let product = (clock.bw * clock.rtt) as u64;
-            ack.delivered = Bytes(1000 * clock.count);
-            ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
-            ack.in_flight = Bytes(1000 * clock.in_flight);
-            ack.prior_in_flight = ack.in_flight;
-            ack.delivery_rate = Some(DeliveryRate {
-                delivered: Bytes(1000 * product),
-                interval: Duration::from_secs_f64(clock.rtt),
-                prior_delivered: Bytes(1000 * clock.count.saturating_sub(product)),
-                app_limited: false,
-            });
-            flow.on_ack(&ack);
+            flow.on_ack(&ack_of(clock));
         }
     }
 

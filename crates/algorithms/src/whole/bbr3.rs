@@ -28,12 +28,16 @@ pub mod bounds;
 pub mod cycle;
 pub mod machine;
 pub mod modes;
+mod named_values;
+pub mod options;
 pub mod path_model;
+pub mod undo;
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 use cwndlab_units::Duration;
 
-use crate::whole::bbr3::machine::{Bbr3, Options};
+use crate::whole::bbr3::machine::Bbr3;
+use crate::whole::bbr3::options::{Options, Text};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -50,7 +54,7 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Word("draft"),
             domain: Domain::Words(&["draft", "branch"]),
-            doc: "draft: gains of Drain and Down 0.5 and 0.9, ten rounds of ACK aggregation, Drain for at most three rounds; branch (public branch): 88/256 and 0.91, five rounds, Drain until the queue is empty",
+            doc: "draft: the pseudo-code; branch (public branch): gains of Drain and Down 88/256 and 0.91 for 0.5 and 0.9, Drain until the queue is empty, five to ten rounds of ACK aggregation of at most 100 ms, and the inflight at the next departure",
         },
         Parameter {
             name: "cwnd_gain",
@@ -89,7 +93,8 @@ pub static SPEC: Spec = Spec {
         },
     ],
     choices: &[
-        "the constants of the draft where those of the public branch differ",
+        "the draft where the public branch differs",
+        "the send quantum of Linux, as section 5.6.3 of the draft permits: one segment below 1.2 Mbit/s",
         "the data in flight at the transmission of a segment is computed from deliveries and losses since then",
         "the ECN response of the public branch for round-trip times up to 5 ms is omitted",
     ],
@@ -107,6 +112,7 @@ pub static SPEC: Spec = Spec {
 fn options(arguments: &Arguments) -> Options {
     let draft = arguments.word("text") == "draft";
     Options {
+        text: if draft { Text::Draft } else { Text::Branch },
         drain_gain: if draft { 0.5 } else { 88.0 / 256.0 },
         drain_rounds: draft.then_some(3),
         down_gain: if draft { 0.9 } else { 0.91 },
@@ -135,24 +141,94 @@ mod tests {
         crate::catalogue().parse(&format!("bbr3({text})")).unwrap().growth.arguments
     }
 
-    fn gain(flow: &Bbr3) -> f64 {
-        let mut gain = 0.0;
+    fn value(flow: &Bbr3, of: &str) -> f64 {
+        let mut found = f64::NAN;
         let _ = flow.state(Some(&mut |name, value| {
-            if name == "pacing_gain" {
-                gain = value;
+            if name == of {
+                found = value;
             }
         }));
-        gain
+        found
     }
 
-    /// Reference values: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms, less 1 %.
+    fn gain(flow: &Bbr3) -> f64 {
+        value(flow, "pacing_gain")
+    }
+
+    const DOWN: f64 = 2.0;
+    const REFILL: f64 = 4.0;
+    const UP: f64 = 5.0;
+
+    /// Acknowledges one by one until the flow is in this state, with a BDP in flight.
+    fn until(flow: &mut Bbr3, clock: &mut Clock, state: f64) {
+        clock.in_flight = 90;
+        for _ in 0..20_000 {
+            if value(flow, "state") == state {
+                return;
+            }
+            steady(flow, clock, 1);
+        }
+        panic!("the flow does not enter state {state}");
+    }
+
+    /// Reference values: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms; the public branch
+    /// paces at 1 % less (`bbr_bw_to_pacing_rate`), the draft does not (`InitPacingRate`).
     #[test]
     fn startup_paces_at_four_ln_two() {
+        for (text, margin) in [("text=draft", 1.0), ("text=branch", 0.99)] {
+            let mut flow = Bbr3::new(&path(10), &options(&arguments(text)));
+            let rtt = Some(Duration::from_millis(100));
+            flow.on_window(&Window { change: Change::Established, rtt, ..undo() });
+            let rate = margin * 4.0 * std::f64::consts::LN_2 * 800_000.0;
+            assert_eq!(flow.pacing_rate(), Some(Rate(rate as u64)), "{text}");
+        }
+    }
+
+    /// An ACK that reports ten losses, which are more than 2 % of the hundred segments in flight.
+    fn lossy(flow: &mut Bbr3, clock: &mut Clock) {
+        flow.on_congestion(&loss(100));
+        clock.count += 1;
+        let mut ack = crate::whole::bbr1::tests::ack_of(clock);
+        ack.lost = Bytes(10_000);
+        flow.on_ack(&ack);
+    }
+
+    /// The draft, HandleSpuriousLossDetection: a flow that left Up by the loss goes to Refill, and its bound of the
+    /// inflight is again that of before.
+    #[test]
+    fn a_spurious_loss_in_up_leads_to_refill() {
         let mut flow = bbr();
-        let rtt = Some(Duration::from_millis(100));
-        flow.on_window(&Window { change: Change::Established, rtt, ..undo() });
-        let rate = 0.99 * 4.0 * std::f64::consts::LN_2 * 800_000.0;
-        assert_eq!(flow.pacing_rate(), Some(Rate(rate as u64)));
+        let mut clock = settled(&mut flow, 1000.0, 0.1);
+        until(&mut flow, &mut clock, UP);
+        steady(&mut flow, &mut clock, 50);
+        lossy(&mut flow, &mut clock);
+        assert_eq!(value(&flow, "state"), DOWN);
+        assert!(value(&flow, "inflight_longterm_segments").is_finite());
+        flow.on_window(&undo());
+        assert_eq!(value(&flow, "state"), REFILL);
+        assert_eq!(value(&flow, "inflight_longterm_segments"), f64::INFINITY);
+        // The round begins with the ACK of the undo, so that Refill lasts at least until the next.
+        steady(&mut flow, &mut clock, 1);
+        assert_eq!(value(&flow, "state"), REFILL);
+    }
+
+    /// The draft, CheckFullBWReached: growth counts at the start of a round; in the public branch at each ACK.
+    #[test]
+    fn the_plateau_is_looked_for_at_the_start_of_a_round() {
+        for (text, grown) in [("text=draft", 10.0), ("text=branch", 20.0)] {
+            let mut flow = Bbr3::new(&path(10), &options(&arguments(text)));
+            flow.on_window(&established(Duration::from_millis(100), None));
+            let mut clock = Clock { bw: 100.0, rtt: 0.1, count: 0, in_flight: 10 };
+            steady(&mut flow, &mut clock, 1);
+            let mut ack = crate::whole::bbr1::tests::ack_of(&clock);
+            ack.delivery_rate = ack.delivery_rate.map(|sample| cwndlab_control::DeliveryRate {
+                delivered: Bytes(20_000),
+                prior_delivered: Bytes(0),
+                ..sample
+            });
+            flow.on_ack(&ack); // within the round
+            assert_eq!(value(&flow, "full_bw_segments_per_s"), 10.0 * grown, "{text}");
+        }
     }
 
     /// The cycle of the draft with little data in flight, so that Down and ProbeRTT end at once.

@@ -284,7 +284,7 @@ impl PyController {
         for (name, value) in entries.iter() {
             let key = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
             match (key, number(&value)) {
-                (Some(name), Some(value)) if value.is_finite() => put(name, value),
+                (Some(name), Some(value)) if !value.is_nan() => put(name, value),
                 (Some(_), Some(_)) => {}
                 _ => return Err(self.invalid("state", format!("state() has {}: {}", repr(&name), repr(&value)), hint)),
             }

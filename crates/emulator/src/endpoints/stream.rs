@@ -5,7 +5,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use cwndlab_traffic::byte_source::{Action, ByteSource, Drained};
+use cwndlab_traffic::action::Action;
+use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_units::{Bytes, Time};
 
 use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, STOP_CHECK};
@@ -37,6 +38,7 @@ fn run_source(
         // A transfer over a new connection begins with the handshake, as in the simulator.
         let start = run.now();
         let (action, mut next) = source.on_timer(start);
+        let is_transfer = !matches!(action, Action::Supply(_) | Action::Open(Some(Bytes::ZERO)));
         let bytes = match action {
             Action::Open(bytes) | Action::Reopen(bytes) => {
                 if let Some(last) = socket.take() {
@@ -47,15 +49,16 @@ fn run_source(
                 Some(bytes)
             }
             Action::Write(bytes) => Some(bytes),
+            Action::Supply(bytes) => Some(Some(bytes)),
             Action::Stop => return Ok(true),
             Action::Pause | Action::Nothing => None,
         };
         if let (Some(bytes), Some(socket)) = (bytes, socket.as_ref()) {
-            if let Some(size) = bytes {
+            if let Some(size) = bytes.filter(|_| is_transfer) {
                 begin_transfer(endpoint, size, start);
             }
             let all = endpoint.send(socket, bytes.map(|bytes| bytes.0), next.min(endpoint.stop_at()))?;
-            if bytes.is_some() && all && endpoint.drain(socket) {
+            if is_transfer && bytes.is_some() && all && endpoint.drain(socket) {
                 source.complete_transfer();
                 match source.on_drained(run.now()) {
                     Drained::Done => return Ok(true),

@@ -11,11 +11,16 @@ const MAX_ROWS: f64 = 50e6;
 /// bits.
 const MAX_DATAGRAMS: f64 = u32::MAX as f64;
 
+/// Assumed number of named values of a flow that records all.
+const ALL_NAMES: usize = 50;
+
 /// Expected counts of a flow, as far as they follow from its workload.
 #[derive(Default)]
 struct Expected {
     transfers: f64,
     datagrams: f64,
+    /// Data packets of a bulk transfer, without retransmissions.
+    data_packets: f64,
     /// Rows if every packet is recorded at every link.
     packet_rows: f64,
 }
@@ -49,6 +54,7 @@ pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
             );
         }
     }
+    reject_many_values(plan, &mut faults);
     if plan.packets && packet_rows > MAX_ROWS {
         faults.add(
             "packets",
@@ -81,6 +87,29 @@ fn reject_short_interval(plan: &Plan, faults: &mut Faults) {
     }
 }
 
+/// Rejects named values with too many rows, if each changes between two snapshots.
+fn reject_many_values(plan: &Plan, faults: &mut Faults) {
+    let Some(values) = &plan.named_values else { return };
+    let Some(interval) = values.interval else { return };
+    let names = if values.names.is_empty() { ALL_NAMES } else { values.names.len() };
+    let snapshots = |flow: &FlowPlan| {
+        let events = expect(plan, flow).data_packets;
+        if interval.0 == 0 {
+            events
+        } else {
+            events.min(plan.duration.0 as f64 / interval.0 as f64)
+        }
+    };
+    let rows = plan.flows.iter().map(snapshots).sum::<f64>() * names as f64;
+    if rows > MAX_ROWS {
+        faults.add(
+            "named_values",
+            format!("up to {rows:.0} rows would be recorded, one per snapshot and value; the maximum is {MAX_ROWS}"),
+            "fewer 'names', a longer 'interval', or 'on_change' without 'interval'",
+        );
+    }
+}
+
 /// Expected counts of a flow, limited by its workload and its lines.
 fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
     let stop = flow.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
@@ -100,7 +129,8 @@ fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
             let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
             let line = rates.min().map_or(0.0, |rate| rate.0 as f64 / 8.0 * span * 1e-9);
             let carried = bytes.map_or(line, |bytes| line.min(bytes.0 as f64));
-            Expected { packet_rows: carried / size * hops, ..Expected::default() }
+            let data_packets = carried / size;
+            Expected { data_packets, packet_rows: data_packets * hops, ..Expected::default() }
         }
         OfferedLoad::Unknown => Expected::default(),
     }

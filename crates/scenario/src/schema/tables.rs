@@ -33,6 +33,12 @@ pub static TOP: Table = Table::new(
         Field::new("duration", Kind::Duration, "simulated time").required("'duration = \"60 s\"'").above_zero(),
         Field::duration("sample_interval", "100 ms", "sampling interval; zero disables samples"),
         Field::flag("packets", false, "record every packet"),
+        Field::new(
+            "named_values",
+            Kind::Table(&NAMED_VALUES),
+            "record variables of the algorithms and of the transport (simulator only)",
+        )
+        .absent("none"),
         Field::duration("measure_from", "0 s", "start of the metrics; earlier samples are the warm-up"),
         Field::new(
             "start_jitter",
@@ -47,6 +53,18 @@ pub static TOP: Table = Table::new(
         Field::new("medium", Kind::Tables(&MEDIUM), "media of 802.11 that links of a graph share"),
         Field::new("link", Kind::Tables(&NAMED_LINK), "links of a graph"),
         Field::new("flow", Kind::Tables(&FLOW), "the flows").required("a '[[flow]]' with an algorithm"),
+    ]],
+);
+
+/// The recorded variables of algorithms and transport.
+pub static NAMED_VALUES: Table = Table::new(
+    "named values",
+    "Variables of the algorithms and of the transport in the table `named_values`: a row for each value that changed since the last snapshot of its flow. Snapshots follow events of the sender: ACKs, timers, writes.",
+    &[&[
+        Field::new("names", Kind::Names, "recorded values").absent("all"),
+        Field::new("interval", Kind::Duration, "least time between two snapshots; zero: after each event of the sender")
+            .absent("0 s, or never if there is `on_change`"),
+        Field::new("on_change", Kind::Names, "values whose change causes a snapshot at any time").absent("none"),
     ]],
 );
 

@@ -8,7 +8,8 @@ use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::class::Class;
 use crate::plan::{
-    BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, SchedulePlan, Stack, StandardPlan,
+    BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, NamedValuesPlan, SchedulePlan, Stack,
+    StandardPlan,
 };
 
 /// The configuration of a queue.
@@ -201,6 +202,8 @@ pub struct Schema {
     pub sample_interval: Duration,
     /// Record every packet.
     pub packets: bool,
+    /// Recorded variables of algorithms and transport.
+    pub named_values: Option<NamedValuesPlan>,
     /// Start of the metrics.
     pub measure_from: Duration,
     /// Default random delay of starts.

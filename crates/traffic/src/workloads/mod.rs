@@ -100,6 +100,7 @@ workloads! {
     Cbr => cbr,
     Vbr => vbr,
     PageLoads => page_loads,
+    ScheduledWrites => scheduled_writes,
 }
 
 /// The selection of a workload by `kind`.
@@ -168,6 +169,7 @@ mod tests {
             json!({ "kind": "cbr", "rate": "1 Mbps" }),
             json!({ "kind": "vbr", "rate": "1 Mbps" }),
             json!({ "kind": "page-loads" }),
+            json!({ "kind": "scheduled-writes", "steps": [{ "at": "0 s", "rate": "unlimited" }] }),
         ];
         for spec in SPECS {
             assert!(documents.iter().any(|one| one["kind"] == spec.name), "{} has no example", spec.name);

@@ -1,6 +1,7 @@
 //! The sender of a connection: the processing order of ACKs, timers and new data.
 
 mod info;
+mod named_values;
 mod on_ack;
 mod on_timer;
 mod transmit;

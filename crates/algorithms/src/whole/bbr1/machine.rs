@@ -18,22 +18,24 @@ const PHASES: usize = 8;
 /// BBR version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
-    path: PathModel,
-    mss: f64,
+    pub(super) path: PathModel,
+    pub(super) mss: f64,
     w: f64,
     /// bit/s.
-    pacing: f64,
-    mode: Mode,
-    pacing_gain: f64,
-    cwnd_gain: f64,
+    pub(super) pacing: f64,
+    pub(super) mode: Mode,
+    pub(super) pacing_gain: f64,
+    pub(super) cwnd_gain: f64,
     phase: usize,
     phase_at: Time,
     departures: Departures,
     random: FlowRandom,
     repair: RecoveryState,
     seen_rtt: bool,
-    idle_restart: bool,
+    pub(super) idle_restart: bool,
     ssthresh: f64,
+    /// Segments in flight after the last ACK.
+    pub(super) in_flight: f64,
 }
 
 impl Bbr1 {
@@ -58,6 +60,7 @@ impl Bbr1 {
             seen_rtt: false,
             idle_restart: false,
             ssthresh: f64::INFINITY,
+            in_flight: 0.0,
         };
         flow.pace_by_rtt(Duration::from_millis(1)); // Linux: an RTT of 1 ms before the first sample
         flow
@@ -213,6 +216,7 @@ impl Bbr1 {
 
 impl CongestionControl for Bbr1 {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
+        self.in_flight = ack.in_flight.0 as f64 / self.mss;
         if self.path.update(ack, self.w, self.mode == Mode::ProbeBw) {
             self.probe_bw(ack.now);
         }
@@ -283,10 +287,7 @@ impl CongestionControl for Bbr1 {
     #[inline]
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            put("bw_segments_per_s", self.path.rate());
-            put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
-            put("pacing_gain", self.pacing_gain);
-            put("cwnd_gain", self.cwnd_gain);
+            self.named_values(put);
         }
         State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase: self.mode.phase() }
     }

@@ -1,50 +1,38 @@
 //! BBR version 3's short-term and long-term bounds from losses. Numbers in parentheses are the equations of
 //! [`crate::whole::bbr3`].
 
+use std::collections::VecDeque;
+
 use cwndlab_control::Ack;
 
-/// Cumulative losses by amount delivered, for the last ACKs that reported losses.
+/// Cumulative losses by amount delivered, for the ACKs that reported losses within the last round trip.
 ///
 /// A rate sample contains the amount delivered when its segment was sent. The history gives the losses since then.
 /// Without reordering, the data in flight when the segment was sent is the sum of deliveries and losses since then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LossHistory {
     /// Bytes delivered, and segments lost in total, at an ACK with losses.
-    entries: [(u64, f64); LOSS_HISTORY],
-    next: usize,
+    entries: VecDeque<(u64, f64)>,
     total: f64,
-    /// Losses before the oldest entry.
+    /// Losses before the first entry.
     before: f64,
-}
-
-/// Number of entries of the history.
-const LOSS_HISTORY: usize = 64;
-
-impl Default for LossHistory {
-    fn default() -> Self {
-        Self { entries: [(0, 0.0); LOSS_HISTORY], next: 0, total: 0.0, before: 0.0 }
-    }
 }
 
 impl LossHistory {
     /// Adds `lost` segments, lost when `delivered` bytes were delivered.
     pub fn note(&mut self, delivered: u64, lost: f64) {
         self.total += lost;
-        self.before = self.entries[self.next].1;
-        self.entries[self.next] = (delivered, self.total);
-        self.next = (self.next + 1) % LOSS_HISTORY;
+        self.entries.push_back((delivered, self.total));
     }
 
-    /// Segments lost since `prior` bytes were delivered.
+    /// Segments lost since `prior` bytes were delivered, which does not decrease from call to call. Forgets earlier
+    /// losses.
     #[inline]
     #[must_use]
-    pub fn since(&self, prior: u64) -> f64 {
-        let newest_first =
-            (1..=LOSS_HISTORY).map(|back| self.entries[(self.next + LOSS_HISTORY - back) % LOSS_HISTORY]);
-        for (delivered, total) in newest_first {
-            if delivered <= prior {
-                return self.total - total;
-            }
+    pub fn since(&mut self, prior: u64) -> f64 {
+        while let Some(&(_, total)) = self.entries.front().filter(|(delivered, _)| *delivered <= prior) {
+            self.before = total;
+            self.entries.pop_front();
         }
         self.total - self.before
     }
@@ -70,11 +58,11 @@ pub struct AckSample {
 }
 
 impl AckSample {
-    /// The sample of an ACK; `limited`: the algorithm itself, in ProbeRTT, limited the flow.
+    /// The sample of an ACK that reports `losses` segments; `limited`: the algorithm itself, in ProbeRTT, limited the
+    /// flow.
     #[inline]
     #[must_use]
-    pub fn of(ack: &Ack, loss_history: &LossHistory, mss: f64, limited: bool) -> Self {
-        let losses = ack.lost.0 as f64 / mss;
+    pub fn of(ack: &Ack, losses: f64, loss_history: &mut LossHistory, mss: f64, limited: bool) -> Self {
         let Some(sample) = ack.delivery_rate else { return Self { losses, ..Self::default() } };
         let delivered = sample.delivered.0 as f64 / mss;
         let lost = loss_history.since(sample.prior_delivered.0);
@@ -123,9 +111,11 @@ pub struct Bounds {
     pub round_started: bool,
     /// ACKs with losses in the round.
     pub loss_events: u32,
-    loss_in_round: bool,
+    /// A loss was detected in this loss round.
+    pub loss_in_round: bool,
     round_end: u64,
-    undo: (f64, f64, f64),
+    /// `bw_short`, `inflight_short` and `inflight_long` before the loss.
+    pub undo: (f64, f64, f64),
 }
 
 impl Default for Bounds {
@@ -256,6 +246,14 @@ mod tests {
             history.note(at * 1000, lost);
         }
         assert_eq!([0, 10_000, 19_999, 30_000].map(|prior| history.since(prior)), [6.0, 5.0, 5.0, 0.0]);
+    }
+
+    /// By hand: a thousand ACKs of a round trip, each with one loss.
+    #[test]
+    fn the_history_holds_the_losses_of_a_large_window() {
+        let mut history = LossHistory::default();
+        (1..=1000).for_each(|at| history.note(at * 1000, 1.0));
+        assert_eq!([0, 400_000].map(|prior| history.since(prior)), [1000.0, 600.0]);
     }
 
     /// By hand: two rounds with losses reduce bounds of 100 to 70 and 49, where less was delivered.

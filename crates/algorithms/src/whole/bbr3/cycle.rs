@@ -20,11 +20,16 @@ pub enum Phase {
 
 /// The part of the cycle to which the current ACKs belong (the draft's `ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AckPhase {
+pub enum AckPhase {
+    /// No probe, and no feedback of one.
     Init,
+    /// Refill.
     Refilling,
+    /// The inflight rises.
     ProbeStarting,
+    /// The feedback of the probe arrives.
     ProbeFeedback,
+    /// The probe has stopped; its feedback still arrives.
     ProbeStopping,
 }
 
@@ -45,13 +50,19 @@ pub struct Cycle {
     pub too_high: bool,
     /// The last probe stopped at the level at which the one before lost too much (`stopped_risky_probe`).
     pub risky: bool,
-    ack_phase: AckPhase,
-    started: Time,
-    wait: Duration,
-    rounds: f64,
-    up_rounds: u32,
+    /// The part of the cycle to which the current ACKs belong.
+    pub ack_phase: AckPhase,
+    /// Start of the current phase (`cycle_stamp`).
+    pub started: Time,
+    /// Time until the next probe (`bw_probe_wait`).
+    pub wait: Duration,
+    /// Rounds since the last probe, plus 0 or 1 (`rounds_since_probe_up`).
+    pub rounds: f64,
+    /// Rounds in which inflight_long was raised (`bw_probe_up_rounds`).
+    pub up_rounds: u32,
     up_acked: f64,
-    up_each: f64,
+    /// Segments to acknowledge for an increment (`probe_up_acked_per_inc`).
+    pub up_each: f64,
 }
 
 impl Default for Cycle {

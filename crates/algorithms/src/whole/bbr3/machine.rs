@@ -8,36 +8,15 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::shared::bbr::{over, send_quantum, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
+use crate::whole::bbr3::options::{Options, Text};
 use crate::whole::bbr3::path_model::PathModel;
+use crate::whole::bbr3::undo::UndoState;
 
 /// 4 ln 2.
 pub const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
 const MARGIN: f64 = 0.99;
 const AGGREGATION: Duration = Duration::from_millis(100);
 pub(super) const MIN_WINDOW: f64 = 4.0;
-
-/// The parameters of the entry.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Pacing gain of Drain.
-    pub drain_gain: f64,
-    /// Maximum duration of Drain in rounds; `None`: no limit.
-    pub drain_rounds: Option<u64>,
-    /// Pacing gain of Down.
-    pub down_gain: f64,
-    /// Window of the maximum excess of aggregated ACKs, rounds.
-    pub aggregation_rounds: u32,
-    /// Window, as a multiple of the BDP.
-    pub cwnd_gain: f64,
-    /// Maximum fraction of lost segments.
-    pub loss_threshold: f64,
-    /// Multiplicative decrease factor of the bounds.
-    pub beta: f64,
-    /// Fraction of inflight_long that is left to other flows.
-    pub headroom: f64,
-    /// Time between two ProbeRTT.
-    pub probe_rtt_interval: Duration,
-}
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
@@ -59,6 +38,12 @@ pub struct Bbr3 {
     pub(super) ssthresh: f64,
     /// The round in which Drain began.
     pub(super) drain_start_round: u64,
+    pub(super) undo_state: UndoState,
+    /// The ACK that is reported next undid a recovery, and the flow returned to this state.
+    pub(super) undone: Option<UndoState>,
+    /// Bytes delivered, and segments in flight after the last ACK (the draft's `C.delivered` and `C.inflight`).
+    pub(super) delivered: u64,
+    pub(super) in_flight: f64,
 }
 
 impl Bbr3 {
@@ -83,13 +68,23 @@ impl Bbr3 {
             idle_restart: false,
             ssthresh: f64::INFINITY,
             drain_start_round: 0,
+            undo_state: UndoState::None,
+            undone: None,
+            delivered: 0,
+            in_flight: 0.0,
         };
         flow.pace_by_rtt(Duration::from_millis(1));
         flow
     }
 
+    pub(super) fn is_draft(&self) -> bool {
+        self.options.text == Text::Draft
+    }
+
+    /// The initial rate; the draft has no margin there.
     fn pace_by_rtt(&mut self, rtt: Duration) {
-        self.pacing = MARGIN * STARTUP_GAIN * self.w * self.path.mss * 8e9 / rtt.0 as f64;
+        let gain = if self.is_draft() { STARTUP_GAIN } else { MARGIN * STARTUP_GAIN };
+        self.pacing = gain * self.w * self.path.mss * 8e9 / rtt.0 as f64;
     }
 
     /// (3).
@@ -112,10 +107,16 @@ impl Bbr3 {
 
     /// The target inflight, segments: the BDP, or the window where it is smaller.
     pub(super) fn target(&self) -> f64 {
-        self.quantised(self.path.bdp(self.path.rate(), 1.0)).min(self.w)
+        let bdp = self.path.bdp(self.path.rate(), 1.0);
+        if self.is_draft() { bdp } else { self.quantised(bdp) }.min(self.w)
     }
 
+    /// The inflight that transitions compare, of `in_flight` after the ACK: the draft's `C.inflight`, or the public
+    /// branch's at the next departure, from the inflight before the ACK for the phases of ProbeBW.
     pub(super) fn in_network(&self, now: Time, in_flight: f64) -> f64 {
+        if self.is_draft() {
+            return self.in_flight;
+        }
         let ahead = if self.pacing_gain > 1.0 { send_quantum(self.pacing, self.path.mss) } else { 0.0 };
         self.departures.in_flight(now, in_flight, self.path.rate(), ahead)
     }
@@ -124,21 +125,38 @@ impl Bbr3 {
         self.path.bdp(self.path.rate(), 0.5).max(MIN_WINDOW)
     }
 
-    /// (11).
-    fn set_window(&mut self, ack: &Ack) {
-        let acked = ack.acked.0 as f64 / self.path.mss;
-        let gain = match self.mode {
+    pub(super) fn cwnd_gain(&self) -> f64 {
+        match self.mode {
             Mode::Startup | Mode::Drain => 2.0,
             Mode::ProbeBw if self.cycle.phase == Phase::Up => self.options.cwnd_gain + 0.25,
             Mode::ProbeBw => self.options.cwnd_gain,
-            Mode::ProbeRtt => 1.0,
+            Mode::ProbeRtt => 0.5,
+        }
+    }
+
+    /// The draft's `max_inflight`, segments.
+    pub(super) fn max_inflight(&self) -> f64 {
+        let extra = if self.is_draft() {
+            self.path.extra_acked.get()
+        } else {
+            self.path.aggregation.extra().min(over(self.path.rate(), AGGREGATION).floor())
         };
-        let extra = self.path.aggregation.extra().min(over(self.path.rate(), AGGREGATION).floor());
-        let target = self.quantised(self.path.bdp(self.path.rate(), gain) + extra);
+        self.quantised(self.path.bdp(self.path.rate(), self.cwnd_gain()) + extra)
+    }
+
+    /// (11).
+    fn set_window(&mut self, ack: &Ack) {
+        let acked = ack.acked.0 as f64 / self.path.mss;
+        let target = self.max_inflight();
         let mut w = self.w;
+        let begins = if self.is_draft() {
+            ack.delivered.0 as f64 <= self.path.initial * self.path.mss
+        } else {
+            w < 2.0 * self.path.initial
+        };
         if self.path.full.reached {
             w = (w + acked).min(target);
-        } else if w < target || w < 2.0 * self.path.initial {
+        } else if w < target || begins {
             w += acked;
         }
         w = w.max(MIN_WINDOW);
@@ -160,11 +178,11 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         let delivered = ack.delivered.0;
+        (self.delivered, self.in_flight) = (delivered, ack.in_flight.0 as f64 / self.path.mss);
+        let losses = self.take_losses(ack);
         let prior = ack.delivery_rate.map_or(0, |sample| sample.prior_delivered.0);
-        if ack.lost.0 > 0 {
-            self.path.loss_history.note(delivered, ack.lost.0 as f64 / self.path.mss);
-        }
-        let ack_sample = AckSample::of(ack, &self.path.loss_history, self.path.mss, self.probe.covers(prior));
+        let history = &mut self.path.loss_history;
+        let ack_sample = AckSample::of(ack, losses, history, self.path.mss, self.probe.covers(prior));
         self.path.rounds.started = false;
         if ack_sample.valid {
             self.path.rounds.step(prior, delivered);
@@ -174,8 +192,7 @@ impl CongestionControl for Bbr3 {
             self.path.bw.update(ack_sample.bw, ack_sample.app_limited);
             self.path.bounds.adapt(self.is_probing(), self.path.bw.get(), self.w, self.options.beta); // (8)
             let window = if self.path.full.reached { self.options.aggregation_rounds } else { 1 };
-            let bw = self.path.rate();
-            self.path.aggregation.update(ack, self.path.rounds.started, window, bw, self.w);
+            self.path.on_aggregation(ack, window, self.w);
         }
         let exit = self.check_startup(ack, &ack_sample);
         self.update_cycle(ack, &ack_sample);
@@ -193,14 +210,15 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.recovery.save(self.w, self.mode == Mode::ProbeRtt);
-        self.path.bounds.save();
+        self.save_state();
         self.recovery.active |= event.cause != Cause::Ecn;
         if event.restart {
             self.recovery.was_active = true;
-            self.path.full.restart(0.0);
-            if !self.is_probing() && self.path.bounds.inflight_short.is_infinite() {
-                self.path.bounds.inflight_short = self.w.max(self.recovery.prior);
+            if !self.is_draft() {
+                self.path.full.restart(0.0);
+                if !self.is_probing() && self.path.bounds.inflight_short.is_infinite() {
+                    self.path.bounds.inflight_short = self.w.max(self.recovery.prior);
+                }
             }
             self.w = 1.0;
         }
@@ -215,8 +233,10 @@ impl CongestionControl for Bbr3 {
         if sent.app_limited && !sent.retransmission && sent.in_flight == sent.size {
             self.idle_restart = true;
             self.path.aggregation.restart(sent.now);
-            if self.mode == Mode::ProbeBw {
-                self.pace(1.0);
+            match self.mode {
+                Mode::ProbeBw => self.pace(1.0),
+                Mode::ProbeRtt if self.probe.is_over(sent.now) => self.end_probe_rtt(sent.now),
+                _ => {}
             }
         }
         self.departures.sent(sent, self.pacing);
@@ -232,12 +252,7 @@ impl CongestionControl for Bbr3 {
                     self.pace_by_rtt(rtt.max(Duration::from_micros(1)));
                 }
             }
-            Change::Undo => {
-                self.path.full.restart(0.0);
-                self.path.bounds.undo();
-                self.recovery.active = false;
-                self.w = self.w.max(self.recovery.prior);
-            }
+            Change::Undo => self.undo_losses(),
             Change::Recovered => {
                 self.recovery.active = false;
                 self.w = self.w.max(self.recovery.prior);
@@ -253,11 +268,7 @@ impl CongestionControl for Bbr3 {
     #[inline]
     fn state(&self, extra: Option<Extra<'_>>) -> State {
         if let Some(put) = extra {
-            put("bw_segments_per_s", self.path.rate());
-            put("min_rtt_s", self.path.min_rtt.get().unwrap_or(Duration::ZERO).0 as f64 * 1e-9);
-            put("pacing_gain", self.pacing_gain);
-            put("inflight_long_segments", self.path.bounds.inflight_long);
-            put("inflight_short_segments", self.path.bounds.inflight_short);
+            self.named_values(put);
         }
         State { ssthresh: Ssthresh::of(self.ssthresh, self.path.mss), phase: self.mode.phase() }
     }

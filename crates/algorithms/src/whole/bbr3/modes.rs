@@ -7,6 +7,7 @@ use crate::shared::bbr::Mode;
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::Phase;
 use crate::whole::bbr3::machine::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
+use crate::whole::bbr3::undo::UndoState;
 
 /// Number of discontiguous losses in a round that ends Startup.
 const FULL_LOSS_EVENTS: u32 = 6;
@@ -17,16 +18,17 @@ impl Bbr3 {
         self.mode == Mode::Startup || (self.mode == Mode::ProbeBw && up)
     }
 
-    pub(super) fn start_down(&mut self, ack: &Ack) {
+    pub(super) fn start_down(&mut self, now: Time) {
         self.path.bounds.reset_signals();
-        self.cycle.down(ack.now, &mut self.random);
-        self.path.rounds.restart(ack.delivered.0);
+        self.cycle.down(now, &mut self.random);
+        self.path.rounds.restart(self.delivered);
     }
 
-    pub(super) fn start_refill(&mut self, ack: &Ack) {
+    pub(super) fn start_refill(&mut self) {
+        self.mode = Mode::ProbeBw;
         self.path.bounds.reset_short_term();
         self.cycle.refill();
-        self.path.rounds.restart(ack.delivered.0);
+        self.path.rounds.restart(self.delivered);
     }
 
     /// (4): the end of Startup, by losses or by a plateau of the bandwidth, and that of Drain.
@@ -36,31 +38,42 @@ impl Bbr3 {
         let lossy = bounds.round_started && self.recovery.active && bounds.loss_events >= FULL_LOSS_EVENTS;
         if !self.path.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
             self.path.full.reached = true;
-            self.path.bounds.inflight_long =
-                self.quantised(self.path.bdp(self.path.bw.get(), 1.0)).max(bounds.inflight_latest);
+            self.undo_state = UndoState::Startup;
+            let bdp = self.path.bdp(self.path.bw.get(), 1.0);
+            let bdp = if self.is_draft() { bdp } else { self.quantised(bdp) };
+            self.path.bounds.inflight_long = bdp.max(self.path.bounds.inflight_latest);
         }
-        if ack_sample.valid && !ack_sample.app_limited {
+        // The draft looks for growth at the start of a round, the public branch at each ACK.
+        let looks = self.path.rounds.started || !self.is_draft();
+        if ack_sample.valid && !ack_sample.app_limited && looks {
             self.path.full.step(ack_sample.bw, self.path.rounds.started);
         }
         if self.mode == Mode::Startup && self.path.full.reached {
             self.mode = Mode::Drain;
             self.drain_start_round = self.path.rounds.count;
             self.ssthresh = self.quantised(self.path.bdp(self.path.bw.get(), 1.0));
-            self.path.bounds.reset_signals();
+            if !self.is_draft() {
+                self.path.bounds.reset_signals();
+            }
             let reason = if lossy { Reason::Loss } else { Reason::FullPipe };
             let exit = Event::new(EventKind::SlowStartExit, reason, self.w);
             event = Some(exit.against(self.path.bdp(self.path.bw.get(), 1.0)));
         }
-        if self.mode == Mode::Drain {
-            let in_flight = self.in_network(ack.now, ack.in_flight.0 as f64 / self.path.mss);
-            let long =
-                self.options.drain_rounds.is_some_and(|max| self.path.rounds.count > self.drain_start_round + max);
-            if long || in_flight <= self.quantised(self.path.bdp(self.path.bw.get(), 1.0)) {
-                self.mode = Mode::ProbeBw;
-                self.start_down(ack);
-            }
-        }
+        self.check_drain(ack);
         event
+    }
+
+    fn check_drain(&mut self, ack: &Ack) {
+        if self.mode != Mode::Drain {
+            return;
+        }
+        let in_flight = self.in_network(ack.now, self.in_flight);
+        let long = self.options.drain_rounds.is_some_and(|max| self.path.rounds.count > self.drain_start_round + max);
+        let bw = if self.is_draft() { self.path.rate() } else { self.path.bw.get() };
+        if long || in_flight <= self.quantised(self.path.bdp(bw, 1.0)) {
+            self.mode = Mode::ProbeBw;
+            self.start_down(ack.now);
+        }
     }
 
     /// (7): the losses of a probe exceed the threshold.
@@ -76,7 +89,8 @@ impl Bbr3 {
             self.path.bounds.inflight_long = flight.max(self.options.beta * self.target());
         }
         if self.is_up() {
-            self.start_down(ack);
+            self.undo_state = UndoState::Up;
+            self.start_down(ack.now);
         }
     }
 
@@ -87,12 +101,13 @@ impl Bbr3 {
                 self.path.bw.advance();
             }
             if self.cycle.risky && !self.cycle.too_high {
-                self.start_refill(ack);
+                self.start_refill();
                 return true;
             }
         }
         if ack_sample.valid && ack_sample.too_high(self.options.loss_threshold) {
-            if self.cycle.samples {
+            // The draft looks at the loss rate where losses are detected, the public branch at each ACK.
+            if self.cycle.samples && (ack_sample.losses > 0.0 || !self.is_draft()) {
                 self.on_too_high(ack, ack_sample);
             }
         } else if self.path.bounds.inflight_long.is_finite() {
@@ -113,11 +128,11 @@ impl Bbr3 {
         let now = ack.now;
         let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.path.mss);
         match self.cycle.phase {
-            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(ack),
+            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(),
             Phase::Down => {
                 let room = self.path.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
                 if in_flight <= room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0))) {
-                    if self.path.bounds.inflight_short.is_finite() {
+                    if !self.is_draft() && self.path.bounds.inflight_short.is_finite() {
                         self.path.bounds.inflight_short =
                             self.path.bounds.inflight_short.min(self.path.bounds.inflight_long);
                     }
@@ -139,7 +154,7 @@ impl Bbr3 {
                 } else if risky || self.path.full.at_plateau {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
-                    self.start_down(ack);
+                    self.start_down(ack.now);
                 }
             }
         }
@@ -150,8 +165,9 @@ impl Bbr3 {
         let mut event = None;
         let expired = self.path.min_rtt.update(ack, self.options.probe_rtt_interval);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.recovery.save(self.w, false);
             self.mode = Mode::ProbeRtt;
+            // Draft and Linux save the window in ProbeRTT, so that a larger one saved before remains.
+            self.recovery.save(self.w, true);
             self.probe.enter(ack.delivered.0);
             self.cycle.stop();
             self.path.rounds.restart(ack.delivered.0);
@@ -160,23 +176,21 @@ impl Bbr3 {
         if self.mode == Mode::ProbeRtt {
             let small = self.probe_window();
             if self.probe.step(ack, small, &mut self.path.rounds) {
-                self.end_probe_rtt(ack.now, ack.delivered.0);
+                self.end_probe_rtt(ack.now);
             }
         }
         self.idle_restart &= ack.delivery_rate.is_none();
         event
     }
 
-    pub(super) fn end_probe_rtt(&mut self, now: Time, delivered: u64) {
+    pub(super) fn end_probe_rtt(&mut self, now: Time) {
         self.path.min_rtt.probed(now);
         self.w = self.w.max(self.recovery.prior);
         self.path.bounds.reset_short_term();
         self.mode = Mode::Startup;
         if self.path.full.reached {
             self.mode = Mode::ProbeBw;
-            self.path.bounds.reset_signals();
-            self.cycle.down(now, &mut self.random);
-            self.path.rounds.restart(delivered);
+            self.start_down(now);
             self.cycle.phase = Phase::Cruise;
         }
     }

@@ -5,6 +5,7 @@ use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, Rounds};
+use crate::shared::windowed::WindowedMax;
 use crate::whole::bbr3::bounds::{Bounds, LossHistory};
 
 /// (1): the maximum rate of this cycle of ProbeBW and of the one before, segments/s.
@@ -62,6 +63,12 @@ impl MinRtt {
         (self.value < Duration::MAX).then_some(self.value)
     }
 
+    /// The minimum of the shorter window and its time (`probe_rtt_min_delay`, `probe_rtt_min_stamp`).
+    #[must_use]
+    pub fn recent(&self) -> (Option<Duration>, Time) {
+        ((self.recent < Duration::MAX).then_some(self.recent), self.recent_at)
+    }
+
     /// Starts both windows at the end of the handshake.
     pub fn begin(&mut self, now: Time, rtt: Option<Duration>) {
         let value = rtt.unwrap_or(Duration::MAX);
@@ -93,8 +100,10 @@ impl MinRtt {
 /// (4): the plateau of the bandwidth, three rounds without growth by a quarter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plateau {
-    bw: f64,
-    rounds: u32,
+    /// The bandwidth at the last growth, segments/s (`full_bw`).
+    pub bw: f64,
+    /// Rounds without growth since then (`full_bw_count`).
+    pub rounds: u32,
     /// The bandwidth is at a plateau (the draft's `full_bw_now`).
     pub at_plateau: bool,
     /// The bandwidth has been at a plateau: the pipe was full (`full_bw_reached`).
@@ -134,6 +143,8 @@ pub struct PathModel {
     pub(super) rounds: Rounds,
     pub(super) full: Plateau,
     pub(super) aggregation: Aggregation,
+    /// The draft's maximum excess of aggregated ACKs, segments.
+    pub(super) extra_acked: WindowedMax<u64>,
     pub(super) bounds: Bounds,
     pub(super) loss_history: LossHistory,
 }
@@ -151,6 +162,7 @@ impl PathModel {
             rounds: Rounds::default(),
             full: Plateau::default(),
             aggregation: Aggregation::default(),
+            extra_acked: WindowedMax::new(0.0),
             bounds: Bounds::default(),
             loss_history: LossHistory::default(),
         }
@@ -161,6 +173,13 @@ impl PathModel {
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.bw.get().min(self.bounds.bw_short)
+    }
+
+    /// Adds an ACK with a rate sample to the maximum excess of aggregated ACKs of `window` rounds; `w` in segments.
+    #[inline]
+    pub fn on_aggregation(&mut self, ack: &Ack, window: u64, w: f64) {
+        let extra = self.aggregation.update(ack, self.rounds.started, window as u32, self.rate(), w);
+        self.extra_acked.update(window, self.rounds.count, extra);
     }
 
     /// `bw` × minimum RTT × `gain` in whole segments; the initial window before the first RTT sample.

@@ -1,0 +1,313 @@
+"""Suites of test cases: rules of the frame, the reference algorithm of each suite, and algorithms that are wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path as File
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab.suites import Case, Path, Statement, Suite, SuiteResult, Verdict
+from cwndlab.suites.bench import Bench
+from cwndlab.suites.case import Setup, verdict
+from cwndlab.suites.runner import run_suite
+from cwndlab.suites.statements import NotApplicableError, at_least, equals, holds, unseen
+from cwndlab.suites.trace import Trace
+from suite_algorithms import Cubic, HyStart, Reno, Startup
+
+PATH = Path("1 Mbit/s, 20 ms", 1e6, 0.02)
+OTHER = Path("2 Mbit/s, 20 ms", 2e6, 0.02)
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `cwndlab` with these arguments."""
+    line = [sys.executable, "-m", "cwndlab", *words]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+def statement(condition: bool, contradicts: str = "") -> Statement:
+    """A statement that holds or does not."""
+    return holds("section 1", "a is b", condition, expected="a", got="b", contradicts=contradicts)
+
+
+def a_case(check: Any, **more: Any) -> Case:
+    """A case of a bulk transfer for a second."""
+
+    def scenario(bench: Bench) -> Setup:
+        return Setup(scenario=bench.scenario(1.0, interval_s=0.01))
+
+    settings = {"name": "one", "title": "One", "source": "section 1", "paths": (PATH,), **more}
+    return Case(scenario=scenario, check=check, **settings)
+
+
+def outcomes(*cases: Case, algorithm: str = "reno") -> SuiteResult:
+    """The result of these cases."""
+    suite = Suite(name="mine", title="Mine", source="a source", cases=cases, reference="reno")
+    return run_suite(suite, algorithm, {}, workers=2)
+
+
+def failures(result: SuiteResult, case: str) -> set[str]:
+    """The texts of the statements of a case that do not hold."""
+    return {one.text for outcome in result.outcomes if outcome.case.name == case for one in outcome.failures}
+
+
+# The frame.
+
+
+def test_a_case_fails_unless_the_source_contradicts_itself_there() -> None:
+    assert verdict([statement(True)]) is Verdict.PASSED
+    assert verdict([statement(True), statement(False)]) is Verdict.FAILED
+    assert verdict([statement(True), statement(False, "line 7")]) is Verdict.CONTRADICTS
+    assert verdict([statement(False), statement(False, "line 7")]) is Verdict.FAILED
+
+
+def test_an_outcome_stands_for_each_case_and_path_in_order() -> None:
+    result = outcomes(
+        a_case(lambda _: [statement(True)], paths=(PATH, OTHER)), a_case(lambda _: [statement(False)], name="two")
+    )
+    seen = [(one.case.name, one.path.name, one.verdict) for one in result.outcomes]
+    assert seen == [
+        ("one", PATH.name, Verdict.PASSED),
+        ("one", OTHER.name, Verdict.PASSED),
+        ("two", PATH.name, Verdict.FAILED),
+    ]
+    assert not result.holds
+
+
+def test_a_case_does_not_apply_for_its_path_its_values_or_its_algorithm() -> None:
+    def refuses(_: Trace) -> Iterator[Statement]:
+        yield statement(False)
+        raise NotApplicableError("it never happens")
+
+    never = partial(a_case, lambda _: [statement(False)])
+    result = outcomes(
+        never(name="a", unsuited={PATH.name: "too slow"}),
+        never(name="b", values=("no_such_value",)),
+        never(name="c", applies=lambda bench: f"not for {bench.subject.name}"),
+        a_case(refuses, name="d"),
+    )
+    assert [one.reason for one in result.outcomes] == [
+        "too slow",
+        "the algorithm reports no value 'no_such_value'",
+        "not for reno",
+        "it never happens",
+    ]
+    assert result.count(Verdict.NOT_APPLICABLE) == 4
+    assert result.holds
+
+
+def test_an_event_that_does_not_occur_fails_the_case_and_keeps_earlier_statements() -> None:
+    def check(_: Trace) -> Iterator[Statement]:
+        yield statement(True)
+        raise unseen("section 2", "the timer expires", "it does not", 3.0)
+
+    (outcome,) = outcomes(a_case(check)).outcomes
+    assert outcome.verdict is Verdict.FAILED
+    assert [(one.text, one.holds) for one in outcome.statements] == [("a is b", True), ("the timer expires", False)]
+
+
+def test_a_case_without_statements_is_a_fault_of_the_suite() -> None:
+    with pytest.raises(AssertionError, match="case 'one' has no statement"):
+        outcomes(a_case(lambda _: []))
+
+
+def test_statements_say_what_was_expected_and_what_was_seen() -> None:
+    close = equals("section 3", "the rate", 1.04, 1.0, relative=0.05, at_s=2.0)
+    assert (close.holds, close.expected, close.got, close.at_s) == (True, "1 ± 5 %", "1.04", 2.0)
+    assert not equals("section 3", "the rate", 1.06, 1.0, relative=0.05).holds
+    low = at_least("section 3", "the window", 3.0, 4.0)
+    assert (low.holds, low.expected, low.got) == (False, "at least 4", "3")
+    assert not at_least("section 3", "a value that no row has", float("nan"), 0.0).holds
+
+
+def test_a_trace_has_the_values_of_any_time() -> None:
+    """Slow start of 10 segments on 40 ms, by hand: 10 segments are in flight after the handshake, and one more for each
+    that an ACK of the first round acknowledges."""
+
+    def check(trace: Trace) -> Iterator[Statement]:
+        established = float(trace.events_of("established")[0]["at_s"])
+        yield equals("", "before", trace.at("transport.una_segments", established), 0)
+        yield equals("", "cwnd", trace.at("transport.cwnd_segments", established), 10)
+        first = trace.first("transport.una_segments", lambda value: value > 0)
+        assert first is not None
+        yield equals("", "growth", trace.at("transport.cwnd_segments", first.at_s), 10 + first.value)
+        yield equals("", "just before", trace.before("transport.una_segments", first.at_s), 0)
+        spans = trace.spans("transport.una_segments")
+        yield equals("", "spans are without gaps", spans[0].end_s, spans[1].start_s)
+        yield holds("", "unknown", trace.at("none", 1.0) != trace.at("none", 1.0), expected="NaN", got="a number")
+
+    result = outcomes(a_case(check))
+    assert result.holds, result.outcomes[0].failures
+
+
+# Each suite on the algorithm of its source.
+
+
+@pytest.mark.parametrize("name", ["rfc5681", "rfc6675", "rfc8985", "rfc9406", "rfc9438", "rfc9937"])
+def test_the_reference_algorithm_passes(name: str) -> None:
+    result = cwndlab.suites.run(name)
+    assert result.holds, [(one.case.name, one.failures) for one in result.outcomes if one.failures]
+    assert result.count(Verdict.PASSED) >= 5
+    assert all(one.source for outcome in result.outcomes for one in outcome.statements)
+
+
+def test_bbr_version_3_passes_the_cases_of_the_draft_on_two_paths() -> None:
+    """On these paths the cases contradict the pseudo-code where docs/suites.md says so."""
+    result = cwndlab.suites.run("bbr-draft", paths=["10 Mbit/s, 0.5 ms", "10 Mbit/s, 40 ms"])
+    assert result.holds, [(one.case.name, one.path.name, one.failures) for one in result.outcomes if one.failures]
+    assert (
+        len({one.case.name for one in result.outcomes}) == 23
+    )  # the seventh case is two: in Startup and in ProbeBW_UP
+    contradicting = {one.case.name for one in result.outcomes if one.verdict is Verdict.CONTRADICTS}
+    assert contradicting == {
+        "startup-loss",
+        "drain-time",
+        "up-loss",
+        "spurious-fast-recovery",
+        "up-loss-longterm",
+    }
+
+
+def test_bbr_version_1_fails_where_version_3_differs() -> None:
+    cases = ["drain-inflight", "probe-rtt", "app-limited-startup"]
+    result = cwndlab.suites.run("bbr-draft", "bbr1", cases=cases, paths=["10 Mbit/s, 40 ms"])
+    assert "pacing_gain is 0.5" in failures(result, "drain-inflight")  # version 1: 1 / 2.885
+    assert any("5 s" in text for text in failures(result, "probe-rtt"))  # version 1: 10 s
+    assert not failures(result, "app-limited-startup")
+
+
+@pytest.mark.parametrize("name", ["rfc6675", "rfc8985", "rfc9937"])
+@pytest.mark.parametrize("algorithm", ["cubic", "bbr3"])
+def test_no_other_algorithm_raises_a_false_alarm_about_the_transport(name: str, algorithm: str) -> None:
+    result = cwndlab.suites.run(name, algorithm)
+    assert result.holds, [(one.case.name, one.failures) for one in result.outcomes if one.failures]
+
+
+def test_cases_for_another_algorithm_do_not_apply() -> None:
+    for name, algorithm in (("bbr-draft", "cubic"), ("rfc9438", "reno"), ("rfc9406", "bbr3")):
+        result = cwndlab.suites.run(name, algorithm)
+        assert {one.verdict for one in result.outcomes} == {Verdict.NOT_APPLICABLE}
+
+
+# Algorithms that are right, and wrong in one point.
+
+
+def of_class(name: str, kind: type, text: str, cases: Sequence[str], **more: Any) -> SuiteResult:
+    """The result of some cases for a class of this file."""
+    return cwndlab.suites.run(name, text, algorithms={text.partition("(")[0]: kind}, cases=cases, **more)
+
+
+WRONG = [
+    ("rfc9438", Cubic, "mine(beta=0.5)", "beta", "ssthresh after a loss, where β is 0.7"),
+    ("rfc9438", Cubic, "mine(c=0.8)", "curve", "K"),
+    ("rfc9438", Cubic, "mine(fast_convergence=false)", "fast-convergence", "W_max after the second event"),
+    ("rfc9438", Cubic, "mine(counts_idle=true)", "app-limited", "cwnd two seconds after the limited period"),
+    (
+        "rfc9406",
+        HyStart,
+        "mine(most=0.03)",
+        "delay-increase",
+        "conservative slow start begins where the RTT rises by 18.4 ms",
+    ),
+    (
+        "rfc9406",
+        HyStart,
+        "mine(samples=1)",
+        "samples",
+        "a rise of the RTT in a round with fewer than eight samples has no effect",
+    ),
+    ("rfc9406", HyStart, "mine(divisor=2)", "css", "segments of growth per segment acknowledged"),
+    ("rfc5681", Reno, "mine(beta=0.7)", "fast-recovery", "ssthresh"),
+    ("rfc5681", Reno, "mine(growth=2)", "congestion-avoidance", "segments per round trip"),
+    ("rfc6675", Reno, "mine(beta=0.9)", "recovery-point", "ssthresh"),
+    ("rfc8985", Reno, "mine(beta=100)", "probe-response", "the window is reduced"),
+    ("rfc9937", Reno, "mine(grows_in_recovery=true)", "exit", "cwnd"),
+    ("bbr-draft", Startup, "mine(drain_gain=0.35)", "drain-inflight", "pacing_gain is 0.5"),
+    ("bbr-draft", Startup, "mine(rounds=2)", "startup-plateau", "full_bw_count reaches 3"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "text", "case", "broken"), WRONG)
+def test_a_wrong_algorithm_fails_the_case_of_its_fault(
+    name: str, kind: type, text: str, case: str, broken: str
+) -> None:
+    paths = ["10 Mbit/s, 40 ms"] if name == "bbr-draft" else []
+    right = of_class(name, kind, "mine", [case], paths=paths)
+    assert right.holds, right.outcomes[0].failures
+    assert right.count(Verdict.PASSED) >= 1
+    wrong = of_class(name, kind, text, [case], paths=paths)
+    assert broken in failures(wrong, case)
+
+
+# The command line.
+
+
+def test_the_command_prints_cases_by_paths_and_ends_with_1_where_one_fails() -> None:
+    answer = command("suite", "rfc9438", "--algorithm", "cubic-8312", "--case", "reno-friendly", "--case", "beta")
+    assert answer.returncode == 1, answer.stderr
+    lines = answer.stdout.splitlines()
+    assert lines[0].split("  ")[0] == "case"
+    assert lines[2].split() == ["reno-friendly", "–", "FAILED"]
+    at = lines.index("reno-friendly, 10 Mbit/s, 20 ms: failed: segments per round trip above cwnd_prior")
+    assert lines[at + 1] == "  source    section 4.3: α is 1 once W_est ≥ cwnd_prior"
+    assert lines[at + 2] == "  expected  1 ± 15 %"
+    assert answer.stderr.endswith("cubic-8312: 2 passed, 1 failed, 1 not applicable, 0 contradicts\n")
+
+
+def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> None:
+    file = tmp_path / "mine.py"
+    own = (File(__file__).parent / "suite_algorithms.py").read_text(encoding="utf-8")
+    own = own.replace("class Cubic:", "class Other:").replace("class Reno:", "class Mine:")
+    file.write_text(own, encoding="utf-8")
+    words = ("suite", "rfc6675", "--case", "pipe", "--format", "json")
+    answer = command(*words, "--algorithm", str(file))
+    assert answer.returncode == 2
+    assert "has 4 algorithms: other, hy-start, mine, startup" in answer.stderr
+    head = own[: own.index("class Other:")]
+    file.write_text(head + own[own.index("class Mine:") : own.index("class Startup:")], encoding="utf-8")
+    answer = command(*words, "--algorithm", str(file))
+    assert answer.returncode == 0, answer.stderr
+    result = json.loads(answer.stdout)
+    assert (result["suite"], result["algorithm"]) == ("rfc6675", "mine")
+    assert result["counts"]["passed"] == 1
+    assert result["outcomes"][0]["statements"][0]["holds"] is True
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["rfc9438", "--case", "none"], "case: suite 'rfc9438' has no case 'none'\n  hint: one of beta; curve; "),
+        (["rfc9438", "--algorithm", "cubik"], "no algorithm is called 'cubik'"),
+        (["rfc9438", "--algorithm", "none.py"], "none.py"),
+        (["rfc9438", "--format", "xml"], "--format: 'xml' is no format\n  hint: write text or json"),
+    ],
+)
+def test_bad_input_ends_with_2(words: list[str], fault: str) -> None:
+    answer = command("suite", *words)
+    assert answer.returncode == 2
+    assert fault in answer.stderr
+
+
+def test_without_a_name_the_suites_are_listed() -> None:
+    answer = command("suite")
+    for name in cwndlab.suites.SUITES:
+        assert f"  {name}  " in answer.stdout + answer.stderr
+
+
+def test_out_has_records_and_qlog_of_each_case_and_the_page_its_statements(tmp_path: File) -> None:
+    out, page = tmp_path / "out", tmp_path / "suite.html"
+    words = ("--algorithm", "cubic-8312", "--case", "reno-friendly", "--out", str(out), "--report", str(page))
+    answer = command("suite", "rfc9438", *words)
+    assert answer.returncode == 1, answer.stderr
+    folder = out / "reno-friendly" / "10_Mbit_s_20_ms"
+    assert cwndlab.records.Records.read(folder / "records").rows("flows")[0]["algorithm"].startswith("cubic-8312")
+    assert (folder / "qlog" / "flow0.sqlog").stat().st_size > 1000
+    assert json.loads((out / "suite.json").read_text(encoding="utf-8"))["counts"]["failed"] == 1
+    text = page.read_text(encoding="utf-8")
+    assert "α is 1 once W_est ≥ cwnd_prior" in text
+    assert "Reno&#39;s window is larger there" in text or "CUBIC&#39;s window is larger there" in text
