@@ -38,9 +38,7 @@ CASES = {
 
 #: Senders whose window depends on what a log does not have. docs/audit.md says the same.
 NOT_DETERMINED = {
-    "bbr1": "draws random numbers; the window follows from rate samples",
     "bbr3": "draws random numbers; the window follows from rate samples",
-    "rcp-bbr": "draws random numbers; the window follows from rate samples",
     "phcc": "needs every RTT sample, and keeps the ACKs of recovery",
     "fusion": "needs the rate at the loss",
     "ledbat-pp": "slows down at times that follow from single RTT samples",

@@ -56,12 +56,13 @@ class Programs:
             return [sys.executable, str(HERE / "tcp.py"), "receive", address, str(PORT)]
         return [str(self.folder / "stack-quinn"), "receive", f"{address}:{PORT}", str(certificate)]
 
-    def sender(self, stack: str, algorithm: str, path: dict[str, Any], files: dict[str, Path], address: str) -> list[str]:
+    def sender(self, run: dict[str, Any], path: dict[str, Any], files: dict[str, Path], address: str) -> list[str]:
         """The command of the sender."""
+        stack, algorithm, pauses = run["stack"], run["algorithm"], str(path["pauses"])
         size = str(round(path["megabytes"] * 1e6))
         if stack == "linux":
-            return [sys.executable, str(HERE / "tcp.py"), "send", address, str(PORT), algorithm, size, str(path["pauses"])]
-        words = [f"{address}:{PORT}", str(files["certificate"]), algorithm, size, str(path["pauses"]), str(files["log"])]
+            return [sys.executable, str(HERE / "tcp.py"), "send", address, str(PORT), algorithm, size, pauses]
+        words = [f"{address}:{PORT}", str(files["certificate"]), algorithm, size, pauses, str(files["log"])]
         if stack == "aioquic":
             return [self.python, str(HERE / "aioquic_sender.py"), *words]
         program = str(self.folder / f"stack-{stack}")
@@ -91,23 +92,28 @@ def recorded(path: Any, stack: str, files: dict[str, Path], address: str) -> Ite
             program.wait()
 
 
+def of_run(run: dict[str, Any], name: str, out: Path) -> dict[str, Path]:
+    """The files of a run over the path ``name``."""
+    stem = f"{run['stack']}-{run['algorithm']}-{name}"
+    suffix = {"linux": "pcapng", "aioquic": "qlog"}.get(run["stack"], "sqlog")
+    return {"log": out / f"{stem}.{suffix}", "certificate": out / "certificate.pem", "samples": out / f"{stem}.ss.txt"}
+
+
 def transfer(run: dict[str, Any], path: dict[str, Any], name: str, programs: Programs, out: Path) -> dict[str, Path]:
     """Runs a transfer; returns its files."""
     from cwndlab.emulation import EmulatedPath
 
     stack = run["stack"]
-    stem = f"{stack}-{run['algorithm']}-{name}"
-    suffix = {"linux": "pcapng", "aioquic": "qlog"}.get(stack, "sqlog")
-    files = {"log": out / f"{stem}.{suffix}", "certificate": out / "certificate.pem", "samples": out / f"{stem}.ss.txt"}
+    files = of_run(run, name, out)
     for file in files.values():
         file.unlink(missing_ok=True)
     with EmulatedPath(scenario(path), seed=1, late_s=0.01) as between:
         address = between.address("receiver")
         between.serve("receiver", programs.receiver(stack, address, files["certificate"]))
         with recorded(between, stack, files, address):
-            sender = between.popen("sender", programs.sender(stack, run["algorithm"], path, files, address))
+            sender = between.popen("sender", programs.sender(run, path, files, address))
             if sender.wait(LIMIT_S) != 0:
-                sys.exit(f"{stem}: the sender failed")
+                sys.exit(f"{files['log'].name}: the sender failed")
     return files
 
 
@@ -127,7 +133,7 @@ def row(run: dict[str, Any], name: str, files: dict[str, Path]) -> dict[str, Any
         "acks": result.acks,
         "explained": result.explained,
         "unjudged": result.unjudged,
-        "first": None if first is None else {"kind": first.kind, "time_ms": round(first.time_ms), "source": first.source},
+        "first": first and {"kind": first.kind, "time_ms": round(first.time_ms), "source": first.source},
         "kinds": {one.kind: [one.departures, one.acks] for one in result.groups},
     }
 
@@ -156,10 +162,8 @@ def main() -> None:
             key = (run["stack"], run["algorithm"], name)
             if not f"{'/'.join(key)}/".startswith(f"{options.only}/" if options.only else ""):
                 continue
-            stem = options.out / f"{run['stack']}-{run['algorithm']}-{name}"
             if options.audit_only:
-                suffix = {"linux": "pcapng", "aioquic": "qlog"}.get(run["stack"], "sqlog")
-                files = {"log": stem.with_name(f"{stem.name}.{suffix}"), "samples": stem.with_name(f"{stem.name}.ss.txt")}
+                files = of_run(run, name, options.out)
             else:
                 files = transfer(run, path, name, programs, options.out)
             rows[key] = row(run, name, files)

@@ -46,9 +46,9 @@ def table() -> str:
         shares = " | ".join(share(by_path[name]) if name in by_path else "–" for name in names)
         lines.append(f"| {stack} | {algorithm} | `{reference}` | {shares} | {first(rows)} |")
     lines += ["", *(f"- **{name}**: {path['text']}; {path['megabytes']} MB." for name, path in paths.items())]
-    lines += ["", "Departures, each confirmed in the source of the stack:", ""]
-    lines += ["| stack | algorithm | the stack | the reference | source |", "|---|---|---|---|---|"]
-    columns = ("stack", "algorithm", "does", "standard", "source")
+    lines += ["", "Departures that stand in the source; `patched` is the share before and after a change:", ""]
+    lines += ["| stack | algorithm | the stack | the reference | source | patched |", "|---|---|---|---|---|---|"]
+    columns = ("stack", "algorithm", "does", "standard", "source", "patched")
     lines += [f"| {' | '.join(one[name] for name in columns)} |" for one in findings]
     return "\n".join(lines)
 
