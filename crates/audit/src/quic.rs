@@ -239,9 +239,8 @@ impl Quic {
         let rtt = self.samples.srtt().max(latest).max(Duration::from_millis(1));
         let delay = Duration(rtt.0 + rtt.0 / 8);
         let below = self.spaces[space].range(..largest);
-        let lost = below.filter(|(number, packet)| {
-            **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= now
-        });
+        let lost = below
+            .filter(|(number, packet)| **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= now);
         let numbers: Vec<u64> = lost.map(|(number, _)| *number).collect();
         for number in numbers {
             self.packet_lost(event, now, (space as u8, number), out);

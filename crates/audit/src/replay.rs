@@ -140,7 +140,9 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     }
     if quic {
         if survey.losses == 0 {
-            notes.push("the log has no lost packets: they are inferred from the ACKs (RFC 9002, section 6.1)".to_owned());
+            notes.push(
+                "the log has no lost packets: they are inferred from the ACKs (RFC 9002, section 6.1)".to_owned(),
+            );
         }
         replay_quic(log, Quic::new(mss, survey.losses == 0), &mut judge);
     } else {
