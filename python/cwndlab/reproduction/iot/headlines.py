@@ -13,8 +13,8 @@ HEADLINES = (
     ),
     Headline(
         "iot:gains",
-        "its average gain is 4 % over CUBIC, 1.9 % over Fast-FIT, 3.8 % over H-TCP and 4.3 % over New Reno (Fig. 6), and "
-        "1.5 %, 6.6 %, 1.3 % and 1.6 % (Fig. 8)",
+        "its average gain is 4 % over CUBIC, 1.9 % over Fast-FIT, 3.8 % over H-TCP and 4.3 % over New Reno (Fig. 6), "
+        "and 1.5 %, 6.6 %, 1.3 % and 1.6 % (Fig. 8)",
         "§ 4, Figs. 6, 8",
         "4% better throughput as compared to Cubic, 1.9% better throughput as compared to Fast-Fit",
     ),
