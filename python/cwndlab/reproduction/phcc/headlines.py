@@ -28,7 +28,9 @@ HEADLINES = (
         "§ 4, § 5",
         "in critical condition has better performance",
     ),
-    Headline("phcc:stability", "PHCC's throughput is more stable than that of existing algorithms", "abstract", _BETTER),
+    Headline(
+        "phcc:stability", "PHCC's throughput is more stable than that of existing algorithms", "abstract", _BETTER
+    ),
     Headline(
         "phcc:throughput-best",
         "PHCC's throughput is higher than that of existing algorithms",
