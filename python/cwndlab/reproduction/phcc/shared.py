@@ -228,7 +228,8 @@ def _table2_claims(size: Size) -> list[Claim]:
             index, words = _printed(buffer, variant if variant in published else "PHCC")
             side: Labels = {"variant": variant, "buffer_packets": buffer}
             title, key = f"{variant}, {buffer} packets: Jain's index", headline(variant, "fairness")
-            met = Value(index, points=1 - FAIR)
+            # § 4 claims a good fairness of PHCC: less is no other size of it. Of the others the table has values.
+            met = ValueIn(FAIR, inf) if variant in PHCC else Value(index, points=1 - FAIR)
             claims.append(Claim(title, words, "jain", [side], met, kind=kind(variant), headline=key))
     for mine in PHCC:
         what, key, each = kind(mine), headline(mine, "fairness-best"), "buffer_packets"
@@ -272,7 +273,8 @@ TABLE2 = Experiment(
     [
         *ASSUMPTIONS,
         _STARTS,
-        "The index that follows from the printed throughputs is to be met, within 0.02: the 0.99 printed for "
+        f"PHCC shares fairly with an index of {FAIR} or more. Of the others the index that follows from the printed "
+        "throughputs is to be met, within 0.02: the 0.99 printed for "
         "STCP at 600 packets does not follow from its own throughputs, which give 0.948.",
         "The paper contradicts itself: § 4 has PHCC as the fairest in both scenarios, and the table has an index of 1 "
         "for H-TCP, BIC and HCC too. Where another's index leaves no room above it, the set-up cannot discriminate.",
