@@ -55,10 +55,10 @@ PAPERS = {
         (
             "CUBIC as Algorithm 2 prints it is compared with Compound and NewReno on a slow line with and "
             "without reverse traffic, on a line of 10 Gbit/s, and in an 802.11g cell.",
-            "On the slow line CUBIC has the best goodput, but ten reverse flows take a large part of it: its "
-            "ACKs wait behind data or are dropped. In the cell, ten uploads leave the downloads of every "
-            "variant almost nothing, and of that NewReno has more than Compound. The paper contradicts itself "
-            "on the effect of reverse traffic, and on where the wireless sinks are.",
+            "At the base assumptions CUBIC has the best goodput on the slow line, but ten reverse flows take a "
+            "large part of it: its ACKs wait behind data or are dropped. In the cell, ten uploads leave the "
+            "downloads of every variant almost nothing, and of that NewReno has more than Compound. The paper "
+            "contradicts itself on the effect of reverse traffic, and on where the wireless sinks are.",
         ),
     ),
     "iot": Paper(

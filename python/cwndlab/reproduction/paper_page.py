@@ -153,7 +153,7 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
                 Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
             ]
         )
-    return Table("One row for each sentence of abstract, conclusion or summary of results", header, made)
+    return Table("One row for each testable sentence of abstract, conclusion or summary of results", header, made)
 
 
 def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
