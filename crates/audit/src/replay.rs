@@ -86,7 +86,7 @@ impl Survey {
                     survey.mss = mss.or(survey.mss);
                     survey.initial_cwnd = initial_cwnd.or(survey.initial_cwnd);
                 }
-                _ => {}
+                What::State(_) => {}
             }
         }
         survey.resolution = divisor.max(1);
