@@ -1,7 +1,8 @@
-"""Runs suites and packetdrill scripts, and exports logs, with the engine that Python finds: for tools/measure_faults.py.
+"""Runs suites and packetdrill scripts, and exports logs, with the engine of the path: for tools/measure_faults.py.
 
-`python tools/fault_runs.py JOB OUT` reads a job as JSON, `{"suites": [[suite, algorithm, [path, …]], …], "senders":
-[algorithm, …], "scripts": folder}`, and writes `runs.json` and one qlog per sender and scenario into the folder OUT.
+`python tools/fault_runs.py JOB OUT` reads a job as JSON, `{"suites": [[suite, algorithm, groups of paths], …],
+"senders": [algorithm, …], "scripts": folder}`. It writes `runs.json`, and a qlog for each sender and scenario, into the
+folder OUT.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import Scenario, export, run, suites
+from cwndlab.errors import Error
 from cwndlab.suites import packetdrill
 
 _PATH = """
@@ -39,14 +41,20 @@ SCENARIOS: dict[str, dict[str, str]] = {
 }
 
 
-def _failures(suite: str, algorithm: str, paths: list[str]) -> list[dict[str, Any]]:
+def _failures(suite: str, algorithm: str, groups: list[list[str]]) -> list[dict[str, Any]]:
+    """The failures on the first group of paths that has some."""
+    found = (_failures_on(suite, algorithm, paths) for paths in groups)
+    return next((one for one in found if one), [])
+
+
+def _failures_on(suite: str, algorithm: str, paths: list[str]) -> list[dict[str, Any]]:
     """The first statement that does not hold of each case that fails, and the number of paths on which the case fails.
 
     An engine that stops with an error is one failure.
     """
     try:
         result = suites.run(suite, algorithm, paths=paths)
-    except Exception as error:
+    except Error as error:
         return [{"case": "", "path": "", "statement": f"the engine stops: {error}", "source": "", "paths": 1}]
     found: dict[str, dict[str, Any]] = {}
     for outcome in result.outcomes:
@@ -87,7 +95,7 @@ def _logs(algorithm: str, out: Path) -> list[dict[str, str]]:
         try:
             records = run(Scenario.from_toml(text), seed=1)
             (log,) = export.export(records, "qlog", out / f"{algorithm}-{name}")
-        except Exception as error:
+        except Error as error:
             made.append({**row, "error": str(error)})
         else:
             made.append({**row, "log": str(log)})
@@ -99,8 +107,8 @@ def main(job: Path, out: Path) -> None:
     wanted = json.loads(job.read_text(encoding="utf-8"))
     done = {
         "suites": [
-            {"suite": suite, "algorithm": algorithm, "failed": _failures(suite, algorithm, paths)}
-            for suite, algorithm, paths in wanted["suites"]
+            {"suite": suite, "algorithm": algorithm, "failed": _failures(suite, algorithm, groups)}
+            for suite, algorithm, groups in wanted["suites"]
         ],
         "scripts": _scripts(wanted["scripts"]),
         "logs": [row for sender in wanted["senders"] for row in _logs(sender, out)],

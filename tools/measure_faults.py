@@ -2,8 +2,9 @@
 
 `python tools/measure_faults.py [--only NAME …] [--force]` takes each fault of tests/faults/faults.toml whose patch has
 no row in known-answers/faults.json: it copies the sources to build/faults/, applies the patch, builds the engine there,
-runs the suites and scripts with it, exports logs and audits them with the engine of this environment. The row is written
-at once, so that an interrupted measurement goes on where it ended. The engine without a patch is the row `unpatched`.
+runs the suites and scripts with it, exports logs, and audits them with the engine of this environment. The row is
+written at once, so that an interrupted measurement goes on where it ended. The engine without a patch is the row
+`unpatched`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ LIMIT_S = 3600
 
 
 def _tracked() -> list[str]:
-    listed = subprocess.run(["git", "ls-files", "-z", *SOURCES], cwd=ROOT, capture_output=True, check=True).stdout
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *SOURCES]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     return [name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
@@ -88,11 +90,11 @@ def runs(area: str | None, out: Path) -> dict[str, Any]:
 
 
 def _suites(area: str | None) -> list[list[Any]]:
-    """The suites of an area; those of all areas without one."""
+    """The suites of an area; without one those of all areas, each on most of its paths."""
     if area is not None:
         return seeded_faults.SUITES[area]
-    every = [one for suites in seeded_faults.SUITES.values() for one in suites]
-    return [one for index, one in enumerate(every) if one not in every[:index]]
+    every = sorted((one for suites in seeded_faults.SUITES.values() for one in suites), key=lambda one: len(one[2]))
+    return list({(suite, algorithm): [suite, algorithm, groups] for suite, algorithm, groups in every}.values())
 
 
 def _senders(area: str | None) -> list[str]:
