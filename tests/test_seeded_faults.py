@@ -55,7 +55,7 @@ def test_a_fault_was_measured_with_its_patch(fault: SeededFault) -> None:
 def test_a_reason_stands_with_what_is_missed_and_with_nothing_else(fault: SeededFault) -> None:
     row = ROWS[fault.name]
     assert (row.by_suite is None) == bool(fault.unseen_by_suites)
-    assert (row.by_audit is None) == bool(fault.unseen_by_audit)
+    assert (row.by_audit is None and bool(row.audits)) == bool(fault.unseen_by_audit)
 
 
 def test_no_row_stands_for_a_fault_that_is_not_listed() -> None:

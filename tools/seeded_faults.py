@@ -43,7 +43,7 @@ SUITES: dict[str, list[list[Any]]] = {
 }
 
 #: The senders whose logs are audited, by area. A log does not determine the windows of `bbr3` (docs/audit.md).
-SENDERS = {"BBR": ["bbr3"], "HyStart++": ["cubic"], "CUBIC": ["cubic"]}
+SENDERS: dict[str, list[str]] = {"BBR": [], "HyStart++": ["cubic"], "CUBIC": ["cubic"]}
 OTHER_SENDERS = ["cubic", "reno"]
 
 #: The engine without a fault: each of its rows must be without failures.
@@ -130,6 +130,8 @@ def _of_suite(fault: SeededFault, row: Row) -> str:
 
 def _of_audit(fault: SeededFault, row: Row) -> str:
     audit = row.by_audit
+    if not row.audits:
+        return "–"
     if audit is None:
         return f"*missed*: {fault.unseen_by_audit}"
     return _cell(f"{audit['scenario']}: `{audit['first']['kind']}`, {audit['first']['source']}")
@@ -144,10 +146,11 @@ def _rates(measured: list[Row]) -> str:
     suites = sum(row.by_suite is not None for row in measured)
     scripts = sum(bool(row.scripts) for row in measured)
     audits = sum(row.by_audit is not None for row in measured)
+    audited = sum(bool(row.audits) for row in measured)
     either = sum(bool(row.by_suite or row.scripts or row.by_audit) for row in measured)
     return (
-        f"Of {count} faults, the suites find {suites}, the packetdrill scripts {scripts}, the audit {audits}, "
-        f"and one of the three {either}."
+        f"Of {count} faults, the suites find {suites}, the packetdrill scripts {scripts}, "
+        f"the audit {audits} of the {audited} without BBR, and one of the three {either}."
     )
 
 

@@ -1,0 +1,88 @@
+"""Cases of the draft's text on its estimators, which none of its examples has."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from math import inf
+
+from cwndlab.suites.bbr_draft.common import BASIC, PATHS, STARTUP, line, long_s, scenario, steps, writes
+from cwndlab.suites.bench import Bench
+from cwndlab.suites.case import Case, Setup
+from cwndlab.suites.paths import MSS_BYTES
+from cwndlab.suites.statements import Statement, at_least, at_most, equals
+from cwndlab.suites.trace import Trace
+
+_PATHS = tuple(path for path in PATHS if path.rtt_s == 0.04 and path.rate_bps > 1e6)
+#: Share of the bandwidth that the application uses, and for how long: more than two cycles of ProbeBW, of 2 to 3 s each.
+_SHARE, _LIMITED_S = 0.3, 12.0
+
+
+def _rising(bench: Bench) -> Setup:
+    """The link's rate rises linearly, so that it grows by less from round to round: a half, a third, a quarter, …"""
+    path = bench.path
+    count, first = 240, 0.1
+    rates = [(at * path.round_s / 4, first * (1 + at / 16)) for at in range(count)]
+    link = {"schedule": steps(*((at, {"rate": f"{share * path.rate_bps:.0f} bps"}) for at, share in rates))}
+    return Setup(scenario=scenario(bench, count * path.round_s / 4, link=link))
+
+
+def _quarter(trace: Trace) -> Iterator[Statement]:
+    left = trace.first("state", lambda state: state != STARTUP)
+    end = trace.end_s if left is None else left.at_s
+    counted = [point.at_s for point in trace.points("full_bw_count", 0, end) if point.value > 0]
+    yield at_least(line(1896), "rounds that count as a plateau", len(counted), 1)
+    growths = [(_growth(trace, at), at) for at in counted]
+    largest, at = max(growths, default=(inf, None))
+    yield at_most(line(1892), "growth of the delivery rate in a round that counts", largest, 1.25, at_s=at)
+    recorded = [point.value for point in trace.points("full_bw_segments_per_s", 0, end) if point.value > 0]
+    least = min((later / earlier for earlier, later in itertools.pairwise(recorded)), default=inf)
+    yield at_least(line(1892), "growth of full_bw where Startup records it anew", least, 1.25 - 1e-9)
+
+
+def _growth(trace: Trace, at_s: float) -> float:
+    """RS.delivery_rate over full_bw."""
+    rate = trace.at("transport.delivery_rate_bps", at_s) / (8 * MSS_BYTES)
+    return rate / trace.at("full_bw_segments_per_s", at_s)
+
+
+def _limited(bench: Bench) -> Setup:
+    start = long_s(bench.path) / 2
+    work = writes((0.0, None), (start, _SHARE * bench.path.rate_bps))
+    return Setup(scenario=scenario(bench, start + _LIMITED_S, workload=work), moments={"limited": start})
+
+
+def _keeps(trace: Trace) -> Iterator[Statement]:
+    start = trace.moments["limited"]
+    yield equals(line(2897), "the flow is application-limited", trace.at("transport.app_limited", trace.end_s), 1)
+    before = trace.at("max_bw_segments_per_s", start)
+    least = min(trace.points("max_bw_segments_per_s", start), key=lambda point: point.value)
+    yield at_least(
+        f"{line(2906)}, {line(2503)}: application-limited samples are discarded, and the filter does not advance",
+        "the least max_bw over that before the limited period",
+        least.value / before,
+        0.97,
+        at_s=least.at_s,
+    )
+
+
+CASES = (
+    Case(
+        name="plateau-growth",
+        title="What counts as growth of the bandwidth",
+        source="Exiting Acceleration Based on Bandwidth Plateau",
+        scenario=_rising,
+        check=_quarter,
+        paths=_PATHS,
+        values=(*BASIC, "full_bw_count", "full_bw_segments_per_s"),
+    ),
+    Case(
+        name="app-limited-max-bw",
+        title="Application-limited sending for several cycles",
+        source="BBR.max_bw and Application-limited Delivery Rate Samples",
+        scenario=_limited,
+        check=_keeps,
+        paths=_PATHS,
+        values=(*BASIC, "max_bw_segments_per_s"),
+    ),
+)
