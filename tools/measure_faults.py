@@ -48,7 +48,7 @@ def copy_sources() -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(source)
     kept = set(names)
-    for file in (TREE / "crates").rglob("*.rs"):
+    for file in (*(TREE / "crates").rglob("*.rs"), *(TREE / "python").rglob("*.py")):
         if str(file.relative_to(TREE)) not in kept:
             file.unlink()
 

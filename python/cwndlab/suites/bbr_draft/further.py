@@ -1,4 +1,4 @@
-"""Cases of the draft's text on its estimators, which none of its examples has."""
+"""Cases of the draft's text that none of its examples has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import itertools
 from collections.abc import Iterator
 from math import inf
 
-from cwndlab.suites.bbr_draft.common import BASIC, PATHS, STARTUP, line, long_s, scenario, steps, writes
+from cwndlab.suites.bbr_draft.common import (
+    BASIC,
+    CRUISE,
+    PATHS,
+    STARTUP,
+    line,
+    long_s,
+    scenario,
+    states,
+    steps,
+    with_headroom,
+    writes,
+)
 from cwndlab.suites.bench import Bench
 from cwndlab.suites.case import Case, Setup
 from cwndlab.suites.paths import MSS_BYTES
@@ -66,6 +78,35 @@ def _keeps(trace: Trace) -> Iterator[Statement]:
     )
 
 
+def _shallow(bench: Bench) -> Setup:
+    """The buffer is a quarter of the bandwidth-delay product, so that probes lose, and bound the inflight."""
+    path = bench.path
+    return Setup(scenario=scenario(bench, long_s(path), buffer_segments=path.bdp_segments / 4))
+
+
+def _headroom(trace: Trace) -> Iterator[Statement]:
+    cruises = [
+        span
+        for span in states(trace)
+        if span.value == CRUISE and trace.at("inflight_longterm_segments", span.start_s) < inf
+    ]
+    yield at_least(line(3795), "periods of CRUISE with a bound of the inflight", len(cruises), 1)
+    above = [
+        (point.value - with_headroom(trace, point.at_s), point.at_s)
+        for span in cruises
+        for point in trace.points("transport.cwnd_segments", span.start_s, span.end_s)
+        if point.at_s < span.end_s
+    ]
+    largest, at = max(above, default=(inf, None))
+    yield at_most(
+        f"{line(3795)}, {line(2467)}: in CRUISE cwnd is at most InflightWithHeadroom()",
+        "the largest cwnd − InflightWithHeadroom()",
+        largest,
+        1,
+        at_s=at,
+    )
+
+
 CASES = (
     Case(
         name="plateau-growth",
@@ -84,5 +125,14 @@ CASES = (
         check=_keeps,
         paths=_PATHS,
         values=(*BASIC, "max_bw_segments_per_s"),
+    ),
+    Case(
+        name="headroom",
+        title="Headroom below the bound of the inflight",
+        source="Bounding cwnd Based on Recent Congestion",
+        scenario=_shallow,
+        check=_headroom,
+        paths=_PATHS,
+        values=(*BASIC, "inflight_longterm_segments"),
     ),
 )
