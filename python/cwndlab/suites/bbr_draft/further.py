@@ -26,7 +26,9 @@ from cwndlab.suites.statements import Statement, at_least, at_most, equals
 from cwndlab.suites.trace import Trace
 
 _PATHS = tuple(path for path in PATHS if path.rtt_s == 0.04 and path.rate_bps > 1e6)
-#: Share of the bandwidth that the application uses, and for how long: more than two cycles of ProbeBW, of 2 to 3 s each.
+_CWND = "transport.cwnd_segments"
+_WHEN_NOT_PROBING = "When not Probing for Bandwidth"
+#: Share of the bandwidth that the application uses, and for how long: more than two cycles of ProbeBW, of 2 to 3 s.
 _SHARE, _LIMITED_S = 0.3, 12.0
 
 
@@ -107,6 +109,39 @@ def _headroom(trace: Trace) -> Iterator[Statement]:
     )
 
 
+def _tenth(bench: Bench) -> Setup:
+    """The link's rate falls to a tenth, and the buffer loses what it cannot hold."""
+    path = bench.path
+    start = long_s(path) / 2
+    link = {"schedule": steps((start, {"rate": f"{path.rate_bps / 10:.0f} bps"}))}
+    run = scenario(bench, start + 5, link=link, buffer_segments=path.bdp_segments)
+    return Setup(scenario=run, moments={"change": start})
+
+
+def _beta(trace: Trace) -> Iterator[Statement]:
+    names = (("bw_shortterm_segments_per_s", "max_bw_segments_per_s"), ("inflight_shortterm_segments", _CWND))
+    for name, first in names:
+        falls = list(_falls(trace, name, first))
+        yield at_least(line(3332), f"reductions of {name}", len(falls), 1)
+        least, at = min(falls, default=(0, None))
+        yield at_least(
+            f"{line(3332)}: the larger of the latest sample and Beta, 0.7, times the value before",
+            f"{name} over its value before the reduction",
+            least,
+            0.7 - 1e-3,
+            at_s=at,
+        )
+
+
+def _falls(trace: Trace, name: str, first: str) -> Iterator[tuple[float, float]]:
+    """The reductions of a value, each over the value before, and their times; ``first`` is its value without a bound."""
+    points = trace.points(name, trace.moments["change"])
+    for earlier, later in itertools.pairwise(points):
+        if later.value < earlier.value:
+            base = earlier.value if earlier.value < inf else trace.before(first, later.at_s)
+            yield later.value / base, later.at_s
+
+
 CASES = (
     Case(
         name="plateau-growth",
@@ -134,5 +169,14 @@ CASES = (
         check=_headroom,
         paths=_PATHS,
         values=(*BASIC, "inflight_longterm_segments"),
+    ),
+    Case(
+        name="beta",
+        title="Reduction of the short-term bounds",
+        source=_WHEN_NOT_PROBING,
+        scenario=_tenth,
+        check=_beta,
+        paths=_PATHS,
+        values=(*BASIC, "max_bw_segments_per_s", "bw_shortterm_segments_per_s", "inflight_shortterm_segments"),
     ),
 )
