@@ -134,7 +134,7 @@ def _beta(trace: Trace) -> Iterator[Statement]:
 
 
 def _falls(trace: Trace, name: str, first: str) -> Iterator[tuple[float, float]]:
-    """The reductions of a value, each over the value before, and their times; ``first`` is its value without a bound."""
+    """The reductions of a value over that before, and their times; ``first`` is the value without a bound."""
     points = trace.points(name, trace.moments["change"])
     for earlier, later in itertools.pairwise(points):
         if later.value < earlier.value:
