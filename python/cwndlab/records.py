@@ -260,6 +260,11 @@ class Records:
         return self.frame("calibration")
 
     @cached_property
+    def named_values(self) -> pl.DataFrame:
+        """Variables of algorithms and transport, where the scenario sets ``named_values``."""
+        return self.frame("named_values")
+
+    @cached_property
     def scenario(self) -> Scenario:
         """The scenario that was run."""
         return Scenario.from_json(self._handle.scenario)

@@ -25,7 +25,15 @@ class Setup:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """A case: how its scenario is made, and how its run is checked."""
+    """A case: how its scenario is made, and how its run is checked.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> case = cwndlab.suites.suite("rfc9438").cases[0]
+    >>> case.name, case.source
+    ('beta', 'section 4.6')
+    """
 
     name: str
     title: str
@@ -42,7 +50,14 @@ class Case:
 
 
 class Verdict(StrEnum):
-    """The result of a case on a path."""
+    """The result of a case on a path.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> [str(one) for one in cwndlab.suites.Verdict]
+    ['passed', 'failed', 'not applicable', 'contradicts']
+    """
 
     PASSED = "passed"
     FAILED = "failed"
@@ -53,7 +68,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The outcome of a case on a path."""
+    """The outcome of a case on a path.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc9438", "reno", cases=["beta"])
+    >>> print(result.outcomes[0].reason)
+    the algorithm reports no value 'w_max_segments'
+    """
 
     case: Case
     path: Path
@@ -84,7 +107,15 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A list of cases from one source."""
+    """A list of cases from one source.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> suite = cwndlab.suites.SUITES["rfc9937"]
+    >>> suite.reference, len(suite.cases)
+    ('reno', 5)
+    """
 
     name: str
     title: str

@@ -19,7 +19,19 @@ SUITES: dict[str, Suite] = {one.SUITE.name: one.SUITE for one in _ALL}
 
 
 def suite(name: str) -> Suite:
-    """The suite of this name; raises ``ScenarioError`` where there is none."""
+    """The suite of this name.
+
+    Raises
+    ------
+    ScenarioError
+        Where there is no such suite.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.suites.suite("rfc6675").title
+    'SACK-based loss recovery'
+    """
     if name not in SUITES:
         raise ScenarioError(Fault("suite", f"no suite is called '{name}'", f"one of {', '.join(SUITES)}"))
     return SUITES[name]

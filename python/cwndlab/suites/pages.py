@@ -19,6 +19,13 @@ def page(result: SuiteResult) -> str:
     ----------
     result
         The result; the cases that failed have figures where their runs were kept.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc9438", "cubic", cases=["beta"])
+    >>> cwndlab.suites.page(result).splitlines()[0]
+    '<!doctype html>'
     """
     made = Page()
     paths = list(dict.fromkeys(one.path.name for one in result.outcomes))

@@ -11,7 +11,14 @@ MSS_BYTES = 1448
 
 @dataclass(frozen=True)
 class Path:
-    """A path: the rate of its bottleneck and its base RTT."""
+    """A path: the rate of its bottleneck and its base RTT.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.suites.Path("12 Mbit/s, 40 ms", 12e6, 0.04).bdp_segments
+    40.0
+    """
 
     name: str
     rate_bps: float

@@ -22,7 +22,15 @@ _PROBE_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteResult:
-    """The outcomes of a suite for one algorithm."""
+    """The outcomes of a suite for one algorithm.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc5681", cases=["fast-recovery"])
+    >>> result.holds, result.count(cwndlab.suites.Verdict.PASSED)
+    (True, 1)
+    """
 
     suite: Suite
     algorithm: str

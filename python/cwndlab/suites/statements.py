@@ -9,7 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """A statement of a source on a run, and whether it holds."""
+    """A statement of a source on a run, and whether it holds.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc9438", "cubic-8312", cases=["reno-friendly"])
+    >>> [(one.source, one.expected) for outcome in result.outcomes for one in outcome.failures]
+    [('section 4.3: α is 1 once W_est ≥ cwnd_prior', '1 ± 15 %')]
+    """
 
     text: str
     source: str

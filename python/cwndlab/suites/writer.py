@@ -32,6 +32,15 @@ def write(result: SuiteResult, folder: Path | str) -> list[Path]:
     ------
     RecordsError
         Where a file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc9937", cases=["exit"], keep=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [str(one.relative_to(folder)) for one in cwndlab.suites.write(result, folder)]
+    ['exit/10_Mbit_s_100_ms']
     """
     folder = Path(folder)
     made = []

@@ -20,6 +20,7 @@
 //! Differs from the source: real numbers instead of Linux' 1/2²⁴ segments per µs, and no clock ticks of 4 ms.
 
 pub mod machine;
+mod named_values;
 pub mod path_model;
 pub mod policer;
 

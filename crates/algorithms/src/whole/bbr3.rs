@@ -29,12 +29,15 @@ pub mod cycle;
 pub mod machine;
 pub mod modes;
 mod named_values;
+pub mod options;
 pub mod path_model;
+pub mod undo;
 
 use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 use cwndlab_units::Duration;
 
-use crate::whole::bbr3::machine::{Bbr3, Options, Text};
+use crate::whole::bbr3::machine::Bbr3;
+use crate::whole::bbr3::options::{Options, Text};
 
 /// The entry.
 pub static SPEC: Spec = Spec {

@@ -18,24 +18,24 @@ const PHASES: usize = 8;
 /// BBR version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
-    path: PathModel,
-    mss: f64,
+    pub(super) path: PathModel,
+    pub(super) mss: f64,
     w: f64,
     /// bit/s.
-    pacing: f64,
-    mode: Mode,
-    pacing_gain: f64,
-    cwnd_gain: f64,
+    pub(super) pacing: f64,
+    pub(super) mode: Mode,
+    pub(super) pacing_gain: f64,
+    pub(super) cwnd_gain: f64,
     phase: usize,
     phase_at: Time,
     departures: Departures,
     random: FlowRandom,
     repair: RecoveryState,
     seen_rtt: bool,
-    idle_restart: bool,
+    pub(super) idle_restart: bool,
     ssthresh: f64,
     /// Segments in flight after the last ACK.
-    in_flight: f64,
+    pub(super) in_flight: f64,
 }
 
 impl Bbr1 {
@@ -68,38 +68,6 @@ impl Bbr1 {
 
     fn pace_by_rtt(&mut self, rtt: Duration) {
         self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
-    }
-
-    /// The state by the numbers of version 3, with the phases of ProbeBW by their gains: Startup 0, Drain 1, below one 2,
-    /// one 3, above one 5, ProbeRTT 6.
-    fn state_number(&self) -> f64 {
-        match self.mode {
-            Mode::Startup => 0.0,
-            Mode::Drain => 1.0,
-            Mode::ProbeBw if self.pacing_gain < 1.0 => 2.0,
-            Mode::ProbeBw if self.pacing_gain > 1.0 => 5.0,
-            Mode::ProbeBw => 3.0,
-            Mode::ProbeRtt => 6.0,
-        }
-    }
-
-    /// The variables that versions 1 and 3 share, under the names of version 3.
-    fn named_values(&self, put: Extra<'_>) {
-        put("state", self.state_number());
-        put("round_count", self.path.rounds.count as f64);
-        put("pacing_gain", self.pacing_gain);
-        put("cwnd_gain", self.cwnd_gain);
-        put("max_bw_segments_per_s", self.path.bw.get());
-        put("bw_segments_per_s", self.path.rate());
-        put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
-        put("probe_rtt_min_stamp_s", self.path.min_rtt_at.0 as f64 * 1e-9);
-        put("bdp_segments", self.path.bdp(self.path.rate(), 1.0));
-        put("extra_acked_segments", self.path.aggregation.extra());
-        put("send_quantum_segments", send_quantum(self.pacing, self.mss));
-        put("inflight_segments", self.in_flight);
-        put("full_bw_count", f64::from(self.path.full.rounds));
-        put("full_bw_reached", f64::from(u8::from(self.path.full.reached)));
-        put("idle_restart", f64::from(u8::from(self.idle_restart)));
     }
 
     /// (3); before the pipe is full the pacing rate only rises.

@@ -8,59 +8,15 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::shared::bbr::{over, send_quantum, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
+use crate::whole::bbr3::options::{Options, Text};
 use crate::whole::bbr3::path_model::PathModel;
+use crate::whole::bbr3::undo::UndoState;
 
 /// 4 ln 2.
 pub const STARTUP_GAIN: f64 = 2.772_588_722_239_781;
 const MARGIN: f64 = 0.99;
 const AGGREGATION: Duration = Duration::from_millis(100);
 pub(super) const MIN_WINDOW: f64 = 4.0;
-
-/// The source that the algorithm follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// The pseudo-code of the draft.
-    Draft,
-    /// Google's public branch.
-    Branch,
-}
-
-/// The state to which the detection of a spurious loss returns (the draft's `undo_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UndoState {
-    /// The present one.
-    #[default]
-    None,
-    /// Startup, which losses ended.
-    Startup,
-    /// Up, which losses ended.
-    Up,
-}
-
-/// The parameters of the entry.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// The source.
-    pub text: Text,
-    /// Pacing gain of Drain.
-    pub drain_gain: f64,
-    /// Maximum duration of Drain in rounds; `None`: no limit.
-    pub drain_rounds: Option<u64>,
-    /// Pacing gain of Down.
-    pub down_gain: f64,
-    /// Window of the maximum excess of aggregated ACKs, rounds.
-    pub aggregation_rounds: u64,
-    /// Window, as a multiple of the BDP.
-    pub cwnd_gain: f64,
-    /// Maximum fraction of lost segments.
-    pub loss_threshold: f64,
-    /// Multiplicative decrease factor of the bounds.
-    pub beta: f64,
-    /// Fraction of inflight_long that is left to other flows.
-    pub headroom: f64,
-    /// Time between two ProbeRTT.
-    pub probe_rtt_interval: Duration,
-}
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
@@ -186,57 +142,6 @@ impl Bbr3 {
             self.path.aggregation.extra().min(over(self.path.rate(), AGGREGATION).floor())
         };
         self.quantised(self.path.bdp(self.path.rate(), self.cwnd_gain()) + extra)
-    }
-
-    /// Saves the state before a loss (the draft's `SaveStateUponLoss`).
-    fn save_state(&mut self) {
-        self.recovery.save(self.w, self.mode == Mode::ProbeRtt);
-        self.path.bounds.save();
-        self.undo_state = UndoState::None;
-    }
-
-    /// The losses were spurious (the draft's `HandleSpuriousLossDetection`).
-    fn undo_losses(&mut self) {
-        self.path.full.restart(0.0);
-        self.path.bounds.undo();
-        self.recovery.active = false;
-        self.w = self.w.max(self.recovery.prior);
-        self.undone = Some(UndoState::None);
-        match self.undo_state {
-            UndoState::Startup if self.mode != Mode::Startup => {
-                self.path.full.reached = false;
-                if self.mode != Mode::ProbeRtt {
-                    self.mode = Mode::Startup;
-                    self.ssthresh = f64::INFINITY;
-                }
-            }
-            UndoState::Up if self.mode != Mode::ProbeRtt && !self.is_up() => {
-                self.start_refill();
-                self.undone = Some(UndoState::Up);
-            }
-            _ => {}
-        }
-        self.undo_state = UndoState::None;
-        self.pacing_gain = self.gain();
-    }
-
-    /// The losses that an ACK reports, segments. The transport reports losses with the next ACK: where that one proves
-    /// them spurious there are none.
-    fn take_losses(&mut self, ack: &Ack) -> f64 {
-        if let Some(state) = self.undone.take() {
-            if state == UndoState::Up {
-                self.path.rounds.restart(ack.delivered.0);
-            }
-            return 0.0;
-        }
-        let losses = ack.lost.0 as f64 / self.path.mss;
-        if losses > 0.0 {
-            if self.is_draft() && !self.path.bounds.loss_in_round {
-                self.save_state();
-            }
-            self.path.loss_history.note(ack.delivered.0, losses);
-        }
-        losses
     }
 
     /// (11).

@@ -6,7 +6,8 @@ use cwndlab_units::Time;
 use crate::shared::bbr::Mode;
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::Phase;
-use crate::whole::bbr3::machine::{Bbr3, UndoState, MIN_WINDOW, STARTUP_GAIN};
+use crate::whole::bbr3::machine::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
+use crate::whole::bbr3::undo::UndoState;
 
 /// Number of discontiguous losses in a round that ends Startup.
 const FULL_LOSS_EVENTS: u32 = 6;
