@@ -9,10 +9,15 @@ from math import inf
 from cwndlab.suites.bbr_draft.common import (
     BASIC,
     CRUISE,
+    DOWN,
     PATHS,
+    PROBE_RTT,
+    REFILL,
     STARTUP,
     line,
+    long_run,
     long_s,
+    ramp,
     scenario,
     states,
     steps,
@@ -142,6 +147,74 @@ def _falls(trace: Trace, name: str, first: str) -> Iterator[tuple[float, float]]
             yield later.value / base, later.at_s
 
 
+def _few_losses(bench: Bench) -> Setup:
+    """One packet in a hundred is lost, from the start: less than the losses that end Startup."""
+    return Setup(scenario=scenario(bench, 40 * bench.path.round_s, link={"loss": {"kind": "bernoulli", "p": 0.01}}))
+
+
+def _unbounded(trace: Trace) -> Iterator[Statement]:
+    left = trace.first("state", lambda state: state != STARTUP)
+    end = trace.end_s if left is None else left.at_s
+    lost = trace.before("transport.lost_segments", end)
+    yield at_least(line(3317), "segments lost in Startup", lost, 1, at_s=end)
+    for name in ("bw_shortterm_segments_per_s", "inflight_shortterm_segments"):
+        least = min((point for point in trace.points(name, 0, end) if point.at_s < end), key=lambda point: point.value)
+        yield equals(
+            f"{line(3317)}, {line(2455)}: no reduction in Startup",
+            f"the least {name}",
+            least.value,
+            inf,
+            at_s=least.at_s,
+        )
+
+
+def _whole(bench: Bench) -> Setup:
+    return Setup(scenario=long_run(bench))
+
+
+def _coexists(trace: Trace) -> Iterator[Statement]:
+    waits = []
+    for down, after in itertools.pairwise(span for span in states(trace) if span.value in (DOWN, REFILL, PROBE_RTT)):
+        if down.value == DOWN and after.value == REFILL:
+            rounds = trace.at("round_count", after.start_s) - trace.at("round_count", down.start_s)
+            target = trace.before("bdp_segments", after.start_s)
+            waits.append((rounds - min(target, 63), after.start_s))
+    longest, at = max(waits, default=(inf, None))
+    # Each phase begins a round of its own, and the count begins at 0 or 1.
+    yield at_most(
+        f"{line(2332)}: a probe is due after min(BBRTargetInflight(), 63) rounds",
+        "rounds from DOWN to the next probe, less min(BDP, 63)",
+        longest,
+        2,
+        at_s=at,
+    )
+
+
+def _one_burst(bench: Bench) -> Setup:
+    """An application-limited flow in Startup loses one burst: 5 % of what is in flight, eight packets at least."""
+    path = bench.path
+    rates = ramp(path, 0.8)
+    start = rates[-1][0] + 5 * path.round_s
+    count = max(8.0, 0.05 * path.bdp_segments)
+    end = start + count / (0.8 * path.segments_per_s)
+    link = {"schedule": steps((start, {"loss": 1.0}), (end, {"loss": 0.0}))}
+    run = scenario(bench, end + 20 * path.round_s, link=link, workload=writes(*rates))
+    return Setup(scenario=run, moments={"loss": start, "count": count})
+
+
+def _stays(trace: Trace) -> Iterator[Statement]:
+    start, count = trace.moments["loss"], trace.moments["count"]
+    lost = trace.at("transport.lost_segments", trace.end_s) - trace.at("transport.lost_segments", start)
+    yield at_least(line(1921), "segments lost in the burst", lost, 0.7 * count, at_s=start)
+    yield equals(
+        f"{line(1924)}: six discontiguous sequence ranges end Startup",
+        "full_bw_reached after one range",
+        trace.at("full_bw_reached", trace.end_s),
+        0,
+        at_s=trace.end_s,
+    )
+
+
 CASES = (
     Case(
         name="plateau-growth",
@@ -178,5 +251,32 @@ CASES = (
         check=_beta,
         paths=_PATHS,
         values=(*BASIC, "max_bw_segments_per_s", "bw_shortterm_segments_per_s", "inflight_shortterm_segments"),
+    ),
+    Case(
+        name="startup-bounds",
+        title="Losses in Startup",
+        source=_WHEN_NOT_PROBING,
+        scenario=_few_losses,
+        check=_unbounded,
+        paths=_PATHS,
+        values=(*BASIC, "bw_shortterm_segments_per_s", "inflight_shortterm_segments"),
+    ),
+    Case(
+        name="reno-rounds",
+        title="Rounds between probes",
+        source="Design Considerations for Choosing Constant Parameters",
+        scenario=_whole,
+        check=_coexists,
+        paths=_PATHS[:1],
+        values=(*BASIC, "bdp_segments"),
+    ),
+    Case(
+        name="startup-burst",
+        title="One burst of losses in Startup",
+        source="Exiting Startup Based on Packet Loss",
+        scenario=_one_burst,
+        check=_stays,
+        paths=_PATHS,
+        values=(*BASIC, "full_bw_reached"),
     ),
 )
