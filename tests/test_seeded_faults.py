@@ -96,7 +96,9 @@ def test_the_table_names_the_first_event() -> None:
     assert cells[2] == "`rfc9438`, `one`: one \\| a (section 4.6)"
     assert cells[4] == "lossy: `reduction`, b"
     missed = SeededFault("a", "CUBIC", "b", "RFC 1", unseen_by_suites="no case", unseen_by_audit="no log")
-    assert seeded_faults.cells(missed, Row("digest"))[2:] == ("*missed*: no case", "", "*missed*: no log")
+    clean = [{"sender": "cubic", "scenario": "clean", "departures": 0}]
+    assert seeded_faults.cells(missed, Row("digest", audits=clean))[2:] == ("*missed*: no case", "", "*missed*: no log")
+    assert seeded_faults.cells(missed, Row("digest"))[4] == "–"
 
 
 def test_the_block_of_the_documentation_has_every_fault() -> None:
