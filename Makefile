@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers stacks docs site clean
+.PHONY: help system build dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks docs site clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -22,6 +22,7 @@ help:
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
+	@echo 'make faults       what the suites and the audit find of the seeded faults in tests/faults/; ONLY=NAME: this one'
 	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
@@ -88,6 +89,10 @@ SEED ?= 1
 # In the profile of the tests: arithmetic is checked for overflow.
 fuzz:
 	cargo run --locked --quiet --profile test --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
+
+# An hour or two; each fault is built apart in build/faults, and its row is written at once. Then `make docs ONLY=faults`.
+faults: build
+	$(BIN)/python tools/measure_faults.py $(if $(ONLY),--only $(ONLY))
 
 check: build
 	cargo fmt --all --check

@@ -34,6 +34,7 @@ import declared_files
 import generated
 import pictures
 import records_doc
+import seeded_faults
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
 
@@ -240,6 +241,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "python metrics": _metrics,
     "metrics": _list_of_metrics,
     "coverage": _coverage,
+    "seeded faults": seeded_faults.markdown,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Cause, Change, Sent, Window};
+use cwndlab_control::{Cause, Change, Congestion, Sent, Window};
 use cwndlab_replay::event_log::Reported;
 use cwndlab_transport::cwnd_validation::restart_window;
 use cwndlab_transport::segment::Segment;
@@ -61,6 +61,8 @@ pub(crate) struct Tcp {
     state: State,
     /// SND.NXT at the last congestion event.
     high: u64,
+    /// SND.UNA at the last timeout.
+    timed_out: Option<u64>,
     /// End of the highest segment above `high` that was retransmitted during the reduction: a loss of the next window.
     lost_beyond: u64,
     last_sent: Time,
@@ -87,6 +89,7 @@ impl Tcp {
             usage: Usage::default(),
             state: State::Open,
             high: 0,
+            timed_out: None,
             lost_beyond: 0,
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
@@ -450,11 +453,14 @@ impl Tcp {
             Remark::Recovery | Remark::Ecn => {
                 let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
                 self.state = State::Reducing;
-                self.congestion(time, cause, view)
+                self.congestion(time, cause, false, view)
             }
             Remark::Timeout => {
+                // RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again.
+                let repeated = self.state == State::Loss && self.timed_out == Some(self.una);
                 self.state = State::Loss;
-                let mut all = self.congestion(time, Cause::Timeout, view);
+                self.timed_out = Some(self.una);
+                let mut all = self.congestion(time, Cause::Timeout, repeated, view);
                 // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
                 if self.remarks && after > self.samples.mss && !view.model_based {
                     for one in &mut all {
@@ -483,11 +489,12 @@ impl Tcp {
     }
 
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
-    fn congestion(&self, now: Time, cause: Cause, view: &View) -> Vec<Vec<Reported>> {
+    fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Reported>> {
         let flight = self.in_flight().saturating_sub(self.duplicates.saturating_sub(1));
         let mut sizes = vec![flight, view.cwnd.max(flight)];
         sizes.dedup();
-        sizes.into_iter().map(|size| vec![Reported::Congestion(self.samples.congestion(now, cause, size, 0))]).collect()
+        let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
+        sizes.into_iter().map(|size| vec![Reported::Congestion(report(size))]).collect()
     }
 }
 
