@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz check fmt bench bench-instructions bench-peers docs site playground clean
+.PHONY: help system build dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -22,11 +22,13 @@ help:
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
+	@echo 'make faults       what the suites and the audit find of the seeded faults in tests/faults/; ONLY=NAME: this one'
 	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
+	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 	@echo 'make playground   the engine in a page, in build/playground; it opens without a server; takes Node.js and a Rust for WebAssembly'
@@ -89,6 +91,10 @@ SEED ?= 1
 fuzz:
 	cargo run --locked --quiet --profile test --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
 
+# An hour or two; each fault is built apart in build/faults, and its row is written at once. Then `make docs ONLY=faults`.
+faults: build
+	$(BIN)/python tools/measure_faults.py $(if $(ONLY),--only $(ONLY))
+
 check: build
 	cargo fmt --all --check
 	rustfmt --edition 2021 --check $(PLUGINS)
@@ -125,6 +131,13 @@ bench-instructions: build
 
 bench-peers: build
 	$(BIN)/python benches/peers.py
+
+# ONLY=quiche or ONLY=quiche/cubic: these stacks. The versions are those of tools/stacks/runs.toml.
+stacks: build
+	cargo build --release --locked --manifest-path tools/stacks/Cargo.toml --target-dir build/stacks/target
+	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
+	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
+	$(BIN)/python tools/stacks/run.py --programs build/stacks/target/release --python build/stacks/venv/bin/python --only '$(ONLY)'
 
 # ONLY='bench README': these parts.
 docs: build

@@ -38,9 +38,7 @@ CASES = {
 
 #: Senders whose window depends on what a log does not have. docs/audit.md says the same.
 NOT_DETERMINED = {
-    "bbr1": "draws random numbers; the window follows from rate samples",
     "bbr3": "draws random numbers; the window follows from rate samples",
-    "rcp-bbr": "draws random numbers; the window follows from rate samples",
     "phcc": "needs every RTT sample, and keeps the ACKs of recovery",
     "fusion": "needs the rate at the loss",
     "ledbat-pp": "slows down at times that follow from single RTT samples",
@@ -72,6 +70,17 @@ def test_the_reference_explains_the_log_of_its_own_sender(algorithm: str, tmp_pa
         result = audit(log_of(tmp_path / name, algorithm, **case), algorithm)
         assert (result.departures, result.share) == ([], 1.0), name
         assert result.acks > 200, name
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "cubic", "cubic+standard", "cubic-linux"])
+def test_the_reference_explains_repeated_timeouts(algorithm: str, tmp_path: Path) -> None:
+    """RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again."""
+    outage = ', schedule = [{ at = "3 s", loss = 1.0 }, { at = "5 s", loss = 0.0 }]'
+    log = log_of(tmp_path, algorithm, duration="10 s", loss=outage)
+    timeouts = [one["time"] for one in events(log) if one["data"].get("kind") == "timeout"]
+    assert len([time for time in timeouts if 3000 < time < 5000]) >= 2
+    result = audit(log, algorithm)
+    assert (result.departures, result.share) == ([], 1.0)
 
 
 def first(log: Path, reference: str) -> tuple[AuditResult, str, float]:

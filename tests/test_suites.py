@@ -148,7 +148,7 @@ def test_a_trace_has_the_values_of_any_time() -> None:
 # Each suite on the algorithm of its source.
 
 
-@pytest.mark.parametrize("name", ["rfc5681", "rfc6675", "rfc8985", "rfc9406", "rfc9438", "rfc9937"])
+@pytest.mark.parametrize("name", ["rfc5681", "rfc6298", "rfc6675", "rfc8985", "rfc9406", "rfc9438", "rfc9937"])
 def test_the_reference_algorithm_passes(name: str) -> None:
     result = cwndlab.suites.run(name)
     assert result.holds, [(one.case.name, one.failures) for one in result.outcomes if one.failures]
@@ -160,9 +160,8 @@ def test_bbr_version_3_passes_the_cases_of_the_draft_on_two_paths() -> None:
     """On these paths the cases contradict the pseudo-code where docs/suites.md says so."""
     result = cwndlab.suites.run("bbr-draft", paths=["10 Mbit/s, 0.5 ms", "10 Mbit/s, 40 ms"])
     assert result.holds, [(one.case.name, one.path.name, one.failures) for one in result.outcomes if one.failures]
-    assert (
-        len({one.case.name for one in result.outcomes}) == 23
-    )  # the seventh case is two: in Startup and in ProbeBW_UP
+    # The 22 examples, of which the seventh is two (in Startup and in ProbeBW_UP), and seven cases of the text.
+    assert len({one.case.name for one in result.outcomes}) == 30
     contradicting = {one.case.name for one in result.outcomes if one.verdict is Verdict.CONTRADICTS}
     assert contradicting == {
         "startup-loss",
@@ -181,7 +180,7 @@ def test_bbr_version_1_fails_where_version_3_differs() -> None:
     assert not failures(result, "app-limited-startup")
 
 
-@pytest.mark.parametrize("name", ["rfc6675", "rfc8985", "rfc9937"])
+@pytest.mark.parametrize("name", ["rfc6298", "rfc6675", "rfc8985", "rfc9937"])
 @pytest.mark.parametrize("algorithm", ["cubic", "bbr3"])
 def test_no_other_algorithm_raises_a_false_alarm_about_the_transport(name: str, algorithm: str) -> None:
     result = cwndlab.suites.run(name, algorithm)

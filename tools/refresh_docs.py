@@ -34,6 +34,7 @@ import declared_files
 import generated
 import pictures
 import records_doc
+import seeded_faults
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
 
@@ -106,6 +107,11 @@ def _audit() -> str:
             words = [sys.executable, "-m", "cwndlab", *shlex.split(line)[1:]]
             done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=folder)
     return textwrap.indent(done.stdout.strip("\n"), "    ", lambda line: bool(line.strip()))
+
+
+def _stacks() -> str:
+    """The tables of tools/stacks/table.py, from the kept result."""
+    return _text(sys.executable, "tools/stacks/table.py")
 
 
 def _debug() -> str:
@@ -224,6 +230,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "reproductions": _reproductions,
     "picture uplink": _uplink,
     "audit": _audit,
+    "stacks": _stacks,
     "debug beta": _debug,
     "presets": _presets,
     "stack": _stack,
@@ -234,6 +241,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "python metrics": _metrics,
     "metrics": _list_of_metrics,
     "coverage": _coverage,
+    "seeded faults": seeded_faults.markdown,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 

@@ -16,6 +16,8 @@ use crate::samples::{Delivered, Samples};
 const SAME_DATAGRAM: Duration = Duration(1_000_000);
 /// RFC 9002, section 7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_THRESHOLD: u64 = 3;
+/// RFC 9002, section 6.1.1: kPacketThreshold.
+const PACKET_THRESHOLD: u64 = 3;
 /// RFC 9000, section 18.2: the default of max_ack_delay.
 const MAX_ACK_DELAY: Duration = Duration(25_000_000);
 
@@ -55,10 +57,12 @@ pub(crate) struct Quic {
     /// A window was logged since the last comparison.
     logged: bool,
     last_sent: Time,
+    /// The log has no lost packets: they follow from the ACKs.
+    infers_losses: bool,
 }
 
 impl Quic {
-    pub(crate) fn new(mss: u64) -> Self {
+    pub(crate) fn new(mss: u64, infers_losses: bool) -> Self {
         Self {
             spaces: Default::default(),
             largest_acked: [None; 3],
@@ -71,6 +75,7 @@ impl Quic {
             pending: None,
             logged: false,
             last_sent: Time::ZERO,
+            infers_losses,
         }
     }
 
@@ -221,6 +226,25 @@ impl Quic {
         pending.acked.extend(acked);
         pending.limit = Some(limit);
         self.in_flight -= bytes;
+        if self.infers_losses {
+            self.infer_losses(event, now, space, out);
+        }
+    }
+
+    /// RFC 9002, section 6.1: packets below the largest acknowledged one are lost by number, or by the time since their
+    /// transmission.
+    fn infer_losses(&mut self, event: usize, now: Time, space: usize, out: &mut Vec<Item>) {
+        let Some(largest) = self.largest_acked[space] else { return };
+        let latest = self.samples.logged.latest_rtt.unwrap_or(Duration::ZERO);
+        let rtt = self.samples.srtt().max(latest).max(Duration::from_millis(1));
+        let delay = Duration(rtt.0 + rtt.0 / 8);
+        let below = self.spaces[space].range(..largest);
+        let lost = below
+            .filter(|(number, packet)| **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= now);
+        let numbers: Vec<u64> = lost.map(|(number, _)| *number).collect();
+        for number in numbers {
+            self.packet_lost(event, now, (space as u8, number), out);
+        }
     }
 
     fn packet_lost(&mut self, event: usize, now: Time, (space, number): (u8, u64), out: &mut Vec<Item>) {
@@ -365,7 +389,9 @@ impl Quic {
             all.push([event(cause, size)].into_iter().chain(recovering.clone()).collect());
         }
         if let Some(growth) = growth {
-            all.extend(sizes.map(|size| vec![growth.clone(), event(cause, size)]));
+            // The window after the ACK: in slow start it has grown by the acknowledged bytes.
+            let grown = view.cwnd + if view.slow_start { after } else { 0 };
+            all.extend([sizes[0], sizes[1], sizes[2], grown].map(|size| vec![growth.clone(), event(cause, size)]));
         }
         if cause == Cause::Loss && self.is_persistent(pending) {
             all.push(vec![event(Cause::Timeout, view.cwnd)]);

@@ -39,6 +39,10 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
     Err(Fault { what: what.into(), hint: hint.into() })
 }
 
+/// Tolerance of model-based algorithms, segments. BBR adds two segments to its window while it probes (Linux,
+/// bbr_quantization_budget), at times that follow from a random number.
+const MODEL_TOLERANCE: f64 = 3.0;
+
 /// What a first pass over the log finds.
 #[derive(Debug, Default)]
 struct Survey {
@@ -46,8 +50,11 @@ struct Survey {
     largest: u64,
     initial_cwnd: Option<u64>,
     first_cwnd: Option<u64>,
+    /// An ACK comes before the first window.
+    late: bool,
     resolution: u64,
     acks: u64,
+    losses: u64,
     windows: u64,
     metrics: u64,
     remarks: bool,
@@ -63,6 +70,7 @@ impl Survey {
                     survey.largest = survey.largest.max(*bytes);
                 }
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
+                What::PacketLost { .. } => survey.losses += 1,
                 What::Remark { remark, cwnd } => {
                     survey.remarks |= !matches!(remark, Remark::Opened | Remark::Established);
                     survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.1).filter(|window| *window > 0));
@@ -70,6 +78,7 @@ impl Survey {
                 What::Metrics(metrics) => {
                     survey.metrics += 1;
                     survey.windows += u64::from(metrics.cwnd.is_some());
+                    survey.late |= survey.first_cwnd.is_none() && metrics.cwnd.is_some() && survey.acks > 0;
                     survey.first_cwnd = survey.first_cwnd.or(metrics.cwnd);
                     divisor = metrics.cwnd.map_or(divisor, |cwnd| gcd(divisor, cwnd));
                 }
@@ -77,7 +86,7 @@ impl Survey {
                     survey.mss = mss.or(survey.mss);
                     survey.initial_cwnd = initial_cwnd.or(survey.initial_cwnd);
                 }
-                _ => {}
+                What::State(_) => {}
             }
         }
         survey.resolution = divisor.max(1);
@@ -102,7 +111,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     let survey = Survey::of(log);
     check_usable(log, &survey, algorithm)?;
     let mut notes = log.notes.clone();
-    let (mss, initial) = parameters(&survey, options, &mut notes);
+    let (mss, initial) = parameters(&survey, options, log.protocol == Protocol::Quic, &mut notes);
     let path = Path {
         mss: Bytes(mss),
         initial_cwnd: Bytes(initial),
@@ -114,7 +123,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
     let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
-        segments: options.tolerance.unwrap_or(1.0),
+        segments: options.tolerance.unwrap_or(if algorithm.growth.spec.model_based { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };
@@ -130,7 +139,12 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         judge.established(log.events[0].time);
     }
     if quic {
-        replay_quic(log, mss, &mut judge);
+        if survey.losses == 0 {
+            notes.push(
+                "the log has no lost packets: they are inferred from the ACKs (RFC 9002, section 6.1)".to_owned(),
+            );
+        }
+        replay_quic(log, Quic::new(mss, survey.losses == 0), &mut judge);
     } else {
         let tcp = Tcp::new(mss, initial, survey.remarks, log.windowless);
         replay_tcp(log, tcp, &mut judge);
@@ -166,25 +180,26 @@ fn initial_is_inferred(options: &Options, survey: &Survey) -> bool {
     options.initial_cwnd.is_none() && survey.initial_cwnd.is_none()
 }
 
-/// Segment size and initial window: of the user, of the log, else inferred.
-fn parameters(survey: &Survey, options: &Options, notes: &mut Vec<String>) -> (u64, u64) {
+/// Segment size and initial window: of the user, of the log, else inferred. The initial window of RFC 6928 (section 2)
+/// and RFC 9002 (section 7.2) stands where the first logged window follows an ACK.
+fn parameters(survey: &Survey, options: &Options, quic: bool, notes: &mut Vec<String>) -> (u64, u64) {
     let mss = options.mss.or(survey.mss).unwrap_or_else(|| {
         notes.push(format!("the datagram size is inferred from the largest packet: {} B", survey.largest));
         survey.largest
     });
-    // RFC 6928, section 2.
-    let standard = (10 * mss).min(14_600.max(2 * mss));
-    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(survey.first_cwnd).unwrap_or(standard);
-    if initial_is_inferred(options, survey) && survey.first_cwnd.is_none() {
-        notes.push(format!("the initial window is that of RFC 6928: {initial} B"));
+    let (most, source) = if quic { (14_720, "RFC 9002") } else { (14_600, "RFC 6928") };
+    let standard = (10 * mss).min(most.max(2 * mss));
+    let first = survey.first_cwnd.filter(|_| !survey.late);
+    let initial = options.initial_cwnd.or(survey.initial_cwnd).or(first).unwrap_or(standard);
+    if initial_is_inferred(options, survey) && first.is_none() {
+        notes.push(format!("the initial window is that of {source}: {initial} B"));
     } else if initial_is_inferred(options, survey) {
         notes.push(format!("the initial window is the first logged one: {initial} B"));
     }
     (mss.max(1), initial)
 }
 
-fn replay_quic(log: &Log, mss: u64, judge: &mut Judge<'_>) {
-    let mut quic = Quic::new(mss);
+fn replay_quic(log: &Log, mut quic: Quic, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
     for (number, event) in log.events.iter().enumerate() {
         quic.event(number, event, &judge.view(), &mut items);

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Cause, Change, Sent, Window};
+use cwndlab_control::{Cause, Change, Congestion, Sent, Window};
 use cwndlab_replay::event_log::Reported;
 use cwndlab_transport::cwnd_validation::restart_window;
 use cwndlab_transport::segment::Segment;
@@ -21,6 +21,9 @@ const MIN_RTO: Duration = Duration(200_000_000);
 /// RFC 6298, section 2.4.
 const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
 
+/// RFC 5681, section 3.2; RFC 8985, section 6.2, DupThresh.
+const DUP_THRESHOLD: u64 = 3;
+
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -29,6 +32,7 @@ struct InFlight {
     segment: Segment,
     retransmitted: bool,
     sacked: bool,
+    lost: bool,
 }
 
 /// The congestion state (Linux, `tcp_ca_state`, without Disorder).
@@ -46,6 +50,10 @@ pub(crate) struct Tcp {
     una: u64,
     next: u64,
     sacked: u64,
+    /// Bytes marked lost and not sent again (RFC 8985, section 6.2, step 5).
+    lost: u64,
+    /// Transmission time of the most recently sent segment that was delivered (RFC 8985, RACK.xmit_ts).
+    newest_delivered: Time,
     /// Segments sent by limited transmit, without SACK (RFC 3042).
     duplicates: u64,
     samples: Samples,
@@ -53,6 +61,8 @@ pub(crate) struct Tcp {
     state: State,
     /// SND.NXT at the last congestion event.
     high: u64,
+    /// SND.UNA at the last timeout.
+    timed_out: Option<u64>,
     /// End of the highest segment above `high` that was retransmitted during the reduction: a loss of the next window.
     lost_beyond: u64,
     last_sent: Time,
@@ -72,11 +82,14 @@ impl Tcp {
             una: 0,
             next: 0,
             sacked: 0,
+            lost: 0,
+            newest_delivered: Time::ZERO,
             duplicates: 0,
             samples: Samples::new(mss),
             usage: Usage::default(),
             state: State::Open,
             high: 0,
+            timed_out: None,
             lost_beyond: 0,
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
@@ -93,6 +106,11 @@ impl Tcp {
 
     fn in_flight(&self) -> u64 {
         self.flight() - self.sacked
+    }
+
+    /// Data in flight without what is marked lost, as model-based algorithms receive it (Linux, tcp_packets_in_flight).
+    fn pipe(&self, view: &View) -> u64 {
+        self.in_flight().saturating_sub(if view.model_based { self.lost } else { 0 })
     }
 
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then.
@@ -162,7 +180,8 @@ impl Tcp {
             if self.duplicates > 0 && self.state == State::Open {
                 self.duplicates += bytes;
             }
-            self.segments.push_back(InFlight { seq, end: seq + bytes, segment, retransmitted: false, sacked: false });
+            let end = seq + bytes;
+            self.segments.push_back(InFlight { seq, end, segment, retransmitted: false, sacked: false, lost: false });
             self.next = seq + bytes;
         }
         self.last_sent = now;
@@ -179,6 +198,7 @@ impl Tcp {
         let at = self.segments.partition_point(|one| one.end <= seq);
         if let Some(one) = self.segments.get_mut(at) {
             one.retransmitted = true;
+            self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
             one.segment = Segment { len: one.segment.len, ..copy };
         }
         if self.state == State::Reducing && seq >= self.high {
@@ -248,7 +268,7 @@ impl Tcp {
         }
         let (una, mss) = (self.una, self.samples.mss);
         let (limit, estimate) = self.usage.on_ack(una / mss, self.next.div_ceil(mss), mss, view);
-        let prior_in_flight = self.in_flight();
+        let prior_in_flight = self.pipe(view);
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
         self.deliver(now, ack, sack, echo_rtt, &mut delivered);
@@ -260,7 +280,11 @@ impl Tcp {
         if ack > una {
             self.samples.sampler.count_round(ack, self.next);
         }
-        delivered.in_flight = self.in_flight();
+        delivered.lost = if view.model_based { self.mark_lost() } else { 0 };
+        delivered.in_flight = self.pipe(view);
+        if delivered.lost > 0 && self.state == State::Open && !self.remarks {
+            self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
+        }
         for &(remark, cwnd) in remarks {
             self.remark(event, now, remark, cwnd, view, out);
         }
@@ -317,6 +341,8 @@ impl Tcp {
         let mut retransmitted = false;
         while let Some(one) = self.segments.front().copied().filter(|one| one.end <= ack) {
             self.segments.pop_front();
+            self.lost -= if one.lost { one.end - one.seq } else { 0 };
+            self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
             if one.sacked {
                 self.sacked -= one.end - one.seq;
                 continue;
@@ -336,6 +362,8 @@ impl Tcp {
             let at = self.segments.partition_point(|one| one.seq < from);
             for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
                 one.sacked = true;
+                self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
+                self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
                 self.sacked += one.end - one.seq;
                 delivered.bytes += one.end - one.seq;
                 if !one.retransmitted {
@@ -353,6 +381,25 @@ impl Tcp {
             self.samples.rtt.sample(now, echo, echo);
             delivered.rtt = Some(echo);
         }
+    }
+
+    /// Marks the segments lost that were sent before the most recently sent delivered one (RFC 8985, section 6.2),
+    /// without a reordering window: Linux (tcp_rack_reo_wnd) has none in recovery and from three SACKed segments on.
+    /// Returns the bytes newly marked.
+    fn mark_lost(&mut self) -> u64 {
+        if self.state == State::Open && self.sacked < DUP_THRESHOLD * self.samples.mss {
+            return 0;
+        }
+        let newest = self.newest_delivered;
+        let mut marked = 0;
+        for one in self.segments.iter_mut().take_while(|one| one.retransmitted || one.segment.sent_at < newest) {
+            if !one.sacked && !one.lost && one.segment.sent_at < newest {
+                one.lost = true;
+                marked += one.end - one.seq;
+            }
+        }
+        self.lost += marked;
+        marked
     }
 
     /// A change of the window by the transport. The logged windows before and after it are compared.
@@ -406,11 +453,14 @@ impl Tcp {
             Remark::Recovery | Remark::Ecn => {
                 let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
                 self.state = State::Reducing;
-                self.congestion(time, cause, view)
+                self.congestion(time, cause, false, view)
             }
             Remark::Timeout => {
+                // RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again.
+                let repeated = self.state == State::Loss && self.timed_out == Some(self.una);
                 self.state = State::Loss;
-                let mut all = self.congestion(time, Cause::Timeout, view);
+                self.timed_out = Some(self.una);
+                let mut all = self.congestion(time, Cause::Timeout, repeated, view);
                 // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
                 if self.remarks && after > self.samples.mss && !view.model_based {
                     for one in &mut all {
@@ -439,11 +489,12 @@ impl Tcp {
     }
 
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
-    fn congestion(&self, now: Time, cause: Cause, view: &View) -> Vec<Vec<Reported>> {
+    fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Reported>> {
         let flight = self.in_flight().saturating_sub(self.duplicates.saturating_sub(1));
         let mut sizes = vec![flight, view.cwnd.max(flight)];
         sizes.dedup();
-        sizes.into_iter().map(|size| vec![Reported::Congestion(self.samples.congestion(now, cause, size, 0))]).collect()
+        let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
+        sizes.into_iter().map(|size| vec![Reported::Congestion(report(size))]).collect()
     }
 }
 

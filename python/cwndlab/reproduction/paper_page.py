@@ -95,7 +95,8 @@ def paper_page(
 def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
     """The index: a row for each paper."""
     header = [("paper", "text"), ("in short", "wrap"), ("headline claims", "")]
-    header += [(outcome, "") for outcome in OUTCOMES] + [(name, "") for name in (*_LABELS, "between labels")]
+    header += [(outcome, "") for outcome in (*OUTCOMES, "not counted", "not run")]
+    header += [(name, "") for name in (*_LABELS, "between labels")]
     made = []
     for name, mine in known.items():
         outcomes = Counter(one.base.outcome for one in mine if one.base is not None and one.base.counts)
@@ -106,6 +107,8 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
                 cell(" ".join(PAPERS[name].summary[:1]), "wrap"),
                 cell(str(len(mine))),
                 *(cell(str(outcomes[one] or "–"), CLASSES[one] if outcomes[one] else "") for one in OUTCOMES),
+                cell(str(sum(bool(one.not_counted) for one in mine) or "–")),
+                cell(str(sum(one.base is None for one in mine) or "–")),
                 *(cell(str(labels[one] or "–"), kind if labels[one] else "") for one, kind in _LABELS.items()),
                 cell(str(labels.total() - sum(labels[one] for one in _LABELS) or "–")),
             ]
@@ -122,8 +125,10 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
 def _counted(known: Sequence[Assessment]) -> str:
     """How many headlines have which outcome."""
     outcomes = Counter(one.base.outcome for one in known if one.base is not None and one.base.counts)
+    not_counted, not_run = sum(bool(one.not_counted) for one in known), sum(one.base is None for one in known)
     parts = [f"{many} {outcome}" for outcome in OUTCOMES if (many := outcomes[outcome])]
-    return f"Of {sum(outcomes.values())} headline claims at the base assumptions: {', '.join(parts)}."
+    parts += [f"{many} {what}" for many, what in ((not_counted, "not counted"), (not_run, "not run")) if many]
+    return f"Of {len(known)} headline claims at the base assumptions: {', '.join(parts)}."
 
 
 def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -140,7 +145,7 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
         anchor = f"#{slug(one.headline.claim)}"
         made.append(
             [
-                Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", _kind(one)),
+                Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", one.not_counted),
                 _outcome(one, sizes),
                 Cell(_measured(one), "wrap"),
                 Cell([(text, "") for text in _robust(one.evidence)], f"wrap {_class(one.evidence)}".strip()),
@@ -148,11 +153,7 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
                 Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
             ]
         )
-    return Table("One row for each sentence of abstract, conclusion or summary of results", header, made)
-
-
-def _kind(one: Assessment) -> str:
-    return "" if one.base is None or one.base.counts else "not a claim of the paper: not counted"
+    return Table("One row for each testable sentence of abstract, conclusion or summary of results", header, made)
 
 
 def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.reproduction.claims import Headline
+from cwndlab.reproduction.claims import Headline, Kind
 from cwndlab.reproduction.headlines import Row, headlines, rows
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness, Tally, robustness
 from cwndlab.reproduction.verdicts import WEAKEST
@@ -16,6 +16,13 @@ _WORDS: Mapping[Tally, str] = {
     "ties": "ties in {}",
     "opposite": "opposite in {}",
     "inconclusive": "inconclusive in {}",
+}
+
+
+_NOT_COUNTED: Mapping[Kind, str] = {
+    "reading": "another reading of the paper, not counted",
+    "check": "a check of the set-up, not counted",
+    "beyond": "an experiment that the paper does not have, not counted",
 }
 
 
@@ -60,23 +67,35 @@ class Assessment:
     evidence: Sequence[Evidence]
     """Its spaces, where they were run."""
 
+    @property
+    def not_counted(self) -> str:
+        """Why it is not counted as a claim of the paper; empty where it is, and where it was not run."""
+        return "" if self.base is None else _NOT_COUNTED.get(self.base.kind, "")
+
 
 def shares(counts: Mapping[Tally, int]) -> str:
-    """Shares among the universes that can discriminate.
+    """Shares among the universes that can discriminate. A share that is not zero is not written as zero.
 
     >>> shares({"holds": 50, "ties": 150, "opposite": 0, "inconclusive": 0, "cannot discriminate": 56})
     'holds in 25 %, ties in 75 % of 200 universes; 56 more cannot discriminate'
+    >>> shares({"holds": 1, "ties": 399, "opposite": 0, "inconclusive": 0, "cannot discriminate": 0})
+    'holds in under 1 %, ties in 100 % of 400 universes'
     """
     total = sum(counts[tally] for tally in _WORDS)
     more = counts["cannot discriminate"]
     if total == 0:
         return f"none of {more} universes can discriminate"
-    parts = [text.format(f"{counts[tally] / total * 100:.0f} %") for tally, text in _WORDS.items() if counts[tally]]
+    parts = [text.format(_percent(counts[tally] / total)) for tally, text in _WORDS.items() if counts[tally]]
     return f"{', '.join(parts)} of {total} universes" + (f"; {more} more cannot discriminate" if more else "")
 
 
+def _percent(share: float) -> str:
+    text = f"{share * 100:.0f} %"
+    return "under 1 %" if text == "0 %" else text
+
+
 def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multiverse]) -> dict[str, list[Assessment]]:
-    """Every headline of which something is known, by paper.
+    """Every headline of the papers of which something is known, also those that were not run, by paper.
 
     Parameters
     ----------
@@ -93,9 +112,8 @@ def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multive
     found: dict[str, list[Assessment]] = {}
     for headline in headlines():
         assessment = Assessment(headline, base.get(headline.key), evidence.get(headline.key, ()))
-        if assessment.base is not None or assessment.evidence:
-            found.setdefault(headline.paper, []).append(assessment)
-    return found
+        found.setdefault(headline.paper, []).append(assessment)
+    return {paper: mine for paper, mine in found.items() if any(one.base or one.evidence for one in mine)}
 
 
 def _by_headline(one: Multiverse) -> dict[str, list[Robustness]]:

@@ -85,8 +85,8 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
     cells = [f"{one.headline.claim} ({one.headline.section})", "not run", "–"]
     if one.base is not None:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
-        not_counted = "" if one.base.counts else ", not a claim of the paper"
-        cells[1] = f"**{one.base.outcome}** ({size} size{not_counted})"
+        note = f"; {one.not_counted}" if one.not_counted else ""
+        cells[1] = f"**{one.base.outcome}** ({size} size{note})"
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
     cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")

@@ -303,7 +303,7 @@ def _placed(found: Estimate, share: float, size: float | None, tolerance: float,
     low, high = found.low, found.high
     if low is None or high is None:
         return Judged(found, "inconclusive", "one repetition has no interval")
-    band = f"{number(1 - share)} to {number(1 + share)}"
+    band = f"{1 - share:.3f} to {1 + share:.3f}"
     if 1 - share <= low and high <= 1 + share:
         return Judged(found, "no effect", f"the interval lies within the margin, {band}")
     sign = 1 if up else -1

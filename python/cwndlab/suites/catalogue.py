@@ -9,12 +9,12 @@ from typing import Any
 
 from cwndlab.custom import Classes, base_name, load, validate_classes
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.suites import bbr_draft, rfc5681, rfc6675, rfc8985, rfc9406, rfc9438, rfc9937
+from cwndlab.suites import bbr_draft, rfc5681, rfc6298, rfc6675, rfc8985, rfc9406, rfc9438, rfc9937
 from cwndlab.suites.case import Suite
 from cwndlab.suites.runner import SuiteResult, run_suite
 
 #: The suites in the order of their listing.
-_ALL = (bbr_draft, rfc9438, rfc9406, rfc5681, rfc6675, rfc8985, rfc9937)
+_ALL = (bbr_draft, rfc9438, rfc9406, rfc5681, rfc6298, rfc6675, rfc8985, rfc9937)
 SUITES: dict[str, Suite] = {one.SUITE.name: one.SUITE for one in _ALL}
 
 

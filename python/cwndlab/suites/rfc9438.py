@@ -191,6 +191,25 @@ def _fast_convergence(trace: Trace) -> Iterator[Statement]:
         within=1.01,
         at_s=begun,
     )
+    flight = trace.before("transport.flight_size_segments", begun)
+    yield between(
+        "section 4.6, figure 5: ssthresh = flight_size · β, also with fast convergence",
+        "ssthresh after the second event",
+        trace.at("transport.ssthresh_segments", begun),
+        _BETA * (flight - 3) - 1,
+        _BETA * max(flight, cwnd) + 2,
+        at_s=begun,
+    )
+    epoch = _epoch(trace, event(trace, "recovered", "section 4.2", begun))
+    gap = max(trace.at("w_max_segments", begun) - trace.at("transport.cwnd_segments", epoch), 0)
+    yield equals(
+        "section 4.2, equation 2: K follows from W_max and the window at the start of the epoch",
+        "K after the second event",
+        trace.at("k_s", epoch + 0.5),
+        (gap / _C) ** (1 / 3),
+        relative=0.03,
+        at_s=epoch,
+    )
 
 
 def _in_one_window(bench: Bench) -> Setup:

@@ -50,7 +50,7 @@ pub fn read(bytes: &[u8], samples: Option<&str>, connection: Option<&str>) -> Re
     let origin = packets[0].time;
     let mut events = connection_events(&packets, endpoints, origin);
     match samples {
-        Some(text) => ss::merge(&mut events, text, endpoints, origin)?,
+        Some(text) => ss::merge(&mut events, text, endpoints, origin, &counted(&packets, endpoints))?,
         None => notes.push(
             "the capture has no windows: bytes in flight are compared, which shows windows above the reference only"
                 .to_owned(),
@@ -82,6 +82,24 @@ fn choose(
             None => fault(format!("has no connection '{name}'"), format!("its connections are: {names}")),
         },
     }
+}
+
+/// The packets as the kernel counts them for a connection.
+fn counted(packets: &[Packet], endpoints: Endpoints) -> ss::Counted {
+    let mut counted = ss::Counted::default();
+    if !packets.first().is_some_and(|one| one.syn) {
+        return counted;
+    }
+    let size = packets.iter().filter_map(Packet::segment_size).min().unwrap_or(u64::MAX);
+    for packet in packets {
+        if packet.endpoints == endpoints {
+            let segments = packet.payload.div_ceil(size) as usize;
+            counted.sent.extend(std::iter::repeat_n(packet.time, segments));
+        } else {
+            counted.received.push(packet.time);
+        }
+    }
+    counted
 }
 
 fn sender(key: Endpoints, packets: &[Packet]) -> Endpoints {

@@ -1,4 +1,7 @@
 //! Samples of `ss -tinmO`, each after a line with its time (`date +%s.%N`).
+//!
+//! `ss` starts and reads the kernel's state some milliseconds after that time. Its counters of segments (`segs_in`,
+//! `data_segs_out`) say which packets the state includes.
 
 use cwndlab_control::Fault;
 use cwndlab_units::{Duration, Time};
@@ -6,19 +9,48 @@ use cwndlab_units::{Duration, Time};
 use super::packet::Endpoints;
 use crate::event::{Event, Metrics, What, ORIGIN};
 
+/// Times of the packets that the counters of `ss` count. Empty where the capture does not begin with the handshake.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// All packets received.
+    pub(crate) received: Vec<Time>,
+    /// All segments with data sent, each as often as it has segments.
+    pub(crate) sent: Vec<Time>,
+}
+
+impl Counted {
+    /// The time of a state that includes `received` and `sent` packets: after these, before the next one received.
+    fn place(&self, written: Time, received: Option<u64>, sent: Option<u64>) -> Time {
+        let last = |times: &[Time], count: Option<u64>| {
+            let last = usize::try_from(count?).ok()?.checked_sub(1)?;
+            times.get(last).copied()
+        };
+        let from = last(&self.received, received).max(last(&self.sent, sent));
+        let next = received.and_then(|count| self.received.get(usize::try_from(count).ok()?));
+        let until = next.map_or(Time::MAX, |next| Time(next.0.saturating_sub(1)));
+        written.min(until).max(from.unwrap_or(Time::ZERO))
+    }
+}
+
 /// Adds the samples of the connection to the events.
-pub(crate) fn merge(events: &mut Vec<Event>, text: &str, endpoints: Endpoints, origin: Time) -> Result<(), Fault> {
+pub(crate) fn merge(
+    events: &mut Vec<Event>,
+    text: &str,
+    endpoints: Endpoints,
+    origin: Time,
+    counted: &Counted,
+) -> Result<(), Fault> {
     let mut sampled_at: Option<Time> = None;
     let mut found = 0;
     for line in text.lines() {
         if let Some(time) = parse_time(line) {
             sampled_at = Some(time);
-        } else if let (Some(time), Some(metrics)) = (sampled_at, parse(line, endpoints)) {
+        } else if let (Some(time), Some(sample)) = (sampled_at, parse(line, endpoints)) {
             found += 1;
-            if time < origin {
-                continue;
+            let time = counted.place(time, sample.segs_in, sample.data_segs_out);
+            if time >= origin {
+                events.push(Event { time: ORIGIN + (time - origin), what: What::Metrics(sample.metrics) });
             }
-            events.push(Event { time: ORIGIN + (time - origin), what: What::Metrics(metrics) });
         }
     }
     if found == 0 {
@@ -40,8 +72,20 @@ fn parse_time(line: &str) -> Option<Time> {
     (1..=9).contains(&digits).then(|| Time(seconds * 1_000_000_000 + fraction * 10u64.pow(9 - digits as u32)))
 }
 
-/// The values of a line of `ss -tinO`, where it has the ports of the connection.
-fn parse(line: &str, endpoints: Endpoints) -> Option<Metrics> {
+/// A line of `ss`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sample {
+    metrics: Metrics,
+    segs_in: Option<u64>,
+    data_segs_out: Option<u64>,
+}
+
+/// The values of a line of `ss -tinO`, where it has the ports of the connection and the handshake is over: before that
+/// the MSS is not that of the connection.
+fn parse(line: &str, endpoints: Endpoints) -> Option<Sample> {
+    if line.starts_with("SYN-") {
+        return None;
+    }
     let ends = |port: u16| format!(":{port}");
     let (local, peer) = (ends(endpoints.from.port()), ends(endpoints.to.port()));
     let mut words = line.split_whitespace();
@@ -52,12 +96,13 @@ fn parse(line: &str, endpoints: Endpoints) -> Option<Metrics> {
     let _ = words.next();
     let mss = whole("mss")?;
     let srtt = value("rtt").and_then(|text| text.split('/').next()?.parse::<f64>().ok());
-    Some(Metrics {
+    let metrics = Metrics {
         cwnd: Some(whole("cwnd")? * mss),
         ssthresh: whole("ssthresh").map(|segments| segments * mss),
         srtt: srtt.filter(|ms| *ms > 0.0).map(|ms| Duration((ms * 1e6) as u64)),
         ..Metrics::default()
-    })
+    };
+    Some(Sample { metrics, segs_in: whole("segs_in"), data_segs_out: whole("data_segs_out") })
 }
 
 #[cfg(test)]
@@ -70,13 +115,15 @@ mod tests {
         Endpoints { from: at(1, 40000), to: at(2, 5001) }
     }
 
+    const START: Time = Time(1_700_000_000_000_000_000);
+
     /// A line of iproute2 6.1.
     const LINE: &str = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001 skmem:(r0,rb131072) cubic wscale:7,7 rto:204 \
                         rtt:40.5/1.25 mss:1448 pmtu:1500 cwnd:20 ssthresh:14 bytes_sent:1000";
 
     #[test]
     fn a_line_of_ss_has_window_threshold_and_rtt() {
-        let metrics = parse(LINE, endpoints()).expect("it is the connection");
+        let metrics = parse(LINE, endpoints()).expect("it is the connection").metrics;
         assert_eq!((metrics.cwnd, metrics.ssthresh), (Some(28_960), Some(20_272)));
         assert_eq!(metrics.srtt, Some(Duration(40_500_000)));
         let other = Endpoints { from: SocketAddr::new(endpoints().from.ip(), 40001), ..endpoints() };
@@ -87,9 +134,36 @@ mod tests {
     fn a_sample_has_the_time_before_it() {
         let mut events = Vec::new();
         let text = format!("1700000000.5\n{LINE}\n1700000000.510000000\n{LINE}\n");
-        merge(&mut events, &text, endpoints(), Time(1_700_000_000_000_000_000)).expect("samples");
+        merge(&mut events, &text, endpoints(), START, &Counted::default()).expect("samples");
         let times: Vec<u64> = events.iter().map(|one| one.time.0 - ORIGIN.0).collect();
         assert_eq!(times, [500_000_000, 510_000_000]);
-        assert!(merge(&mut events, "State Recv-Q\n", endpoints(), Time::ZERO).is_err());
+        let none = merge(&mut events, "State Recv-Q\n", endpoints(), Time::ZERO, &Counted::default());
+        assert!(none.is_err());
+    }
+
+    /// `segs_in:2` says that the state includes the second packet, which arrived 30 ms after the written time, and not
+    /// the third one.
+    #[test]
+    fn the_counters_of_a_sample_correct_its_time() {
+        let at = |ms: u64| Time(START.0 + ms * 1_000_000);
+        let counted = Counted { received: vec![at(0), at(40), at(60)], sent: vec![at(1), at(45)] };
+        let time = |written: u64, counters: &str| {
+            let mut events = Vec::new();
+            let text = format!("1700000000.{written:03}\n{LINE} {counters}\n");
+            merge(&mut events, &text, endpoints(), START, &counted).expect("a sample");
+            (events[0].time.0 - ORIGIN.0) as f64 * 1e-6
+        };
+        assert_eq!(time(10, ""), 10.0);
+        assert_eq!(time(10, "segs_in:2"), 40.0);
+        assert_eq!(time(50, "segs_in:2"), 50.0);
+        assert_eq!(time(10, "segs_in:2 data_segs_out:2"), 45.0);
+        assert_eq!(time(70, "segs_in:2"), 60.0 - 1e-6);
+        assert_eq!(time(70, "segs_in:3"), 70.0);
+    }
+
+    /// A socket that opens has the MSS of RFC 9293 (536 B, less options), not that of the connection.
+    #[test]
+    fn a_socket_that_opens_has_no_window() {
+        assert_eq!(parse(&LINE.replace("ESTAB", "SYN-SENT"), endpoints()), None);
     }
 }

@@ -26,6 +26,7 @@ _SUITES = {
     "rfc9438": "Statements of RFC 9438, CUBIC.",
     "rfc9406": "Statements of RFC 9406, HyStart++.",
     "rfc5681": "Statements of RFC 5681, TCP congestion control.",
+    "rfc6298": "Statements of RFC 6298, TCP's retransmission timer.",
     "rfc6675": "Statements of RFC 6675, SACK-based loss recovery.",
     "rfc8985": "Statements of RFC 8985, RACK-TLP.",
     "rfc9937": "Statements of RFC 9937, proportional rate reduction.",

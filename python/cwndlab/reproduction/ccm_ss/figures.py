@@ -38,7 +38,8 @@ def _claim(reading: Reading, title: str, words: str, metric: str, relation: Rela
     kind = more.pop("kind", reading.kind)
     metrics = more.pop("metrics", metric)
     where = more.pop("where", {})
-    quantity = f"{reading.name}: {title}, CCM-SS / {reading.base_name}"
+    prefix = "" if reading is PRIMARY else f"{reading.name}: "
+    quantity = f"{prefix}{title}, CCM-SS / {reading.base_name}"
     return Claim(
         quantity,
         words,

@@ -43,7 +43,7 @@ HEADLINES = (
     ),
     Headline(
         "cubic-study:low-speed",
-        "CUBIC's performance degrades in low-speed networks",
+        "CUBIC's performance degrades in low-speed networks (judged against the other two)",
         "abstract, § 7",
         "its performance degrades in wireless and low speed networks",
     ),
@@ -97,13 +97,13 @@ HEADLINES = (
     ),
     Headline(
         "cubic-study:wireless-poor",
-        "all three have very poor goodput beside the capacity of the air",
+        "all three have a very poor goodput in a wireless cell with reverse traffic",
         "§ 6.2, Fig. 11(a)",
         "all the three variants attain very poor goodput",
     ),
     Headline(
         "cubic-study:wireless-reverse",
-        "reverse traffic is what affects the goodput in a wireless cell",
+        "reverse traffic lowers the goodput in a wireless cell (the delay of ACKs is not judged)",
         "§ 6.2",
         "reverse traffic is causing delays in ACKs which affects the performance",
     ),

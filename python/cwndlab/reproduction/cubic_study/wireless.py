@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from cwndlab import metrics
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.reproduction.cases import Case, Labels, Size
-from cwndlab.reproduction.claims import Claim, Greater, Kind, Less, RatioIn, Underspecified, ValueIn
+from cwndlab.reproduction.claims import Claim, Greater, Kind, Less, RatioIn, Underspecified
 from cwndlab.reproduction.cubic_study.variants import (
     ASSUMPTIONS,
     BASE,
@@ -177,10 +177,10 @@ def _fig11a_claims(size: Size) -> list[Claim]:
         key, quantity = _key(of, "users"), f"{title} of each variant, {last} / {first} nodes"
         words, fewer = "decreases with the number of users", Less()
         claims.append(Claim(quantity, words, one, ends, fewer, kind=of, headline=key, each="variant", at=PAPERS))
-    title, far = f"goodput of each variant over {_RATE_MBPS} Mbit/s", ValueIn(0, 0.5)
-    words, key = f"very poor beside {_RATE_MBPS} Mbit/s", "cubic-study:wireless-poor"
-    claims.append(Claim(title, words, metric, [_EVERY], far, headline=key, each="variant", at=PAPERS))
     pair: list[Labels] = [{"reading": BASE, "uploads": uploads} for uploads in (REVERSE, 0)]
+    title, far = "goodput of each variant over what the cell carries without uploads", RatioIn(0, 0.5)
+    words, key = f"very poor beside {_RATE_MBPS} Mbit/s", "cubic-study:wireless-poor"
+    claims.append(Claim(title, words, metric, pair, far, headline=key, each="variant", at=PAPERS))
     title, key = "goodput of each variant, with / without uploads", "cubic-study:wireless-reverse"
     words = "reverse traffic affects the performance"
     claims.append(Claim(title, words, metric, pair, Less(), headline=key, each="variant", at=PAPERS))
@@ -263,7 +263,12 @@ FIG11A = Experiment(
     "§ 6.2, Figs. 10, 11(a)",
     f"{_SET_UP}: Compound has the highest goodput, CUBIC about that of NewReno; it falls with n, and all are very "
     "poor beside 54 Mbit/s, since the reverse traffic delays ACKs; CUBIC is the worst overall.",
-    [*_ASSUMPTIONS, '"Almost the similar" is within 10 %; "very poor" is under half.'],
+    [
+        *_ASSUMPTIONS,
+        '"Almost the similar" is within 10 %; "very poor" is under half of what the same variant has without uploads. '
+        f"Half of {_RATE_MBPS} Mbit/s is no bound: 802.11g carries less TCP payload even without uploads.",
+        "The reason that the paper gives, delayed ACKs, is not judged: only the uploads' effect on goodput is.",
+    ],
     _QUICK,
     _FULL,
     _cases,

@@ -7,50 +7,50 @@ from cwndlab.reproduction.claims import Headline
 HEADLINES = (
     Headline(
         "iot:throughput",
-        "throughput is higher than that of New Reno, H-TCP, CUBIC and Fast-FIT",
+        "the proposed algorithm has a higher throughput than New Reno, H-TCP, CUBIC and Fast-FIT",
         "abstract, § 4, § 5, Fig. 5",
         "the proposed method achieves higher throughput as compared to other TCP variants",
     ),
     Headline(
         "iot:gains",
-        "on average by 4 % over CUBIC, 1.9 % over Fast-FIT, 3.8 % over H-TCP, 4.3 % over New Reno (Fig. 6), and by "
-        "1.5 %, 6.6 %, 1.3 % and 1.6 % (Fig. 8)",
+        "its average gain is 4 % over CUBIC, 1.9 % over Fast-FIT, 3.8 % over H-TCP and 4.3 % over New Reno (Fig. 6), "
+        "and 1.5 %, 6.6 %, 1.3 % and 1.6 % (Fig. 8)",
         "§ 4, Figs. 6, 8",
         "4% better throughput as compared to Cubic, 1.9% better throughput as compared to Fast-Fit",
     ),
     Headline(
         "iot:every-background",
-        "throughput is the highest at every background from 600 kbit/s on",
+        "the proposed algorithm has the highest throughput at every background from 600 kbit/s on",
         "§ 4, Fig. 7",
-        "maintains the utilization under all background traffic conditions",
+        "under all background traffic conditions and achieves higher throughput than the other TCP variants",
     ),
     Headline(
         "iot:drops",
-        "fewer packets are dropped than with each competitor",
+        "the proposed algorithm has fewer packets dropped than each competitor",
         "abstract",
         "reduce packet drop and yield improved throughput",
     ),
     Headline(
         "iot:steady",
-        "a steady state, in which the window is constant, is maintained",
+        "the proposed algorithm maintains a steady state, in which its window is constant",
         "abstract, § 3.3",
         "maintains a steady-state to reduce packet drop and yield improved throughput",
     ),
     Headline(
         "iot:adapts",
-        "the rate adapts quickly when the available bandwidth or the delay changes",
+        "the proposed algorithm adapts its rate quickly when the available bandwidth or the delay changes",
         "abstract, § 5",
         "adapt the transmission rate quickly whenever the available bandwidth and delay changes",
     ),
     Headline(
         "iot:fairness",
-        "beside CUBIC it has about an equal share",
+        "the proposed algorithm has about an equal share beside CUBIC",
         "abstract, § 4, § 5, Figs. 9, 10",
         "shares almost the same amount of bandwidth with the TCP Cubic",
     ),
     Headline(
         "iot:fairer",
-        "it is fairer to CUBIC than New Reno, H-TCP and Fast-FIT",
+        "the proposed algorithm is fairer to CUBIC than New Reno, H-TCP and Fast-FIT",
         "abstract, § 5",
         "achieves better performance in terms of throughput and inter-protocol fairness",
     ),
@@ -62,13 +62,13 @@ HEADLINES = (
     ),
     Headline(
         "iot:start",
-        "it starts with good use of the bandwidth, from the routers' stamp",
+        "the proposed algorithm starts with good use of the bandwidth, from the routers' stamp",
         "§ 3.1, § 4, Fig. 5",
-        "initially start with good capacity due",
+        "The proposed TCP initially start with good capacity",
     ),
     Headline(
         "iot:maintains",
-        "it maintains its throughput over time",
+        "the proposed algorithm maintains its throughput over time",
         "§ 4, Fig. 5",
         "maintain the utilization by using new congestion detection and avoidance approach",
     ),
@@ -104,7 +104,7 @@ HEADLINES = (
     ),
     Headline(
         "iot:modes",
-        "it switches to its proactive mode as congestion grows",
+        "the proposed algorithm switches to its proactive mode as congestion grows",
         "§ 5",
         "when network congestion increases, it switched into proactive mode",
     ),
@@ -116,7 +116,7 @@ HEADLINES = (
     ),
     Headline(
         "iot:mqtt",
-        "it suits MQTT",
+        "the proposed algorithm suits MQTT",
         "§ 5",
         "well suited for IoT applications protocol MQTT",
     ),

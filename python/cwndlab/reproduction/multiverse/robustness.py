@@ -3,13 +3,16 @@
 The label follows from the share of universes in which the claim holds, among those that can discriminate: *robust*
 from 90 % on, *refuted* up to 10 %, *fragile* between. An inconclusive universe may be either, so that the label has to
 be the same whether all of them count as holding or none does; otherwise it names both ends.
+
+Universes are evaluated for the direction of a claim, not for its size. A published value has no direction: a universe
+whose interval excludes the value and its tolerance counts as opposite.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
@@ -133,10 +136,18 @@ def _named(share: float) -> str:
 def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[Cell]]) -> list[Robustness]:
     """One for each claim; ``cells`` has the universes of each claim, the base first."""
     made = []
-    for claim, mine in zip(claims, cells, strict=True):
+    for claim, found in zip(claims, cells, strict=True):
+        mine = [_of_value(cell) for cell in found] if isinstance(claim.relation, Value) else found
         effects = [_effect(one.name, one.choices, mine, len(space.dimensions)) for one in space.dimensions]
         made.append(Robustness(claim, mine, sorted(effects, key=lambda one: (-one.is_significant, -one.range))))
     return made
+
+
+def _of_value(cell: Cell) -> Cell:
+    """Of a value another size is not the claimed one."""
+    if cell.finding.outcome != "holds at another size":
+        return cell
+    return replace(cell, finding=replace(cell.finding, outcome="opposite"))
 
 
 def _effect(name: str, choices: Sequence[str], cells: Sequence[Cell], dimensions: int) -> Effect:

@@ -348,7 +348,8 @@ def _fig9_claims(size: Size) -> list[Claim]:
         claims.append(Claim(title, words, "utilisation", [enough], good, kind=what, headline=key))
         if small:
             title, poor = f"{name}: utilisation under 300 packets", ValueIn(-inf, 0.9)
-            claims.append(Claim(title, words, "utilisation", [{**mine, "buffers": _FEW}], poor, kind=what))
+            few: list[Labels] = [{**mine, "buffers": _FEW}]
+            claims.append(Claim(title, words, "utilisation", few, poor, kind=what, headline=key))
         near: list[Labels] = [enough, *({"variant": other, "buffers": _ENOUGH} for other in HIGH_SPEED)]
         title = f"throughput with 300 packets and more, {name} / the mean of the high-speed variants"
         well, key = Overall([Term(metric, True, {})], 0.02, at_least=0.99), headline(name, "throughput")
@@ -486,11 +487,12 @@ def _fig10_claims(size: Size) -> list[Claim]:
     metric, others = "goodput_bps", [{"variant": one} for one in VARIANTS if one not in ("FAST", *READINGS)]
     claims = [
         Claim(
-            "throughput over all losses, FAST / each other",
+            "throughput over all losses: FAST / each other",
             "FAST better",
             metric,
             [{"variant": "FAST"}, *others],
             Greater(),
+            headline="phcc:loss-acceptable",
         )
     ]
     for name in ("PHCC", *READINGS):

@@ -175,7 +175,8 @@ TABLE1 = Experiment(
     [
         *ASSUMPTIONS,
         "The text says that CUBIC is faster than the other two; that CTCP is faster than NewReno is in the table's "
-        "numbers alone. RTTs are constant where they differ by at most 5 %.",
+        "numbers alone. RTTs are constant where they differ by at most 5 %: judged is the mean RTT of a download with "
+        "its queueing. The study may mean the RTT of the idle path, which is the same here by construction.",
     ],
     _QUICK,
     _FULL,

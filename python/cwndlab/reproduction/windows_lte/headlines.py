@@ -24,13 +24,13 @@ HEADLINES = (
     ),
     Headline(
         "windows-lte:same-rtt",
-        "the average RTTs of the three are the same",
+        "the average RTTs of the three are the same (judged: under load)",
         "Conclusion",
         "the average RTTs can be assumed to be constant for all the three variants",
     ),
     Headline(
         "windows-lte:rtt",
-        "CUBIC's growth without the RTT shares much more fairly than NewReno and CTCP",
+        "CUBIC, whose growth does not depend on the RTT, shares much more fairly than NewReno and CTCP",
         "Background C, Conclusion",
         "Cubic non-dependency on RTT results in much fairer allocation of bandwidth",
     ),

@@ -191,7 +191,7 @@ def _faster(bench: Bench) -> Setup:
     path = bench.path
     slow = Path(f"{path.name}, a tenth", path.rate_bps / 10, path.rtt_s)
     narrow = Bench(bench.subject, slow, bench.cancel)
-    # Two send quanta (line 3553) fit the buffer.
+    # Two send quanta (line 3558) fit the buffer.
     buffer = max(_SHALLOW * slow.bdp_segments, 2 * min(0.001 * slow.segments_per_s, 45), 4)
     start = narrow.shared(scenario(narrow, long_s(path), buffer_segments=buffer))
     known = start.first("inflight_longterm_segments", lambda value: value < inf)
@@ -244,7 +244,7 @@ def _doubling(trace: Trace, after_s: float) -> Iterator[Statement]:
         cwnd = (trace.before("transport.cwnd_segments", at), trace.at("transport.cwnd_segments", at))
         share = 2 ** (rounds - 1)
         yield between(
-            line(2457),
+            line(2476),
             f"in round {rounds:g} of growth, inflight_longterm rises by {share:g} segments per window",
             each,
             max(min(cwnd) // share, 1),
@@ -397,8 +397,8 @@ def _up_loss_longterm(trace: Trace) -> Iterator[Statement]:
     yield at_most(line(4149, "step 3"), "no plateau was seen", trace.before("full_bw_now", end), 0, at_s=end)
     yield at_most(line(4153, "step 5"), "UP ends within a round of the loss", end, at + 3 * trace.path.round_s)
     yield goes_down(line(4154, "step 5"), trace, span)
-    yield equals(line(3160), "prev_probe_too_high is set", trace.at("prev_probe_too_high", end), 1, at_s=end)
-    yield equals(line(3161), "is_bw_probe_sample is cleared", trace.at("is_bw_probe_sample", end), 0, at_s=end)
+    yield equals(line(3162), "prev_probe_too_high is set", trace.at("prev_probe_too_high", end), 1, at_s=end)
+    yield equals(line(3163), "is_bw_probe_sample is cleared", trace.at("is_bw_probe_sample", end), 0, at_s=end)
     longterm = trace.at("inflight_longterm_segments", end)
     before = trace.before("inflight_longterm_segments", end)
     target = min(trace.at("bdp_segments", end), trace.before("transport.cwnd_segments", end))
@@ -480,7 +480,7 @@ CASES = (
         unsuited={
             **below(10, "the least window of four segments fits the buffer and the slower path"),
             **{
-                path.name: "the old window takes ten RTTs to drain, and each ProbeRTT resets bw_shortterm (line 2715)"
+                path.name: "the old window takes ten RTTs to drain, and each ProbeRTT resets bw_shortterm (line 2717)"
                 for path in PATHS
                 if path.rtt_s >= 1
             },

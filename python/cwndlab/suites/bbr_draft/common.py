@@ -125,14 +125,14 @@ def follows(source: str, trace: Trace, span: Span, expected: int, **more: Any) -
 
 
 def inflight_target(trace: Trace, time_s: float, bw: str = "bw_segments_per_s") -> float:
-    """Inflight(1.0) in segments (lines 3606 to 3630), rounded up to a whole segment."""
+    """Inflight(1.0) in segments (lines 3618 to 3628), rounded up to a whole segment."""
     bdp = trace.at(bw, time_s) * trace.at("min_rtt_s", time_s)
     quantum = max(trace.at("send_quantum_segments", time_s), trace.before("send_quantum_segments", time_s))
     return max(ceil(bdp - 1e-9), 3 * quantum, 4) + (2 if trace.before("state", time_s) == UP else 0)
 
 
 def with_headroom(trace: Trace, time_s: float) -> float:
-    """InflightWithHeadroom() in segments (lines 2443 to 2453)."""
+    """InflightWithHeadroom() in segments (lines 2467 to 2472)."""
     longterm = trace.at("inflight_longterm_segments", time_s)
     return inf if longterm == inf else max(longterm - max(1, 0.15 * longterm), 4)
 
@@ -144,16 +144,16 @@ def drained(source: str, trace: Trace, time_s: float, bw: str = "bw_segments_per
 
 
 def uninterrupted(trace: Trace, span: Span) -> Span:
-    """The period, unless ProbeRTT ends it when it is due (line 2663)."""
+    """The period, unless ProbeRTT ends it when it is due (line 2653)."""
     if next_state(trace, span) == PROBE_RTT and span.end_s < trace.end_s:
         before = [one.end_s for one in states(trace) if one.value == PROBE_RTT and one.end_s <= span.end_s]
         if span.end_s - max(before, default=0.0) >= 4.9:
-            raise NotApplicableError(f"ProbeRTT, due every 5 s (line 2663), interrupts {name_of(span.value)}")
+            raise NotApplicableError(f"ProbeRTT, due every 5 s (line 2653), interrupts {name_of(span.value)}")
     return span
 
 
 def goes_down(source: str, trace: Trace, span: Span) -> Statement:
-    """UP is followed by DOWN, or by CRUISE where the ACK that begins DOWN ends it as well (lines 2389 to 2405)."""
+    """UP is followed by DOWN, or by CRUISE where the ACK that begins DOWN ends it as well (lines 2402 to 2421)."""
     at = span.end_s
     inflight = trace.at("inflight_segments", at)
     limit = min(inflight_target(trace, at, "max_bw_segments_per_s"), with_headroom(trace, at)) + 1

@@ -61,8 +61,8 @@ def _up(trace: Trace, source: str) -> Span:
 def _up_plateau(trace: Trace) -> Iterator[Statement]:
     span = _up(trace, line(3984, "step 1"))
     at = span.end_s
-    yield equals(line(2087), "pacing_gain is 1.25", trace.at("pacing_gain", span.start_s), 1.25, at_s=span.start_s)
-    yield equals(line(2088), "cwnd_gain is 2.25", trace.at("cwnd_gain", span.start_s), 2.25, at_s=span.start_s)
+    yield equals(line(2088), "pacing_gain is 1.25", trace.at("pacing_gain", span.start_s), 1.25, at_s=span.start_s)
+    yield equals(line(2089), "cwnd_gain is 2.25", trace.at("cwnd_gain", span.start_s), 2.25, at_s=span.start_s)
     lost = trace.at("transport.lost_segments", at) - trace.at("transport.lost_segments", span.start_s)
     yield equals(line(3986, "step 2"), "nothing is lost", lost, 0, at_s=at)
     yield equals(line(3990, "step 4"), "full_bw_count reaches 3", trace.at("full_bw_count", at), 3, at_s=at)
@@ -103,14 +103,14 @@ def _up_loss(trace: Trace) -> Iterator[Statement]:
     late = loss + 4 * trace.path.round_s
     yield at_most(line(4000, "step 4"), "UP ends within rounds of the loss", at, late, at_s=at)
     yield goes_down(line(4001, "step 5"), trace, span)
-    yield equals(line(3160), "prev_probe_too_high is set", trace.at("prev_probe_too_high", at), 1, at_s=at)
+    yield equals(line(3162), "prev_probe_too_high is set", trace.at("prev_probe_too_high", at), 1, at_s=at)
     yield at_most(
         line(4002, "step 5"),
         "inflight_longterm is updated",
         trace.at("inflight_longterm_segments", at),
         1e12,
         at_s=at,
-        contradicts="lines 3162 to 3164: HandleInflightTooHigh leaves inflight_longterm unless !RS.is_app_limited",
+        contradicts="line 3164: HandleInflightTooHigh leaves inflight_longterm unless !RS.is_app_limited",
     )
 
 
@@ -129,7 +129,7 @@ def _stays_up(trace: Trace) -> Iterator[Statement]:
         line(4009, "step 3"),
         "the flow stays in ProbeBW_UP",
         span.end_s >= trace.end_s or after == "ProbeRTT",
-        expected="ProbeBW_UP to the end of the run, or to ProbeRTT (line 2663)",
+        expected="ProbeBW_UP to the end of the run, or to ProbeRTT (line 2653)",
         got=after,
         at_s=span.end_s,
     )
@@ -157,7 +157,7 @@ def _down_to_cruise(trace: Trace, after_s: float | None) -> Iterator[Statement]:
     yield equals(line(4014, "step 2"), "pacing_gain is 0.9", trace.at("pacing_gain", span.start_s), 0.9)
     at = span.end_s
     if next_state(trace, span) == REFILL:
-        raise NotApplicableError("the time for a probe comes before the inflight falls (lines 2389 to 2393)")
+        raise NotApplicableError("the time for a probe comes before the inflight falls (line 2403)")
     yield follows(line(4018, "step 5"), trace, span, CRUISE)
     yield drained(line(4016, "step 4"), trace, at, "max_bw_segments_per_s")
     limit = with_headroom(trace, at)
@@ -205,7 +205,7 @@ def _down_time(trace: Trace) -> Iterator[Statement]:
         expected="ProbeBW_REFILL",
         got=name_of(next_state(draft, span)),
         at_s=span.end_s,
-        contradicts="lines 2000 and 2426: DOWN paces at 0.9 of a max_bw of before, so that C.inflight falls below "
+        contradicts="lines 2000 and 2436: DOWN paces at 0.9 of a max_bw of before, so that C.inflight falls below "
         "max_bw · min_rtt, which is a tenth above the new bandwidth-delay product",
     )
     span = next(one for one in states(trace) if one.value == DOWN and one.start_s >= at - 1e-9)
@@ -216,7 +216,7 @@ def _down_time(trace: Trace) -> Iterator[Statement]:
     by_rounds = rounds + 1 >= min(trace.at("bdp_segments", span.end_s), trace.at("transport.cwnd_segments", at), 63)
     yield holds(
         line(4025, "step 3"),
-        "DOWN lasts bw_probe_wait, or the rounds of Reno (line 2319)",
+        "DOWN lasts bw_probe_wait, or the rounds of Reno (line 2312)",
         waited >= wait or by_rounds,
         expected=f"{wait:.4g} s, or min(BDP, 63) rounds",
         got=f"{waited:.4g} s, {rounds:g} rounds",
@@ -225,7 +225,7 @@ def _down_time(trace: Trace) -> Iterator[Statement]:
     yield at_most(
         line(4025, "step 3"), "DOWN lasts no longer than bw_probe_wait", waited, wait + trace.path.round_s * 2
     )
-    yield between(line(2325), "bw_probe_wait is drawn from 2 to 3 s", wait, 2, 3, at_s=span.end_s)
+    yield between(line(2327), "bw_probe_wait is drawn from 2 to 3 s", wait, 2, 3, at_s=span.end_s)
     yield follows(line(4027, "step 4"), trace, span, REFILL)
 
 
@@ -273,7 +273,7 @@ def _probe_rtt(trace: Trace) -> Iterator[Statement]:
         at_s=span.start_s,
     )
     yield equals(line(4036, "step 3"), "cwnd_gain is 0.5", trace.at("cwnd_gain", span.start_s), 0.5, at_s=span.start_s)
-    yield equals(line(2672), "pacing_gain is 1", trace.at("pacing_gain", span.start_s), 1, at_s=span.start_s)
+    yield equals(line(2667), "pacing_gain is 1", trace.at("pacing_gain", span.start_s), 1, at_s=span.start_s)
     cap = max(0.5 * trace.at("bdp_segments", span.start_s), 4) + 1
     yield at_most(line(3733), "cwnd ≤ ProbeRTTCwnd()", trace.at("transport.cwnd_segments", span.start_s), cap)
     low = trace.first("inflight_segments", lambda value: value <= cap, span.start_s)

@@ -80,7 +80,7 @@ def _restored(trace: Trace, begun: float, undone: float, source: str) -> Iterato
             trace.before(saved, undone),
             at_s=undone,
         )
-    # Undone within the ACK; the bounds of the model apply after it (lines 3705 to 3709).
+    # Undone within the ACK; the bounds of the model apply after it (lines 3702 to 3705).
     bound = min(trace.before("transport.cwnd_segments", begun), trace.at("max_inflight_segments", undone))
     yield at_least(source, "cwnd is restored", trace.at("transport.cwnd_segments", undone), bound - 2, at_s=undone)
 
@@ -103,7 +103,7 @@ def _returns(trace: Trace, begun: float, undone: float, source: str) -> Iterator
         # Losses changed no state, so that the undo changes none; that of the next round may begin.
         order = {CRUISE: REFILL, REFILL: UP, UP: DOWN, DOWN: CRUISE}
         yield holds(
-            line(3404),
+            line(3405),
             "the undo leaves the state, as the loss did",
             after in (left, order.get(int(left))),
             expected=name_of(left),

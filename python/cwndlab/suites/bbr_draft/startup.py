@@ -53,7 +53,7 @@ def _plateau(trace: Trace) -> Iterator[Statement]:
     yield equals(line(3947, "step 4"), "full_bw_count reaches 3", trace.at("full_bw_count", at), 3, at_s=at)
     counted = [point for point in trace.points("full_bw_count", 0, at) if point.value > 0][-3:]
     rounds = [trace.at("round_count", point.at_s) for point in counted]
-    # Rounds in ProbeRTT are application-limited (line 2674) and do not count.
+    # Rounds in ProbeRTT are application-limited (line 2672) and do not count.
     start = counted[0].at_s if counted else at
     paused = any(span.value == PROBE_RTT and start < span.end_s <= at for span in states(trace))
     yield holds(
@@ -66,7 +66,7 @@ def _plateau(trace: Trace) -> Iterator[Statement]:
     )
     for flag in ("full_bw_now", "full_bw_reached"):
         yield equals(line(3949, "step 4"), f"{flag} is true", trace.at(flag, at), 1, at_s=at)
-    # With little in flight Drain ends with the ACK that begins it (lines 1773 and 1774).
+    # With little in flight Drain ends with the ACK that begins it (lines 1778 and 1779).
     at_once = after.value in PROBE_BW and trace.at("inflight_segments", at) <= inflight_target(trace, at)
     yield holds(
         line(3950, "step 5"),
@@ -109,7 +109,7 @@ def _startup_loss(trace: Trace) -> Iterator[Statement]:
     )
     yield at_most(line(3958, "step 5"), "no plateau was seen", trace.before("full_bw_count", at), 2, at_s=at)
     lost = trace.at("transport.lost_segments", at) - trace.at("transport.lost_segments", lossy)
-    yield at_least(line(1928), "at least six sequence ranges were lost", lost, 6, at_s=at)
+    yield at_least(line(1924), "at least six sequence ranges were lost", lost, 6, at_s=at)
     yield equals(line(3957, "step 5"), "full_bw_reached is true", trace.at("full_bw_reached", at), 1, at_s=at)
     yield equals(
         line(3957, "step 5"),
@@ -117,10 +117,10 @@ def _startup_loss(trace: Trace) -> Iterator[Statement]:
         trace.at("full_bw_now", at),
         1,
         at_s=at,
-        contradicts="lines 1937 to 1944: CheckStartupHighLoss sets full_bw_reached, not full_bw_now",
+        contradicts="lines 1932 to 1939: CheckStartupHighLoss sets full_bw_reached, not full_bw_now",
     )
     yield at_most(
-        line(1941),
+        line(1936),
         "inflight_longterm = max(bdp, inflight_latest) is set",
         trace.at("inflight_longterm_segments", at),
         trace.at("transport.cwnd_segments", at) + trace.at("max_inflight_segments", at),
@@ -207,7 +207,7 @@ def _drain_time(trace: Trace) -> Iterator[Statement]:
         rounds,
         3,
         contradicts="line 1958: at a pacing gain of 0.5 the queue shrinks by 0.4 of the old bandwidth, "
-        "so that Drain ends on inflight (line 1974)",
+        "so that Drain ends on inflight (line 1975)",
     )
     span, rounds = _rounds_in_drain(trace, at)
     uninterrupted(trace, span)
@@ -220,7 +220,7 @@ def _drain_time(trace: Trace) -> Iterator[Statement]:
         at_s=span.end_s,
     )
     yield equals(
-        line(1975),
+        line(1976),
         "Drain ends in the first round with round_count > drain_start_round + 3",
         rounds,
         4,
@@ -232,7 +232,7 @@ def _drain_time(trace: Trace) -> Iterator[Statement]:
         rounds,
         3,
         at_s=span.end_s,
-        contradicts="line 1975: round_count > drain_start_round + 3, which is after 4 rounds",
+        contradicts="line 1976: round_count > drain_start_round + 3, which is after 4 rounds",
     )
     after = next_state(trace, span)
     yield holds(
@@ -357,7 +357,7 @@ CASES = (
         scenario=_slow_startup,
         check=_probe_rtt_in_startup,
         paths=PATHS,
-        unsuited=below(4, "each packet of a limited application restarts from idle (line 2746)"),
+        unsuited=below(4, "each packet of a limited application restarts from idle (line 2748)"),
         values=(*BASIC, "full_bw_reached"),
     ),
 )

@@ -1,0 +1,94 @@
+"""Audits of other stacks: excerpts of logs that `make stacks` made, and the tables of docs/audit.md.
+
+tools/stacks/README.md describes the transfers. tests/samples/stacks/ has the first second or two of some of them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import lzma
+import tomllib
+from pathlib import Path
+
+import pytest
+from cwndlab.validation.audit import AuditResult, audit
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLES = ROOT / "tests" / "samples" / "stacks"
+STACKS = ROOT / "tools" / "stacks"
+
+
+def audited(folder: Path, name: str, reference: str, samples: str | None = None) -> AuditResult:
+    """The audit of an excerpt."""
+    files = {}
+    for one in filter(None, (name, samples)):
+        files[one] = folder / one
+        files[one].write_bytes(lzma.decompress((SAMPLES / f"{one}.xz").read_bytes()))
+    return audit(files[name], reference, samples=files[samples] if samples else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "mss", "initial"),
+    # RFC 9002, section 7.2: ten datagrams, at most 14,720 bytes; quinn takes ten datagrams of 1200 bytes.
+    [("quinn-reno.sqlog", 1472, 12_000), ("aioquic-reno.qlog", 1472, 14_720)],
+)
+def test_reno_of_quinn_and_aioquic_is_that_of_rfc_9002(name: str, mss: int, initial: int, tmp_path: Path) -> None:
+    result = audited(tmp_path, name, "reno+standard")
+    assert (result.departures, result.share) == ([], 1.0)
+    assert (result.mss_bytes, result.initial_cwnd_bytes) == (mss, initial)
+    assert result.acks > 500
+
+
+def test_slow_start_of_quiche_counts_packets(tmp_path: Path) -> None:
+    """quiche 0.30.0, reno.rs, line 91: a datagram for each packet. RFC 9002, section 7.3.1: the acknowledged bytes."""
+    result = audited(tmp_path, "quiche-reno.sqlog", "reno+hystart-pp")
+    first = result.first
+    assert first is not None
+    assert first.kind == "slow-start-fast"
+    # Two packets, together little more than one datagram.
+    assert "an ACK of 1528 B" in first.event
+    assert first.logged_bytes - first.logged_before_bytes == 2 * 1472
+    assert any("the log has no lost packets" in note for note in result.notes)
+
+
+def test_the_saw_tooth_of_quiche_is_found(tmp_path: Path) -> None:
+    """cloudflare/quiche issue 1411: the reduction is undone at the first ACK after recovery, by cubic.rs, line 247."""
+    result = audited(tmp_path, "quiche-cubic.sqlog", "cubic+hystart-pp")
+    undone = [one for one in result.departures if one.logged_bytes > 1.4 * one.logged_before_bytes]
+    assert len(undone) >= 3
+    for one in undone:
+        assert one.kind == "avoidance-fast"
+        # RFC 9438, section 4.6: the reduction was by 0.7.
+        assert one.logged_before_bytes / one.logged_bytes == pytest.approx(0.7, abs=0.01)
+
+
+def test_the_kernel_follows_its_reference(tmp_path: Path) -> None:
+    """Windows of `ss`, which its counters place among the packets of the capture."""
+    result = audited(tmp_path, "linux-cubic.pcapng", "cubic-linux", samples="linux-cubic.ss.txt")
+    assert (result.mss_bytes, result.initial_cwnd_bytes) == (1448, 14_480)
+    assert (result.departures, result.share) == ([], 1.0)
+    assert result.acks > 500
+
+
+def test_cubic_of_s2n_quic_follows_rfc_8312_until_the_reno_friendly_region(tmp_path: Path) -> None:
+    result = audited(tmp_path, "s2n-quic-cubic.sqlog", "cubic-8312+hystart")
+    assert result.groups[0].kind == "slow-start-exit-early"
+    assert result.share == pytest.approx(0.81, abs=0.02)
+
+
+def test_the_table_has_every_run_and_its_departures_name_a_file_and_a_line() -> None:
+    spec = importlib.util.spec_from_file_location("stacks_table", STACKS / "table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.table()
+    plan = tomllib.loads((STACKS / "runs.toml").read_text(encoding="utf-8"))
+    rows = json.loads((ROOT / "known-answers" / "stacks.json").read_text(encoding="utf-8"))["rows"]
+    wanted = {(run["stack"], run["algorithm"], path) for run in plan["run"] for path in plan["paths"]}
+    assert {(row["stack"], row["algorithm"], row["path"]) for row in rows} == wanted
+    for run in plan["run"]:
+        assert f"| {run['algorithm']} | " in text
+    findings = tomllib.loads((STACKS / "findings.toml").read_text(encoding="utf-8"))["finding"]
+    assert all(":" in one["source"] and one["source"].rsplit(":", 1)[1].isdigit() for one in findings)

@@ -1,0 +1,257 @@
+//! A controller that delegates to one of quinn and logs its calls. quinn's own qlog (feature `qlog` of quinn-proto
+//! 0.11.19) has no ACK frames.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use quinn_proto::RttEstimator;
+use stack_log::{Event, Log, Metrics, Space};
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Outstanding,
+    Acked,
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    time: Instant,
+    /// Its number, or that of the last packet in its datagram.
+    number: u64,
+    bytes: u64,
+    fate: Fate,
+}
+
+/// The calls of a connection. Its calls name packets by time and size; the log numbers them in the order of sending.
+#[derive(Debug, Default)]
+pub struct Record {
+    start: Option<Instant>,
+    sent: Vec<Sent>,
+    /// Packets before this one have a fate.
+    oldest: usize,
+    /// Packets of the ACK frame in progress.
+    acked: Vec<usize>,
+    /// The largest acknowledged number.
+    largest: Option<u64>,
+    events: Vec<(Instant, Call)>,
+}
+
+#[derive(Debug)]
+enum Call {
+    Acked(Vec<usize>),
+    Lost(Vec<usize>),
+    Metrics(Metrics),
+}
+
+impl Record {
+    fn sent(&mut self, time: Instant, bytes: u64, number: u64) {
+        self.start.get_or_insert(time);
+        self.sent.push(Sent { time, number, bytes, fate: Fate::Outstanding });
+    }
+
+    fn outstanding(&mut self) -> impl Iterator<Item = usize> + '_ {
+        while self.sent.get(self.oldest).is_some_and(|one| one.fate != Fate::Outstanding) {
+            self.oldest += 1;
+        }
+        (self.oldest..self.sent.len()).filter(|at| self.sent[*at].fate == Fate::Outstanding)
+    }
+
+    /// A packet is acknowledged. In the handshake a datagram may hold several packets: the rest of it stays.
+    fn acked(&mut self, time: Instant, bytes: u64) {
+        let same: Vec<usize> = {
+            let all: Vec<usize> = self.outstanding().collect();
+            all.into_iter().filter(|at| self.sent[*at].time == time).collect()
+        };
+        let exact = same.iter().copied().find(|at| self.sent[*at].bytes == bytes);
+        let at = exact.or_else(|| {
+            let at = same.into_iter().find(|at| self.sent[*at].bytes > bytes)?;
+            self.sent[at].bytes -= bytes;
+            self.sent.push(Sent { time, bytes, ..self.sent[at] });
+            Some(self.sent.len() - 1)
+        });
+        if let Some(at) = at {
+            self.sent[at].fate = Fate::Acked;
+            self.acked.push(at);
+        }
+    }
+
+    fn end_acks(&mut self, now: Instant, largest: Option<u64>) {
+        self.largest = self.largest.max(largest);
+        if !self.acked.is_empty() {
+            let acked = std::mem::take(&mut self.acked);
+            self.events.push((now, Call::Acked(acked)));
+        }
+    }
+
+    /// `bytes` are lost in packets up to the one sent at `last`: the outstanding ones, since RFC 9002 (section 6.1)
+    /// declares all packets before a lost one lost. Packets with only an ACK are outstanding for ever, and small.
+    fn lost(&mut self, now: Instant, last: Instant, bytes: u64) {
+        let mut lost: Vec<usize> = self.outstanding().collect();
+        lost.retain(|at| self.sent[*at].time <= last);
+        let mut sum: u64 = lost.iter().map(|at| self.sent[*at].bytes).sum();
+        while sum > bytes {
+            let Some(least) = (0..lost.len()).min_by_key(|at| self.sent[lost[*at]].bytes) else { break };
+            sum -= self.sent[lost.remove(least)].bytes;
+        }
+        lost.iter_mut().for_each(|at| *at = self.lost_of_batch(*at));
+        lost.iter().for_each(|at| self.sent[*at].fate = Fate::Lost);
+        if !lost.is_empty() {
+            self.events.push((now, Call::Lost(lost)));
+        }
+    }
+
+    /// Packets of one time and size are acknowledged in the order of sending here. Where the lost one of them is the
+    /// last, another one must be it: a lost packet is three below an acknowledged one (RFC 9002, section 6.1.1).
+    fn lost_of_batch(&mut self, at: usize) -> usize {
+        let one = self.sent[at];
+        let below = |number: u64| self.largest.is_some_and(|largest| number + 3 <= largest);
+        if below(one.number) {
+            return at;
+        }
+        let same = |other: &Sent| (other.time, other.bytes, other.fate) == (one.time, one.bytes, Fate::Acked);
+        let first = self.sent.partition_point(|other| other.time < one.time);
+        let Some(other) = (first..at).rev().find(|other| same(&self.sent[*other]) && below(self.sent[*other].number))
+        else {
+            return at;
+        };
+        self.sent[at].fate = Fate::Acked;
+        let calls = self.events.iter_mut().rev();
+        let mut acked = calls.filter_map(|(_, call)| if let Call::Acked(all) = call { Some(all) } else { None });
+        if let Some(place) = acked.find_map(|all| all.iter_mut().find(|place| **place == other)) {
+            *place = at;
+        }
+        other
+    }
+
+    /// The log, with packets numbered by the time of sending.
+    pub fn into_log(self) -> Log {
+        let mut log = Log::default();
+        let Some(start) = self.start else { return log };
+        let since = |time: Instant| time.saturating_duration_since(start) + Duration::from_millis(1);
+        let mut order: Vec<usize> = (0..self.sent.len()).collect();
+        order.sort_by_key(|at| self.sent[*at].time);
+        let mut numbers = vec![0; order.len()];
+        for (number, at) in order.into_iter().enumerate() {
+            numbers[at] = number as u64;
+            let packet = (Space::Application, number as u64);
+            log.push(since(self.sent[at].time), Event::Sent { packet, bytes: self.sent[at].bytes });
+        }
+        let space = Space::Application;
+        for (time, call) in self.events {
+            match call {
+                Call::Acked(packets) => {
+                    let mut ranges: Vec<(u64, u64)> = packets.iter().map(|at| (numbers[*at], numbers[*at])).collect();
+                    ranges.sort_unstable();
+                    log.push(since(time), Event::Acked { space, ranges });
+                }
+                Call::Lost(packets) => {
+                    for at in packets {
+                        log.push(since(time), Event::Lost { packet: (space, numbers[at]) });
+                    }
+                }
+                Call::Metrics(metrics) => log.push(since(time), Event::Metrics(metrics)),
+            }
+        }
+        log
+    }
+}
+
+/// The controller.
+pub struct Logged {
+    inner: Box<dyn Controller>,
+    record: Arc<Mutex<Record>>,
+    rtt: Option<(Duration, Duration)>,
+}
+
+struct Factory {
+    inner: Arc<dyn ControllerFactory + Send + Sync>,
+    record: Arc<Mutex<Record>>,
+}
+
+impl Logged {
+    pub fn factory(
+        inner: Arc<dyn ControllerFactory + Send + Sync>,
+        record: Arc<Mutex<Record>>,
+    ) -> impl ControllerFactory + Send + Sync {
+        Factory { inner, record }
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Record)) {
+        act(&mut self.record.lock().expect("no thread has panicked"));
+    }
+
+    fn log_window(&self, now: Instant, in_flight: Option<u64>) {
+        let metrics = self.inner.metrics();
+        let event = Call::Metrics(Metrics {
+            cwnd: metrics.congestion_window,
+            ssthresh: metrics.ssthresh,
+            in_flight,
+            srtt: self.rtt.map(|one| one.0),
+            min_rtt: self.rtt.map(|one| one.1),
+            latest_rtt: None,
+        });
+        self.with(|record| record.events.push((now, event)));
+    }
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let inner = self.inner.clone().build(now, mtu);
+        let controller = Logged { inner, record: self.record.clone(), rtt: None };
+        controller.log_window(now, None);
+        Box::new(controller)
+    }
+}
+
+impl Controller for Logged {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last: u64) {
+        self.with(|record| record.sent(now, bytes, last));
+        self.inner.on_sent(now, bytes, last);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.with(|record| record.acked(sent, bytes));
+        self.rtt = Some((rtt.get(), rtt.min()));
+        self.inner.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.inner.on_end_acks(now, in_flight, app_limited, largest);
+        self.with(|record| record.end_acks(now, largest));
+        self.log_window(now, Some(in_flight));
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
+        self.inner.on_congestion_event(now, sent, persistent, lost);
+        self.with(|record| record.lost(now, sent, lost));
+        self.log_window(now, None);
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.inner.on_mtu_update(mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.inner.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self { inner: self.inner.clone_box(), record: self.record.clone(), rtt: self.rtt })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.inner.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self.inner.into_any()
+    }
+}
