@@ -219,6 +219,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "limits": _limits,
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
     "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
+    "bench playground": lambda: _text(sys.executable, "benches/playground.py"),
     **{
         f"bench kernel {part}": partial(_text, sys.executable, "benches/kernel.py", part)
         for part in ("latency", "cost", "beside")
