@@ -67,6 +67,9 @@ async function page() {
   });
   await build({ ...common, entryPoints: ["src/page.css"], outfile: join(folder, "page.css") });
   copyFileSync(join(here, "src", "index.html"), join(folder, "index.html"));
+  const licences = [["cwndlab", join(here, "..", "LICENSE-MIT")], ["uPlot", join(here, "node_modules", "uplot", "LICENSE")]];
+  const texts = licences.map(([name, file]) => `${name}\n\n${readFileSync(file, "utf8").trim()}\n`);
+  writeFileSync(join(folder, "licences.txt"), texts.join("\n\n"));
   const inputs = Object.values(made.metafile.outputs)[0].inputs;
   const ofPlots = Object.entries(inputs).filter(([name]) => name.includes("node_modules/uplot/"));
   return ofPlots.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
@@ -74,7 +77,7 @@ async function page() {
 
 /** Sizes of the files, and gzipped as a server sends them. */
 function sizes(plots, module, packed) {
-  const names = ["index.html", "page.css", "page.js", "data.js", "engine.js"];
+  const names = ["index.html", "page.css", "page.js", "data.js", "engine.js", "licences.txt"];
   const files = names.map((name) => {
     const bytes = readFileSync(join(folder, name));
     return { name, bytes: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length };
