@@ -109,7 +109,7 @@ def random_scenario(chance: random.Random) -> dict[str, Any]:
 def scenarios() -> list[tuple[str, int, str]]:
     """Scenarios, seeds, and the hashes of the native engine's records."""
     chance = random.Random(20)
-    found = []
+    found: list[tuple[str, int, str]] = []
     while len(found) < SCENARIOS:
         text = json.dumps(random_scenario(chance))
         try:
