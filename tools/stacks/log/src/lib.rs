@@ -48,10 +48,18 @@ pub struct Metrics {
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    Sent { packet: Packet, bytes: u64 },
+    Sent {
+        packet: Packet,
+        bytes: u64,
+    },
     /// An ACK frame; the ranges include their ends.
-    Acked { space: Space, ranges: Vec<(u64, u64)> },
-    Lost { packet: Packet },
+    Acked {
+        space: Space,
+        ranges: Vec<(u64, u64)>,
+    },
+    Lost {
+        packet: Packet,
+    },
     Metrics(Metrics),
 }
 
@@ -138,10 +146,9 @@ impl Event {
                     "frames": [{"frame_type": "ack", "acked_ranges": ranges}],
                 }),
             ),
-            Self::Lost { packet: (space, number) } => (
-                "recovery:packet_lost",
-                json!({"header": {"packet_type": space.name(), "packet_number": number}}),
-            ),
+            Self::Lost { packet: (space, number) } => {
+                ("recovery:packet_lost", json!({"header": {"packet_type": space.name(), "packet_number": number}}))
+            }
             Self::Metrics(one) => ("recovery:metrics_updated", one.qlog()),
         }
     }

@@ -34,8 +34,9 @@ fn transport() -> TransportConfig {
 async fn receive(address: &str, certificate: &str) -> Result<()> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])?;
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let mut tls =
-        rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key.into())?;
+    let mut tls = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let mut config = ServerConfig::with_crypto(Arc::new(quinn::crypto::rustls::QuicServerConfig::try_from(tls)?));
     config.transport_config(Arc::new(transport()));
