@@ -183,8 +183,8 @@ impl CongestionAvoidance for Cubic {
         let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
-        // Section 4.3: the Reno-friendly region.
         if self.reno_friendly && self.window(t) < self.epoch.w_est {
+            // Section 4.3: the Reno-friendly region.
             return w.max(self.epoch.w_est);
         }
         // Sections 4.2, 4.4 and 4.5: target is within [w, 1.5 w].
