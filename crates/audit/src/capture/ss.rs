@@ -151,14 +151,14 @@ mod tests {
             let mut events = Vec::new();
             let text = format!("1700000000.{written:03}\n{LINE} {counters}\n");
             merge(&mut events, &text, endpoints(), START, &counted).expect("a sample");
-            (events[0].time.0 - ORIGIN.0) as f64 * 1e-6
+            events[0].time.0 - ORIGIN.0
         };
-        assert_eq!(time(10, ""), 10.0);
-        assert_eq!(time(10, "segs_in:2"), 40.0);
-        assert_eq!(time(50, "segs_in:2"), 50.0);
-        assert_eq!(time(10, "segs_in:2 data_segs_out:2"), 45.0);
-        assert_eq!(time(70, "segs_in:2"), 60.0 - 1e-6);
-        assert_eq!(time(70, "segs_in:3"), 70.0);
+        assert_eq!(time(10, ""), 10_000_000);
+        assert_eq!(time(10, "segs_in:2"), 40_000_000);
+        assert_eq!(time(50, "segs_in:2"), 50_000_000);
+        assert_eq!(time(10, "segs_in:2 data_segs_out:2"), 45_000_000);
+        assert_eq!(time(70, "segs_in:2"), 59_999_999);
+        assert_eq!(time(70, "segs_in:3"), 70_000_000);
     }
 
     /// A socket that opens has the MSS of RFC 9293 (536 B, less options), not that of the connection.
