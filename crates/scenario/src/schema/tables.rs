@@ -58,7 +58,7 @@ pub static TOP: Table = Table::new(
 
 /// The recorded variables of algorithms and transport.
 pub static NAMED_VALUES: Table = Table::new(
-    "named values",
+    "named_values",
     "Variables of the algorithms and of the transport in the table `named_values`: a row for each value that changed since the last snapshot of its flow. Snapshots follow events of the sender: ACKs, timers, writes.",
     &[&[
         Field::new("names", Kind::Names, "recorded values").absent("all"),

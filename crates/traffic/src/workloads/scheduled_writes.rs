@@ -12,7 +12,7 @@ use crate::write_schedule::{WriteSchedule, WriteStep};
 const UNLIMITED: &str = "unlimited";
 
 static STEP: Table = Table::new(
-    "write step",
+    "write_step",
     "A step of the schedule of writes.",
     &[&[
         Field::new("at", Kind::Duration, "time after the start of the flow, ascending").required("'at = \"2 s\"'"),
