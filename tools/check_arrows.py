@@ -104,6 +104,7 @@ PYTHON: dict[str, set[str]] = {
     "scenario": {"errors", "engine", "custom"},
     "records": {"errors", "engine", "scenario"},
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
+    "gym": {"errors", "lazy", "engine", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "engine"},
     "metrics": {"errors", "records", "statistics"},
     "emulation": {"errors", "engine", "scenario", "records", "simulate", "kernel", "metrics"},
