@@ -78,7 +78,8 @@ class Episodes:
         self._paths = paths
         self._reward = reward_of(reward)
         interval = f", interval_ms={interval_ms:g}" if every == "interval" else ""
-        self._algorithm = f"external(every={every}{interval})"
+        #: The algorithm of the policy's flow: ``external`` with its parameters.
+        self.algorithm = f"external(every={every}{interval})"
         fields = engine.decision_fields()
         self._reports: Array = np.full((count, len(fields)), np.nan)
         self._decisions: Array = np.full((count, 2), np.nan)
@@ -117,7 +118,7 @@ class Episodes:
         Episode
             What was drawn.
         """
-        episode = self._paths.sample(rng, self._algorithm)
+        episode = self._paths.sample(rng, self.algorithm)
         self.start_episode(row, episode)
         return episode
 

@@ -51,7 +51,7 @@ class Features:
 
 def _ratio(above: Array, below: Array, otherwise: float) -> Array:
     """The quotient, and another value where the divisor is not positive and finite."""
-    result = np.full(len(above), otherwise)
+    result = np.full(len(above), float(otherwise))
     np.divide(above, below, out=result, where=(below > 0) & (below < np.inf))
     return result
 

@@ -24,7 +24,7 @@ ACTIVATIONS = ("linear", "relu", "tanh")
 EVERY = ("rtt", "interval", "ack")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Layer:
     """A layer of a network: activation(weights · x + bias).
 
@@ -51,12 +51,15 @@ class Layer:
 
     weights: Array
     bias: Array
-    activation: str = "tanh"
+    activation: str
 
-    def __post_init__(self) -> None:
-        weights, bias = (np.array(value, dtype=np.float64) for value in (self.weights, self.bias))
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "bias", bias)
+    def __init__(self, weights: ArrayLike, bias: ArrayLike, activation: str = "tanh") -> None:
+        object.__setattr__(self, "weights", np.array(weights, dtype=np.float64))
+        object.__setattr__(self, "bias", np.array(bias, dtype=np.float64))
+        object.__setattr__(self, "activation", activation)
+        self._check(self.weights, self.bias)
+
+    def _check(self, weights: Array, bias: Array) -> None:
         faults = []
         if weights.ndim != 2 or bias.shape != weights.shape[:1] or not weights.size:
             what = f"weights of shape {weights.shape} do not fit a bias of shape {bias.shape}"
