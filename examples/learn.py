@@ -92,12 +92,11 @@ class Judge:
             inputs = (simulations.observations / STD).reshape(*shape, -1)
             hidden = np.tanh(inputs @ first.swapaxes(1, 2) + bias[:, np.newaxis])
             actions = np.tanh(hidden @ second.swapaxes(1, 2) + last[:, np.newaxis]).reshape(-1)
-            active = ~ended
             reward, ended = simulations.step(actions)
-            duration = np.where(active, simulations.intervals.duration, 0)
+            duration = np.where(ended, 0, simulations.intervals.duration)
             rewards += (reward * duration).reshape(shape)
             times += duration.reshape(shape)
-            self.steps += int(active.sum())
+            self.steps += int((~ended).sum())
         # One path with a deep queue must not outweigh all others.
         return np.maximum(rewards / np.maximum(times, 1e-9), -1).mean(axis=1)
 

@@ -86,6 +86,11 @@ def _shown(*arguments: str) -> str:
     return f"```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
 
 
+def _shown_script(script: str) -> str:
+    """The output of a Python script with its command."""
+    return f"`.venv/bin/python {script}`:\n\n```\n{_text(sys.executable, script)}\n```"
+
+
 def _shown_with_command(*arguments: str) -> str:
     """The output with its command, without the option of the output folder."""
     command = " ".join(arguments[: arguments.index("--out")])
@@ -227,6 +232,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
+    "learn": lambda: _shown_script("examples/learn.py"),
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,

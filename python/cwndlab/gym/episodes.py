@@ -138,7 +138,8 @@ class Episodes:
     def step(self, actions: Sequence[float] | Array | NDArray[np.float32]) -> tuple[Array, NDArray[np.bool_]]:
         """Applies an action to each flow and runs each simulation to its next decision.
 
-        Simulations that have ended, or that were not started, remain as they are, with a reward of 0.
+        Where a simulation ends, the rest of its last interval has no reward, and the observation remains that of the
+        last decision. Simulations that have ended before, or that were not started, remain as they are.
 
         Parameters
         ----------
@@ -152,16 +153,20 @@ class Episodes:
         ended : ndarray of bool
             Where the simulation has reached the end of its scenario.
         """
-        active = self._done == 0
         self.action.decide(actions, self.intervals, self._decisions)
         self._batch.step()
+        ended = self._done != 0
         self.intervals.update()
-        self._history.push(self.intervals, None if active.all() else active)
-        return np.where(active, self._reward(self.intervals, self._facts), 0), self._done != 0
+        rewards = self._reward(self.intervals, self._facts)
+        if ended.any():
+            self._history.push(self.intervals, ~ended)
+            return np.where(ended, 0, rewards), ended
+        self._history.push(self.intervals)
+        return rewards, ended
 
     def measured(self) -> dict[str, Array]:
         """Numbers of the last interval of each flow: ``time`` (s), ``throughput`` (segments/s), ``rtt`` (s),
-        ``loss_ratio`` and ``cwnd`` (segments); a copy.
+        ``loss_ratio`` and ``cwnd`` (segments); a copy. Of an episode that has ended only the time is a number.
         """
         now = self.intervals
         values: dict[str, Any] = {

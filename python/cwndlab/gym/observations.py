@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cwndlab.errors import ScenarioError, parameter_fault
 from cwndlab.gym.intervals import Array, Intervals
@@ -221,7 +222,7 @@ class History:
         """Forgets the intervals of a flow whose connection begins anew."""
         self._values[row] = self._features.neutral
 
-    def push(self, intervals: Intervals, rows: Array | None = None) -> None:
+    def push(self, intervals: Intervals, rows: NDArray[np.bool_] | None = None) -> None:
         """Appends the last interval of each flow, or of those where ``rows`` is true."""
         values = self._features.of(intervals)
         if rows is None:
