@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,6 +39,8 @@ from cwndlab.gym import (
 OBSERVATION = Observation("plain", history=2)
 ACTION = Action("power-window", scale=2)
 HIDDEN = 8
+#: Policies per generation, and episodes that judge each of them.
+CANDIDATES, EPISODES = 16, 24
 #: What a policy is trained on: one flow alone on a link.
 TRAINING = LinkPaths(round_trips=100)
 #: Deviations of the features, so that inputs are of a similar size.
@@ -101,24 +102,25 @@ class Judge:
         return np.maximum(rewards / np.maximum(times, 1e-9), -1).mean(axis=1)
 
 
-def train(minutes: float, seed: int, say: Callable[[str], object]) -> Policy:
-    """The mean of the search's last distribution."""
+def train(generations: int, seed: int, say: Callable[[str], object]) -> Policy:
+    """The mean of the search's last distribution; the same for the same seed."""
     import cma
 
-    options = {"popsize": 16, "seed": seed, "verbose": -9, "maxiter": 10**9}
+    options = {"popsize": CANDIDATES, "seed": seed, "verbose": -9, "maxiter": generations + 1}
     search = cma.CMAEvolutionStrategy(np.zeros(parameters()), 0.3, options)
-    judge = Judge(TRAINING, 16, 24)
-    rng = np.random.default_rng(seed)
-    began, cpu, generation = time.monotonic(), time.process_time(), 0
-    while time.monotonic() - began < 60 * minutes:
+    judge = Judge(TRAINING, CANDIDATES, EPISODES)
+    rng = np.random.default_rng([1, seed])
+    began, cpu = time.monotonic(), time.process_time()
+    for generation in range(1, generations + 1):
         candidates = np.array(search.ask())
         scores = judge.scores(candidates, rng)
         search.tell(list(candidates), list(-scores))
-        generation += 1
-        if generation % 20 == 0:
-            say(f"generation {generation}: mean score {scores.mean():.3f}, best {scores.max():.3f}")
+        if generation % 25 == 0 or generation == generations:
+            say(f"generation {generation:>4}: mean score {scores.mean():6.3f}, best {scores.max():6.3f}")
     cpu = time.process_time() - cpu
-    say(f"{generation} generations, {judge.steps} steps, {cpu:.0f} s of CPU time: {judge.steps / cpu:.0f} steps/s")
+    say(
+        f"{judge.steps} steps in {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU time: {judge.steps / cpu:.0f} steps/s"
+    )
     return policy_of(np.array(search.result.xfavorite))
 
 
@@ -191,17 +193,17 @@ def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description="train a policy, or compare one on held-out paths")
     parser.add_argument("--train", action="store_true", help="train a policy and write it to --out")
-    parser.add_argument("--minutes", type=float, default=10, help="length of the training")
+    parser.add_argument("--generations", type=int, default=300, help="length of the training")
     parser.add_argument("--seed", type=int, default=1, help="seed of the search and of its paths")
     parser.add_argument("--out", type=Path, default=Path("learned.json"), help="the trained policy")
     parser.add_argument("--policy", type=Path, default=SHIPPED, help="the policy to compare")
     arguments = parser.parse_args()
     if arguments.train:
-        train(arguments.minutes, arguments.seed, print).save(arguments.out)
+        train(arguments.generations, arguments.seed, print).save(arguments.out)
     else:
         for line in compare(Policy.load(arguments.policy)):
             print(line)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

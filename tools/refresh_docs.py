@@ -91,6 +91,11 @@ def _shown_script(script: str) -> str:
     return f"`.venv/bin/python {script}`:\n\n```\n{_text(sys.executable, script)}\n```"
 
 
+def _training() -> str:
+    """The kept output of the training of the example's policy."""
+    return f"```\n{(ROOT / 'examples' / 'learned-policy.txt').read_text(encoding='utf-8').strip()}\n```"
+
+
 def _shown_with_command(*arguments: str) -> str:
     """The output with its command, without the option of the output folder."""
     command = " ".join(arguments[: arguments.index("--out")])
@@ -233,6 +238,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
     "learn": lambda: _shown_script("examples/learn.py"),
+    "learn training": _training,
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,
