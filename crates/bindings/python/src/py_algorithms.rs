@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use cwndlab_control::{
     Arguments, Build, Catalogue, Confidence, CongestionControl, Domain, Make, Parameter, Path, Spec, Value,
 };
-use cwndlab_scenario::plan::Plan;
+use cwndlab_learned::external;
+use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_scenario::{Class, Fault, Scenario};
 use pyo3::prelude::*;
 
@@ -84,6 +85,8 @@ fn entry(class: &Class) -> &'static Spec {
 /// The catalogue with these classes.
 pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>> {
     let mut catalogue = cwndlab_simulator::catalogue();
+    // Not in the catalogue of all algorithms: without decisions its window is fixed.
+    catalogue.specs.push(&external::SPEC);
     let mut faults = Vec::new();
     for class in classes {
         let name = class.name.as_str();
@@ -102,6 +105,13 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     } else {
         Err(faults)
     }
+}
+
+/// Whether the algorithm of a flow is a class in Python.
+pub(crate) fn is_class(flow: &FlowPlan) -> bool {
+    let entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let spec = flow.algorithm.as_ref().map(|one| one.growth.spec);
+    spec.is_some_and(|spec| entries.iter().any(|(_, entry)| std::ptr::eq(*entry, spec)))
 }
 
 /// The catalogue with the classes that the scenario declares.
