@@ -117,10 +117,8 @@ def train(generations: int, seed: int, say: Callable[[str], object]) -> Policy:
         search.tell(list(candidates), list(-scores))
         if generation % 25 == 0 or generation == generations:
             say(f"generation {generation:>4}: mean score {scores.mean():6.3f}, best {scores.max():6.3f}")
-    cpu = time.process_time() - cpu
-    say(
-        f"{judge.steps} steps in {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU time: {judge.steps / cpu:.0f} steps/s"
-    )
+    wall, cpu = time.monotonic() - began, time.process_time() - cpu
+    say(f"{judge.steps} steps in {wall:.0f} s, of which {cpu:.0f} s of CPU time: {judge.steps / cpu:.0f} steps/s")
     return policy_of(np.array(search.result.xfavorite))
 
 

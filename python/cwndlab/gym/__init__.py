@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.gym.environments import CongestionEnv, CongestionVectorEnv, register_environments
     from cwndlab.gym.episodes import Episodes
     from cwndlab.gym.observations import Observation
+    from cwndlab.gym.parallel import ParallelCongestionEnv
     from cwndlab.gym.paths import (
         CellularPaths,
         CompetitionPaths,
@@ -48,6 +49,7 @@ __all__ = [
     "LogUniform",
     "Observation",
     "OneOf",
+    "ParallelCongestionEnv",
     "Paths",
     "Policy",
     "Simulation",
@@ -67,6 +69,7 @@ if not TYPE_CHECKING:
             "episodes",
             "intervals",
             "observations",
+            "parallel",
             "paths",
             "policy",
             "rewards",
@@ -77,6 +80,7 @@ if not TYPE_CHECKING:
             "environments": ("CongestionEnv", "CongestionVectorEnv", "register_environments"),
             "episodes": ("Episodes",),
             "observations": ("Observation",),
+            "parallel": ("ParallelCongestionEnv",),
             "paths": (
                 "CellularPaths",
                 "CompetitionPaths",

@@ -51,7 +51,7 @@ class Episodes:
     >>> from cwndlab.gym import Episodes, LinkPaths
     >>> episodes = Episodes(LinkPaths(rate_mbps=12, rtt_ms=20), count=2)
     >>> for row in range(2):
-    ...     episodes.start(row, np.random.default_rng(row))
+    ...     _ = episodes.start(row, np.random.default_rng(row))
     >>> rewards, ended = episodes.step([0.0, 1.0])
     >>> rewards.shape, ended.tolist(), episodes.observations.shape
     ((2,), [False, False], (2, 20))
