@@ -156,8 +156,8 @@ def scenario_of(paths: Paths, algorithm: str, policy: Policy, seed: int) -> tupl
 def measure(records: cwndlab.Records, episode: Episode) -> tuple[float, float, float, float]:
     """Throughput by the fair share, queueing delay by the base RTT, loss ratio, and the plain reward of these."""
     flow = records.rows("flows")[0]
-    seconds = (flow["end_ns"] - flow["start_ns"]) / 1e9
-    share = flow["delivered_bytes"] / 1448 / seconds / episode.fair_rate
+    seconds = float(episode.facts["duration_s"])
+    share = flow["delivered_bytes"] / flow["mss_bytes"] / seconds / episode.fair_rate
     queueing = max((flow["mean_rtt_ns"] or 0) / 1e9 / episode.base_rtt - 1, 0)
     loss = (flow["queue_drops"] + flow["wire_losses"]) / max(flow["sent_packets"], 1)
     return share, queueing, loss, share - 0.25 * queueing - 2 * loss

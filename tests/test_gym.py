@@ -28,6 +28,7 @@ from cwndlab.gym import (
     LogUniform,
     Observation,
     OneOf,
+    ParallelCongestionEnv,
     Paths,
     Policy,
     TracePaths,
@@ -356,6 +357,10 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
         ),
         (lambda: Episodes(LinkPaths(), 0), "count: '0' is no number of simulations\n  hint: write count=1"),
         (lambda: Episodes(LinkPaths(), every="day"), "every: 'day' is unknown\n  hint: one of rtt, interval, ack"),
+        (
+            lambda: ParallelCongestionEnv(1),
+            "agents: '1' is no number of competitors\n  hint: write agents=2",
+        ),
         (lambda: Uniform(2, 1), "Uniform: '2' to '1' is no range\n  hint: write Uniform(1, 10)"),
         (
             lambda: LogUniform(0, 1),
@@ -444,3 +449,57 @@ def test_without_gymnasium_only_its_environments_are_missing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "gymnasium: is not installed\n  hint: pip install 'cwndlab[learn]'\n"
+
+
+# Several agents.
+
+
+def test_agents_who_keep_their_window_share_the_link_by_their_windows() -> None:
+    """Ten and forty segments in the same queue: a fifth and four fifths of the rate; the windows exceed the BDP."""
+    environment = ParallelCongestionEnv(2, CompetitionPaths(rate_mbps=12, rtt_ms=20, queue_bdp=8, loss=0.0))
+    environment.reset(seed=1)
+    goals = {"flow_0": 10, "flow_1": 40}
+    windows = dict.fromkeys(goals, 10.0)
+    seen: dict[str, list[float]] = {agent: [] for agent in goals}
+    for step in range(60):
+        actions = {agent: np.array([math.log2(goals[agent] / windows[agent])], np.float32) for agent in goals}
+        for agent, action in actions.items():
+            windows[agent] *= 2 ** float(np.clip(action[0], -1, 1))
+        observations, gained, *_ = environment.step(actions)
+        assert sorted(observations) == sorted(gained) == ["flow_0", "flow_1"]
+        if step >= 30:
+            for agent in goals:
+                seen[agent].append(gained[agent] + 0.25 * max(float(observations[agent][-4]), 0))
+    # The reward without its term of delay is the throughput by the fair share, half of the rate.
+    assert np.mean(seen["flow_0"]) == pytest.approx(0.4, abs=0.1)
+    assert np.mean(seen["flow_1"]) == pytest.approx(1.6, abs=0.1)
+
+
+def test_all_agents_end_together() -> None:
+    environment = ParallelCongestionEnv(3, CompetitionPaths(rate_mbps=12, rtt_ms=20, round_trips=20))
+    observations, infos = environment.reset(seed=1)
+    assert sorted(observations) == sorted(infos) == environment.possible_agents == environment.agents
+    while environment.agents:
+        agents = list(environment.agents)
+        actions = {agent: environment.action_space(agent).sample() for agent in agents}
+        observations, _, terminated, truncated, _ = environment.step(actions)
+        assert all(environment.observation_space(agent).contains(observations[agent]) for agent in agents)
+        assert not any(terminated.values())
+        assert len(set(truncated.values())) == 1
+    assert set(truncated.values()) == {True}
+    with pytest.raises(RuntimeError, match=r"call reset\(\) first"):
+        environment.step(actions)
+
+
+def test_a_seed_repeats_the_episode_of_all_agents() -> None:
+    def play() -> list[Any]:
+        environment = ParallelCongestionEnv(2)
+        observations, _ = environment.reset(seed=3)
+        rows = [{agent: one.tolist() for agent, one in observations.items()}]
+        for step in range(10):
+            actions = {agent: np.array([math.sin(step)], np.float32) for agent in environment.agents}
+            observations, gained, *_ = environment.step(actions)
+            rows += [{agent: one.tolist() for agent, one in observations.items()}, gained]
+        return rows
+
+    assert play() == play()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,8 @@ def learn() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module there.
+    sys.modules["learn"] = module
     spec.loader.exec_module(module)
     return module
 
