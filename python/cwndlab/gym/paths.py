@@ -143,7 +143,18 @@ class Episode:
 
 
 class Paths(ABC):
-    """A distribution of scenarios. A subclass draws one for each episode."""
+    """A distribution of scenarios. A subclass draws one for each episode.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwndlab.gym import LinkPaths, Paths
+    >>> class ShortOrLong(Paths):
+    ...     def sample(self, rng, algorithm):
+    ...         return LinkPaths(rtt_ms=10 if rng.random() < 0.5 else 200).sample(rng, algorithm)
+    >>> ShortOrLong().sample(np.random.default_rng(1), "external").base_rtt in (0.01, 0.2)
+    True
+    """
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
