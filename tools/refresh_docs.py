@@ -228,6 +228,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench serve": lambda: _text(sys.executable, "benches/serve.py"),
     "limits": _limits,
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
+    "bench gym": lambda: _text(sys.executable, "benches/gym.py"),
     "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
     "bench playground": lambda: _text(sys.executable, "benches/playground.py"),
     **{

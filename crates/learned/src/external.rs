@@ -16,6 +16,10 @@ use crate::monitor::Interval;
 /// The largest window, segments; a larger one is that.
 const MAX_SEGMENTS: f64 = 1e9;
 
+/// A round trip ends after this many smoothed RTTs at the latest: while retransmissions are lost again, the round of the
+/// transport does not end.
+const MAX_RTTS: u64 = 2;
+
 /// The entry. It is not in the catalogue of all algorithms, since it has no behaviour of its own.
 pub static SPEC: Spec = Spec {
     name: "external",
@@ -31,7 +35,7 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Word("rtt"),
             domain: Domain::Words(&["rtt", "interval", "ack"]),
-            doc: "time of decisions: once per round trip, at the first ACK after interval_ms, or at every report of the transport; a timeout is a decision in each case",
+            doc: "time of decisions: once per round trip, at the latest at the first ACK after two smoothed RTTs; at the first ACK after interval_ms; or at every report of the transport; a timeout is a decision in each case",
         },
         Parameter {
             name: "interval_ms",
@@ -352,18 +356,19 @@ impl External {
     /// Whether a decision is due at an ACK.
     #[inline]
     fn is_due(&mut self, ack: &Ack) -> bool {
-        let round = self.round;
+        let (round, elapsed) = (self.round, ack.now.saturating_since(self.interval.start));
         match self.every {
             Every::Ack => true,
             Every::Rtt => {
-                if round == Some(ack.round) {
+                let late = elapsed.0 >= MAX_RTTS * ack.srtt.0;
+                if round == Some(ack.round) && !late {
                     return false;
                 }
                 self.round = Some(ack.round);
                 // The first ACK belongs to the first round trip.
                 round.is_some()
             }
-            Every::Interval(length) => ack.now.saturating_since(self.interval.start) >= length,
+            Every::Interval(length) => elapsed >= length,
         }
     }
 }

@@ -21,7 +21,10 @@ use crate::simulation::{arm_end, first_timer, Simulation};
 fn is_user_defined(plan: &FlowPlan) -> bool {
     plan.algorithm.iter().any(|one| {
         let parts = [Some(&one.growth), one.slow_start.as_ref(), one.recovery.as_ref()];
-        parts.into_iter().flatten().any(|part| matches!(part.spec.build, Build::Dynamic(_)))
+        parts
+            .into_iter()
+            .flatten()
+            .any(|part| matches!(part.spec.build, Build::Dynamic(make) if make.may_share_state()))
     })
 }
 

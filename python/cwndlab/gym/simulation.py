@@ -12,7 +12,7 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 from cwndlab.simulate import engine_document
 
-__all__ = ["Cause", "Decision", "State", "Simulation"]
+__all__ = ["Cause", "Decision", "Simulation", "State"]
 
 #: The cause of a decision.
 Cause = Literal["interval", "ack", "loss", "timeout", "window"]

@@ -13,12 +13,15 @@
 //! | `network` | the layers |
 //! | `action` | from an output to a window and a rate |
 //! | `decider` | the policy as the decider of a flow |
+//! | `entry` | the policy as an entry of a catalogue |
 
 pub mod action;
 pub mod decider;
 pub mod document;
+pub mod entry;
 pub mod features;
 pub mod network;
 
 pub use decider::PolicyDecider;
 pub use document::Policy;
+pub use entry::entry;

@@ -1,0 +1,165 @@
+"""Stepping the simulator: decisions per CPU second, the cost against a run without stops, memory after many resets.
+
+`make bench`.
+
+One `external` flow over a drop-tail bottleneck without losses, a base RTT of 20 ms and a fixed window that just fills the path, so that
+a decision per RTT covers that many packets. "batch" is `SimulationBatch` with 32 simulations and a window written
+before each step; "object" is `cwndlab.gym.Simulation` with one decision at a time. CPU time is that of the process.
+Prints Markdown.
+
+    .venv/bin/python benches/gym.py             all
+    .venv/bin/python benches/gym.py resets      one part
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from typing import Any
+
+#: Window in segments and the rate at which it fills 20 ms, with packets of 1500 bytes.
+PATHS = ((20, "12 Mbps"), (200, "120 Mbps"))
+SIMULATIONS = 32
+#: Simulated time of each measurement, s.
+DURATION_S = 60
+RUNS = 9
+RESETS = 10_000
+
+
+def scenario(rate: str, window: int, *, duration_s: float = DURATION_S) -> Any:
+    """One external flow over one bottleneck."""
+    import cwndlab
+
+    bottleneck = cwndlab.Link(rate=rate, delay="5 ms", queue=cwndlab.DropTail("1 bdp"))
+    flow = cwndlab.Flow(f"external(initial={window})", rtt="20 ms")
+    dumbbell = cwndlab.Dumbbell(bottleneck)
+    return cwndlab.Scenario(duration=f"{duration_s} s", sample_interval="0 s", dumbbell=dumbbell, flows=[flow])
+
+
+def batch_steps(rate: str, window: int) -> float:
+    """Decisions per CPU second of a batch."""
+    import numpy as np
+
+    from cwndlab import engine
+
+    text = scenario(rate, window).to_json()
+    fields = engine.decision_fields()
+    reports = np.zeros((SIMULATIONS, len(fields)))
+    actions = np.full((SIMULATIONS, 2), np.nan)
+    batch = engine.SimulationBatch(reports, actions)
+    for index in range(SIMULATIONS):
+        batch.start(index, text, "json", index)
+    steps, start, done = 0, time.process_time(), reports[:, 0]
+    while not done.any():
+        actions[:, 0] = window
+        batch.step()
+        steps += SIMULATIONS
+    return steps / (time.process_time() - start)
+
+
+def object_steps(rate: str, window: int) -> float:
+    """Decisions per CPU second of one simulation."""
+    from cwndlab.gym import Simulation
+
+    with Simulation(scenario(rate, window), seed=1) as simulation:
+        steps, start = 0, time.process_time()
+        while decision := simulation.next_decision():
+            simulation.set_cwnd(decision.flow, window)
+            steps += 1
+        return steps / (time.process_time() - start)
+
+
+def cpu_of(work: Any) -> float:
+    """CPU seconds of a call."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def overhead(rate: str, window: int) -> list[float]:
+    """CPU time of stepping against `cwndlab.run`, where nobody intervenes: a stop every 10 ms, and a decision per RTT.
+
+    Runs of the kinds alternate, so that a change of the machine's clock rate affects them alike.
+    """
+    import cwndlab
+    from cwndlab.gym import Simulation
+
+    whole = scenario(rate, window)
+
+    def stops() -> None:
+        simulation = Simulation(whole, seed=1)
+        for step in range(1, 100 * DURATION_S):
+            simulation.run_until(step / 100)
+        simulation.records()
+
+    def decisions() -> None:
+        simulation = Simulation(whole, seed=1)
+        while simulation.next_decision():
+            pass
+        simulation.records()
+
+    def one_stop() -> None:
+        Simulation(whole, seed=1).records()
+
+    kinds = (lambda: cwndlab.run(whole, seed=1), one_stop, stops, decisions)
+    times = [[cpu_of(kind) for kind in kinds] for _ in range(RUNS)]
+    base, *others = (median(column) for column in zip(*times, strict=True))
+    return [other / base for other in others]
+
+
+def resident_mb() -> float:
+    """Memory of the process, MB."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+
+
+def resets() -> tuple[float, float, float]:
+    """Microseconds per reset, and memory after a thousand and after all."""
+    import numpy as np
+
+    from cwndlab import engine
+
+    text = scenario("12 Mbps", 20).to_json()
+    reports = np.zeros((1, len(engine.decision_fields())))
+    batch = engine.SimulationBatch(reports, np.full((1, 2), np.nan))
+    early, start = 0.0, time.process_time()
+    for seed in range(RESETS):
+        batch.start(0, text, "json", seed)
+        batch.step()
+        if seed == RESETS // 10:
+            early = resident_mb()
+    return (time.process_time() - start) / RESETS * 1e6, early, resident_mb()
+
+
+def steps_table() -> None:
+    """Prints the decisions per CPU second."""
+    print("| window, segments | decisions per CPU second, batch | object |\n|---|---|---|")
+    for window, rate in PATHS:
+        batch = median(batch_steps(rate, window) for _ in range(RUNS))
+        one = median(object_steps(rate, window) for _ in range(RUNS))
+        print(f"| {window} | {batch:,.0f} | {one:,.0f} |")
+
+
+def overhead_table() -> None:
+    """Prints CPU times relative to a run."""
+    print("| window, segments | no stop / `run` | a stop every 10 ms / `run` | a decision per RTT / `run` |\n|---|---|---|---|")
+    for window, rate in PATHS:
+        print(f"| {window} | " + " | ".join(f"{ratio:.3f}" for ratio in overhead(rate, window)) + " |")
+
+
+def resets_table() -> None:
+    """Prints time and memory of resets."""
+    each, early, late = resets()
+    print(f"| resets | CPU time of one, us | memory after {RESETS // 10:,}, MB | after all |\n|---|---|---|---|")
+    print(f"| {RESETS:,} | {each:.0f} | {early:.1f} | {late:.1f} |")
+
+
+TABLES = {"steps": steps_table, "overhead": overhead_table, "resets": resets_table}
+
+if __name__ == "__main__":
+    chosen = sys.argv[1:] or list(TABLES)
+    for at, name in enumerate(chosen):
+        if at:
+            print()
+        TABLES[name]()
