@@ -14,7 +14,7 @@ import cwndlab
 import gymnasium
 import numpy as np
 import pytest
-from cwndlab import ScenarioError
+from cwndlab import ScenarioError, engine
 from cwndlab.gym import (
     Action,
     CellularPaths,
@@ -31,11 +31,13 @@ from cwndlab.gym import (
     ParallelCongestionEnv,
     Paths,
     Policy,
+    Simulation,
     TracePaths,
     Uniform,
     rewards,
 )
 from cwndlab.gym.intervals import Array, Intervals
+from cwndlab.gym.observations import History
 from cwndlab.gym.rewards import PathFacts
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
@@ -493,7 +495,7 @@ def test_all_agents_end_together() -> None:
 
 def test_a_seed_repeats_the_episode_of_all_agents() -> None:
     def play() -> list[Any]:
-        environment = ParallelCongestionEnv(2)
+        environment = ParallelCongestionEnv(2, CompetitionPaths(queue_bdp=4))
         observations, _ = environment.reset(seed=3)
         rows = [{agent: one.tolist() for agent, one in observations.items()}]
         for step in range(10):
@@ -503,3 +505,69 @@ def test_a_seed_repeats_the_episode_of_all_agents() -> None:
         return rows
 
     assert play() == play()
+
+
+# Policies as algorithms.
+
+
+def steered(policy: Policy, document: dict[str, Any], seed: int) -> cwndlab.Records:
+    """The run in which Python computes the policy at each decision."""
+    fields = tuple(engine.decision_fields())
+    reports, out = np.full((1, len(fields)), np.nan), np.full((1, 2), np.nan)
+    now, history = Intervals(fields, reports), History(policy.observation, 1)
+    with Simulation(document, seed) as simulation:
+        while (decision := simulation.next_decision()) is not None:
+            values = (getattr(decision, name, math.nan) for name in fields)
+            reports[0] = [value if isinstance(value, int | float) else math.nan for value in values]
+            now.update()
+            history.push(now)
+            policy.action.decide(policy(history.observations), now, out)
+            cwnd, rate = out[0].tolist()
+            if not math.isnan(cwnd):
+                simulation.set_cwnd(0, cwnd)
+            if not math.isnan(rate):
+                simulation.set_pacing(0, rate)
+        return simulation.records()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("kind", "action"), [("plain", "power-window"), ("aurora", "delta-window"), ("orca", "delta-rate")]
+)
+def test_the_engine_computes_a_policy_as_python_does(kind: str, action: str, seed: int) -> None:
+    """The same windows at all times, for networks with random weights."""
+    rng = np.random.default_rng([seed, len(kind)])
+    observation = Observation(kind, history=3)
+    layers = [
+        Layer(rng.normal(size=(6, observation.size)) * 0.1, rng.normal(size=6), "tanh"),
+        Layer(rng.normal(size=(4, 6)), rng.normal(size=4), "relu"),
+        Layer(rng.normal(size=(1, 4)) * 0.2, [0.02], "linear"),
+    ]
+    size = observation.size
+    policy = Policy(layers, observation, Action(action), mean=rng.random(size), std=1 + rng.random(size))
+    paths = LinkPaths(rate_mbps=12, rtt_ms=30, loss=0.001, round_trips=100)
+    episode = paths.sample(np.random.default_rng(seed), "external(every=rtt)")
+    document = json.loads(episode.document)
+    by_python = steered(policy, document, episode.seed)
+    document["flow"][0]["algorithm"] = "mine"
+    document["algorithms"] = {"mine": policy.algorithm}
+    by_engine = cwndlab.run(document, seed=episode.seed)
+    assert by_engine.flows["delivered_bytes"].to_list() == by_python.flows["delivered_bytes"].to_list()
+    assert by_engine.samples["cwnd_bytes"].to_list() == pytest.approx(by_python.samples["cwnd_bytes"].to_list(), abs=2)
+    assert by_engine.samples["cwnd_bytes"].n_unique() > 3
+
+
+def test_a_file_and_its_content_are_the_same_algorithm(tmp_path: Path) -> None:
+    policy = small(0.25)
+    policy.save(tmp_path / "mine.json")
+    text = (
+        'schema_version = 1\nduration = "2 s"\n[algorithms.mine]\npolicy = "mine.json"\n'
+        '[dumbbell]\nbottleneck = { rate = "12 Mbps", delay = "10 ms" }\n'
+        '[[flow]]\nalgorithm = "mine"\nrtt = "40 ms"\n'
+    )
+    (tmp_path / "scenario.toml").write_text(text)
+    by_file = cwndlab.Scenario.load(tmp_path / "scenario.toml")
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="12 Mbps", delay="10 ms"))
+    flows = [cwndlab.Flow("mine", rtt="40 ms")]
+    whole = cwndlab.Scenario(duration="2 s", dumbbell=path, flows=flows, algorithms={"mine": policy.algorithm})
+    assert cwndlab.run(by_file, seed=1).hash() == cwndlab.run(whole, seed=1).hash()
