@@ -2,9 +2,10 @@
 
 `make bench`.
 
-One `external` flow over a drop-tail bottleneck without losses, a base RTT of 20 ms and a fixed window that just fills the path, so that
-a decision per RTT covers that many packets. "batch" is `SimulationBatch` with 32 simulations and a window written
-before each step; "object" is `cwndlab.gym.Simulation` with one decision at a time. CPU time is that of the process.
+One `external` flow over a drop-tail bottleneck without losses, a base RTT of 20 ms and a fixed window that just fills
+the path, so that a decision per RTT covers that many packets. "batch" is `SimulationBatch` with 32 simulations and a
+window written before each step; "environments" is `CongestionVectorEnv` with 64 of them, their observations and
+rewards; "object" is `cwndlab.gym.Simulation` with one decision at a time. CPU time is that of the process.
 Prints Markdown.
 
     .venv/bin/python benches/gym.py             all
@@ -21,6 +22,7 @@ from typing import Any
 #: Window in segments and the rate at which it fills 20 ms, with packets of 1500 bytes.
 PATHS = ((20, "12 Mbps"), (200, "120 Mbps"))
 SIMULATIONS = 32
+ENVIRONMENTS = 64
 #: Simulated time of each measurement, s.
 DURATION_S = 60
 RUNS = 9
@@ -55,6 +57,31 @@ def batch_steps(rate: str, window: int) -> float:
         actions[:, 0] = window
         batch.step()
         steps += SIMULATIONS
+    return steps / (time.process_time() - start)
+
+
+def environment_steps(rate: str, window: int) -> float:
+    """Decisions per CPU second of a vectorised environment, with observations and rewards."""
+    import math
+
+    import numpy as np
+
+    from cwndlab.gym import CongestionVectorEnv, FixedPaths
+
+    packets_per_s = window / 0.02
+    paths = FixedPaths([scenario(rate, window)], fair_rate=packets_per_s, base_rtt=0.02)
+    environments = CongestionVectorEnv(ENVIRONMENTS, paths)
+    environments.reset(seed=1)
+    # From the initial window of 10 segments to the window in five steps.
+    actions = np.full((ENVIRONMENTS, 1), math.log2(window / 10) / 5, dtype=np.float32)
+    for _ in range(5):
+        environments.step(actions)
+    actions[:] = 0
+    steps, start, ended = 0, time.process_time(), False
+    while not ended:
+        _, _, _, truncated, _ = environments.step(actions)
+        ended = truncated.any()
+        steps += ENVIRONMENTS
     return steps / (time.process_time() - start)
 
 
@@ -134,16 +161,19 @@ def resets() -> tuple[float, float, float]:
 
 def steps_table() -> None:
     """Prints the decisions per CPU second."""
-    print("| window, segments | decisions per CPU second, batch | object |\n|---|---|---|")
+    print("| window, segments | decisions per CPU second, batch | environments | object |\n|---|---|---|---|")
     for window, rate in PATHS:
         batch = median(batch_steps(rate, window) for _ in range(RUNS))
+        many = median(environment_steps(rate, window) for _ in range(RUNS))
         one = median(object_steps(rate, window) for _ in range(RUNS))
-        print(f"| {window} | {batch:,.0f} | {one:,.0f} |")
+        print(f"| {window} | {batch:,.0f} | {many:,.0f} | {one:,.0f} |")
 
 
 def overhead_table() -> None:
     """Prints CPU times relative to a run."""
-    print("| window, segments | no stop / `run` | a stop every 10 ms / `run` | a decision per RTT / `run` |\n|---|---|---|---|")
+    print(
+        "| window, segments | no stop / `run` | a stop every 10 ms / `run` | a decision per RTT / `run` |\n|---|---|---|---|"
+    )
     for window, rate in PATHS:
         print(f"| {window} | " + " | ".join(f"{ratio:.3f}" for ratio in overhead(rate, window)) + " |")
 
