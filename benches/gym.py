@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -42,7 +43,6 @@ def scenario(rate: str, window: int, *, duration_s: float = DURATION_S) -> Any:
 def batch_steps(rate: str, window: int) -> float:
     """Decisions per CPU second of a batch."""
     import numpy as np
-
     from cwndlab import engine
 
     text = scenario(rate, window).to_json()
@@ -65,7 +65,6 @@ def environment_steps(rate: str, window: int) -> float:
     import math
 
     import numpy as np
-
     from cwndlab.gym import CongestionVectorEnv, FixedPaths
 
     packets_per_s = window / 0.02
@@ -137,14 +136,12 @@ def overhead(rate: str, window: int) -> list[float]:
 
 def resident_mb() -> float:
     """Memory of the process, MB."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * 4096 / 1e6
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096 / 1e6
 
 
 def resets() -> tuple[float, float, float]:
     """Microseconds per reset, and memory after a thousand and after all."""
     import numpy as np
-
     from cwndlab import engine
 
     text = scenario("12 Mbps", 20).to_json()
@@ -159,37 +156,40 @@ def resets() -> tuple[float, float, float]:
     return (time.process_time() - start) / RESETS * 1e6, early, resident_mb()
 
 
+def table(*rows: tuple[str, ...]) -> None:
+    """Prints a table in Markdown."""
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    sys.stdout.write("\n".join([head, "|" + "---|" * len(rows[0]), *body]) + "\n")
+
+
 def steps_table() -> None:
     """Prints the decisions per CPU second."""
-    print("| window, segments | decisions per CPU second, batch | environments | object |\n|---|---|---|---|")
+    rows = [("window, segments", "decisions per CPU second, batch", "environments", "object")]
     for window, rate in PATHS:
-        batch = median(batch_steps(rate, window) for _ in range(RUNS))
-        many = median(environment_steps(rate, window) for _ in range(RUNS))
-        one = median(object_steps(rate, window) for _ in range(RUNS))
-        print(f"| {window} | {batch:,.0f} | {many:,.0f} | {one:,.0f} |")
+        kinds = (batch_steps, environment_steps, object_steps)
+        rates = (median(kind(rate, window) for _ in range(RUNS)) for kind in kinds)
+        rows.append((str(window), *(f"{one:,.0f}" for one in rates)))
+    table(*rows)
 
 
 def overhead_table() -> None:
     """Prints CPU times relative to a run."""
-    print(
-        "| window, segments | no stop / `run` | a stop every 10 ms / `run` | a decision per RTT / `run` |\n|---|---|---|---|"
-    )
-    for window, rate in PATHS:
-        print(f"| {window} | " + " | ".join(f"{ratio:.3f}" for ratio in overhead(rate, window)) + " |")
+    rows = [("window, segments", "no stop / `run`", "a stop every 10 ms / `run`", "a decision per RTT / `run`")]
+    rows += [(str(window), *(f"{ratio:.3f}" for ratio in overhead(rate, window))) for window, rate in PATHS]
+    table(*rows)
 
 
 def resets_table() -> None:
     """Prints time and memory of resets."""
     each, early, late = resets()
-    print(f"| resets | CPU time of one, us | memory after {RESETS // 10:,}, MB | after all |\n|---|---|---|---|")
-    print(f"| {RESETS:,} | {each:.0f} | {early:.1f} | {late:.1f} |")
+    head = ("resets", "CPU time of one, µs", f"memory after {RESETS // 10:,}, MB", "after all, MB")
+    table(head, (f"{RESETS:,}", f"{each:.0f}", f"{early:.1f}", f"{late:.1f}"))
 
 
 TABLES = {"steps": steps_table, "overhead": overhead_table, "resets": resets_table}
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or list(TABLES)
-    for at, name in enumerate(chosen):
+    for at, name in enumerate(sys.argv[1:] or list(TABLES)):
         if at:
-            print()
+            sys.stdout.write("\n")
         TABLES[name]()
