@@ -113,7 +113,7 @@ impl Simulation {
             }
             if !matches!(flow.workload.application_kind(), ApplicationKind::ByteSource { .. }) {
                 return fault(
-                    format!("flows[{index}].workload"),
+                    format!("flow[{index}].workload"),
                     "the workload has several connections, and 'external' decides for one",
                     "choose bulk data",
                 );
@@ -234,28 +234,24 @@ impl Simulation {
     pub fn state(&mut self, flow: usize) -> Result<State, StepError> {
         self.check_flow(flow)?;
         let not_started =
-            || fault(format!("flows[{flow}]"), format!("it has not started at {} s", seconds(self.now)), "");
+            || fault(format!("flow[{flow}]"), format!("it has not started at {} s", seconds(self.now)), "");
         match &self.place {
             Place::Decision(decision, _) if decision.flow == flow => {
                 return Ok(State::Report(Box::new(decision.report.clone())))
             }
             Place::Decision(decision, _) => {
                 return fault(
-                    format!("flows[{flow}]"),
+                    format!("flow[{flow}]"),
                     format!("its state is not known at a decision of flow {}", decision.flow),
                     "call run_until with a later time first",
                 )
             }
             Place::Between if self.now == Time::ZERO => return not_started(),
             Place::Between => {
-                return fault(
-                    format!("flows[{flow}]"),
-                    "its state is not known after an interruption",
-                    "call run_until",
-                )
+                return fault(format!("flow[{flow}]"), "its state is not known after an interruption", "call run_until")
             }
             Place::Stopped | Place::End if self.records.is_some() => {
-                return fault(format!("flows[{flow}]"), "the run is over", "read its records")
+                return fault(format!("flow[{flow}]"), "the run is over", "read its records")
             }
             Place::Stopped | Place::End => {}
         }
@@ -271,7 +267,7 @@ impl Simulation {
         self.check_flow(flow)?;
         if self.external[flow].is_none() {
             return fault(
-                format!("flows[{flow}].algorithm"),
+                format!("flow[{flow}].algorithm"),
                 "it decides itself",
                 "only the algorithm 'external' is decided from outside",
             );
@@ -300,7 +296,7 @@ impl Simulation {
     fn check_flow(&self, flow: usize) -> Result<(), StepError> {
         match self.external.len() {
             flows if flow < flows => Ok(()),
-            flows => fault(format!("flows[{flow}]"), "there is no such flow", format!("the scenario has {flows}")),
+            flows => fault(format!("flow[{flow}]"), "there is no such flow", format!("the scenario has {flows}")),
         }
     }
 }

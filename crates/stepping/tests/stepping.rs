@@ -143,7 +143,8 @@ fn a_policy_that_copies_an_algorithm_per_ack_gives_its_records() {
                 "stack = { pacing = \"always\" }",
                 "workload = { kind = \"on-off\", on = \"300 ms\", off = \"100 ms\" }",
             ] {
-                let (copy, built_in) = copied(algorithm, recovery, rest, ", loss = 0.002");
+                let (copy, built_in) =
+                    copied(algorithm, recovery, rest, ", loss = [{ kind = \"bernoulli\", p = 0.002 }]");
                 assert_eq!(copy, built_in, "{algorithm}/{recovery} {rest}");
             }
         }
@@ -272,33 +273,31 @@ fn errors_name_the_flow_and_the_remedy() {
     let flows = [flow("external", 20, ""), flow("cubic", 20, "start = \"1 s\"")];
     let mut simulation = Simulation::new(plan(&dumbbell(&flows, 12, 100, "", "100 ms")), 1).expect("it is valid");
     let error = simulation.state(2).expect_err("there are two");
-    assert_eq!(
-        (error.to_string(), error.hint),
-        ("flows[2]: there is no such flow".into(), "the scenario has 2".into())
-    );
+    assert_eq!((error.to_string(), error.hint), ("flow[2]: there is no such flow".into(), "the scenario has 2".into()));
     let error = simulation.set(1, Action::default()).expect_err("it is cubic");
     assert_eq!(
         (error.to_string(), error.hint),
-        (
-            "flows[1].algorithm: it decides itself".into(),
-            "only the algorithm 'external' is decided from outside".into()
-        )
+        ("flow[1].algorithm: it decides itself".into(), "only the algorithm 'external' is decided from outside".into())
     );
     simulation.run_until(at(500), &mut never).expect("it runs");
     let error = simulation.state(1).expect_err("it starts later");
-    assert_eq!(error.to_string(), "flows[1]: it has not started at 0.5 s");
+    assert_eq!(error.to_string(), "flow[1]: it has not started at 0.5 s");
     simulation.next_decision(&mut never).expect("it runs");
     let error = simulation.state(1).expect_err("flow 0 decides");
-    assert_eq!(error.to_string(), "flows[1]: its state is not known at a decision of flow 0");
+    assert_eq!(error.to_string(), "flow[1]: its state is not known at a decision of flow 0");
     simulation.records(&mut never).expect("it is complete");
     let error = simulation.state(0).expect_err("it is over");
-    assert_eq!((error.to_string(), error.hint), ("flows[0]: the run is over".into(), "read its records".into()));
-    let pages = flow("external", 20, "workload = { kind = \"request-response\" }");
+    assert_eq!((error.to_string(), error.hint), ("flow[0]: the run is over".into(), "read its records".into()));
+    let pages = flow(
+        "external",
+        20,
+        "workload = { kind = \"request-response\", request = \"1 kB\", response = \"9 kB\", count = 3 }",
+    );
     let error =
         Simulation::new(plan(&dumbbell(&[pages], 12, 100, "", "100 ms")), 1).expect_err("it has two connections");
     assert_eq!(
         error.to_string(),
-        "flows[0].workload: the workload has several connections, and 'external' decides for one"
+        "flow[0].workload: the workload has several connections, and 'external' decides for one"
     );
 }
 

@@ -78,13 +78,13 @@ mod tests {
         assert_eq!(windows, [Some(20.0), Some(2.5), Some(2.5), Some(40.0)]);
     }
 
-    /// By hand: 10 · 1.5, 10 / 1.5; limits of 2 and 100.
+    /// By hand: 10 · 2, 10 / 2; limits of 2 and 100.
     #[test]
     fn a_delta_adds_a_part_of_the_window() {
         let at = |cwnd, output| {
-            action(Kind::DeltaWindow, 0.5).decide(output, &Measured { cwnd, ..Measured::nothing() }).cwnd
+            action(Kind::DeltaWindow, 1.0).decide(output, &Measured { cwnd, ..Measured::nothing() }).cwnd
         };
-        assert_eq!([at(10.0, 1.0), at(10.0, -1.0)], [Some(15.0), Some(10.0 / 1.5)]);
+        assert_eq!([at(10.0, 1.0), at(10.0, -1.0)], [Some(20.0), Some(5.0)]);
         assert_eq!([at(90.0, 1.0), at(2.0, -1.0)], [Some(100.0), Some(2.0)]);
     }
 

@@ -74,7 +74,7 @@ impl Owned {
         if let Some(flow) = plan.flows.iter().position(|flow| py_algorithms::is_class(flow)) {
             let what = "a class in Python cannot run in a simulation that is stepped".to_owned();
             let hint = "make it 'external(every=ack)', and decide by the class".to_owned();
-            let fault = (format!("flows[{flow}].algorithm"), what, hint);
+            let fault = (format!("flow[{flow}].algorithm"), what, hint);
             return Err(cwndlab_error(py, "ScenarioError", vec![fault]));
         }
         let header = work::header(&scenario, &plan, seed, "simulate", notes);
