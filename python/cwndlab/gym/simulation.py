@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from cwndlab import engine
 from cwndlab.records import Records
@@ -16,12 +16,9 @@ __all__ = ["Cause", "Decision", "Simulation", "State"]
 
 #: The cause of a decision.
 Cause = Literal["interval", "ack", "loss", "timeout", "window"]
-_CAUSES: tuple[Cause, ...] = ("interval", "ack", "loss", "timeout", "window")
-_FIELDS = tuple(engine.decision_fields())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(NamedTuple):
     """A decision that is due, with what happened since the flow's last one.
 
     Times in seconds, amounts in segments, rates in segments per second; NaN without a sample.
@@ -214,18 +211,7 @@ class Simulation:
         order of time.
         """
         row = self._run.next_decision()
-        if row is None:
-            return None
-        values = dict(zip(_FIELDS[4:-2], row[4:-2], strict=True))
-        return Decision(
-            flow=int(row[1]),
-            time=row[2],
-            cause=_CAUSES[int(row[3])],
-            app_limited=bool(row[-2]),
-            recovering=bool(row[-1]),
-            event=self._run.event(),
-            **values,
-        )
+        return None if row is None else Decision._make(row)
 
     def state(self, flow: int) -> State:
         """The state of a flow.

@@ -85,8 +85,8 @@ def add(app: typer.Typer) -> None:
         Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
         """
         span_s = None if for_ is None else duration_s(for_, "for")
-        policies = _policies(policy or [])
-        with cwndlab.kernel.attach(algorithm, report=report, policies=policies) as attached, _ended_by_signals() as ended:
+        registered = cwndlab.kernel.attach(algorithm, report=report, policies=_policies(policy or []))
+        with registered as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")

@@ -2,7 +2,9 @@
 
 use cwndlab_learned::{Action, Cause, Report};
 use cwndlab_units::Duration;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// The columns of a report. Times in seconds, amounts in segments, rates in segments per second; NaN where there is no
 /// value.
@@ -35,6 +37,17 @@ pub(crate) const FIELDS: [&str; 22] = [
 #[pyfunction]
 pub(crate) fn decision_fields() -> Vec<&'static str> {
     FIELDS.to_vec()
+}
+
+/// The name of a cause.
+pub(crate) fn cause<'py>(py: Python<'py>, cause: Cause) -> &'py Bound<'py, PyString> {
+    match cause {
+        Cause::Interval => intern!(py, "interval"),
+        Cause::Ack => intern!(py, "ack"),
+        Cause::Loss => intern!(py, "loss"),
+        Cause::Timeout => intern!(py, "timeout"),
+        Cause::Window => intern!(py, "window"),
+    }
 }
 
 /// The row of a report.

@@ -5,11 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cwndlab_learned::{Action, Observed};
 use cwndlab_simulator::FlowState;
-use cwndlab_stepping::{Simulation as Stepped, State};
+use cwndlab_stepping::{Decision, Simulation as Stepped, State};
 use cwndlab_units::{Bytes, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyTuple};
 
 use super::owned::{step_error, Interrupts, Owned};
 use super::report;
@@ -71,29 +71,14 @@ impl Simulation {
         })
     }
 
-    /// Continues to the next decision; its report as a row, `None` at the end of the run.
-    fn next_decision(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
+    /// Continues to the next decision: its report in the order of `decision_fields`, from the flow on, with names of
+    /// causes and with Booleans, and the report of the transport where each of them is a decision. `None` at the end of
+    /// the run.
+    fn next_decision<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.with(|owned| {
-            owned.step(py, Interrupts::new(None), |simulation, stopped| {
-                let decision = simulation.next_decision(stopped)?;
-                Ok(decision.map(|one| report::row(one.flow, &one.report).to_vec()))
-            })
-        })
-    }
-
-    /// The report of the transport on which a decision is due, where every report is a decision.
-    fn event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.with(|owned| {
-            let Some(decision) = owned.simulation.decision() else { return Ok(None) };
-            let mss = decision.report.mss;
-            Ok(match decision.report.observed.as_deref() {
-                None => None,
-                Some(Observed::Ack(raw)) => Some(Bound::new(py, events::Ack { raw: raw.clone() })?.into_any()),
-                Some(Observed::Congestion(raw)) => {
-                    Some(Bound::new(py, events::Congestion { raw: raw.clone() })?.into_any())
-                }
-                Some(&Observed::Window(raw)) => Some(Bound::new(py, events::Window { raw, mss })?.into_any()),
-            })
+            owned
+                .step(py, Interrupts::new(None), |simulation, stopped| simulation.next_decision(stopped).map(|_| ()))?;
+            owned.simulation.decision().map(|one| decision(py, one)).transpose()
         })
     }
 
@@ -152,6 +137,36 @@ impl Simulation {
     fn close(&self) {
         *self.lock() = None;
     }
+}
+
+/// A decision as a tuple.
+fn decision<'py>(py: Python<'py>, one: &Decision) -> PyResult<Bound<'py, PyTuple>> {
+    let row = report::row(one.flow, &one.report);
+    let event = match one.report.observed.as_deref() {
+        None => py.None().into_bound(py),
+        Some(observed) => event(py, observed, one.report.mss)?,
+    };
+    let ends = [
+        PyBool::new(py, one.report.app_limited).to_owned().into_any(),
+        PyBool::new(py, one.report.recovering).to_owned().into_any(),
+        event,
+    ];
+    let begin = [
+        one.flow.into_pyobject(py)?.into_any(),
+        PyFloat::new(py, row[2]).into_any(),
+        report::cause(py, one.report.cause).to_owned().into_any(),
+    ];
+    let numbers = row[4..row.len() - 2].iter().map(|&number| PyFloat::new(py, number).into_any());
+    PyTuple::new(py, begin.into_iter().chain(numbers).chain(ends).collect::<Vec<_>>())
+}
+
+/// A report of the transport as an object, as classes in Python receive it.
+fn event<'py>(py: Python<'py>, observed: &Observed, mss: Bytes) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match observed {
+        Observed::Ack(raw) => Bound::new(py, events::Ack { raw: raw.clone() })?.into_any(),
+        Observed::Congestion(raw) => Bound::new(py, events::Congestion { raw: raw.clone() })?.into_any(),
+        &Observed::Window(raw) => Bound::new(py, events::Window { raw, mss })?.into_any(),
+    })
 }
 
 /// A number above zero.
