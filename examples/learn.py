@@ -36,11 +36,11 @@ from cwndlab.gym import (
     Uniform,
 )
 
-OBSERVATION = Observation("plain", history=2)
+OBSERVATION = Observation("plain", history=1)
 ACTION = Action("power-window", scale=2)
 HIDDEN = 8
 #: Policies per generation, and episodes that judge each of them.
-CANDIDATES, EPISODES = 16, 24
+CANDIDATES, EPISODES = 16, 32
 #: What a policy is trained on: one flow alone on a link.
 TRAINING = LinkPaths(round_trips=100)
 #: Deviations of the features, so that inputs are of a similar size.
@@ -191,7 +191,7 @@ def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description="train a policy, or compare one on held-out paths")
     parser.add_argument("--train", action="store_true", help="train a policy and write it to --out")
-    parser.add_argument("--generations", type=int, default=500, help="length of the training")
+    parser.add_argument("--generations", type=int, default=250, help="length of the training")
     parser.add_argument("--seed", type=int, default=1, help="seed of the search and of its paths")
     parser.add_argument("--out", type=Path, default=Path("learned.json"), help="the trained policy")
     parser.add_argument("--policy", type=Path, default=SHIPPED, help="the policy to compare")
