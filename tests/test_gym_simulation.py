@@ -7,18 +7,18 @@ import gc
 import json
 import math
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import cwndlab
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-import cwndlab
 from cwndlab import Scenario, engine
 from cwndlab.errors import RunError, ScenarioError
 from cwndlab.gym import Decision, Simulation
+from hypothesis import given
+from hypothesis import strategies as st
 
 FIELDS = engine.decision_fields()
 
@@ -37,7 +37,9 @@ def scenario(
 
 def tables(records: cwndlab.Records) -> dict[str, Any]:
     """What the hash covers, without the names of algorithms: values of the tables, in their order."""
-    rows: dict[str, Any] = {name: records.rows(name) for name in ("flows", "links", "samples", "link_samples", "events")}
+    rows: dict[str, Any] = {
+        name: records.rows(name) for name in ("flows", "links", "samples", "link_samples", "events")
+    }
     for row in rows["flows"]:
         del row["algorithm"]
     return rows
@@ -116,7 +118,7 @@ def test_a_report_adds_up() -> None:
             # 40 ms of delay, and up to 40 packets of 1500 bytes at 50 Mbit/s.
             assert 0.04 <= decision.rtt_min <= decision.rtt_mean <= 0.04 + 40 * 1500 * 8 / 50e6 + 0.001
             assert decision.event is None
-    assert all(math.isclose(one[1], other[0]) for one, other in zip(ends, ends[1:], strict=False))
+    assert all(math.isclose(one[1], other[0]) for one, other in pairwise(ends))
     # A decision per round trip of 40 ms or little more, from the first complete one on.
     assert 40 <= len(ends) <= 49
 

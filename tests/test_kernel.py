@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import cwndlab
+import numpy as np
 import pytest
 from cwndlab.emulation import emulate
 from cwndlab.engine import entries
+from cwndlab.gym import Action, Layer, Observation, Policy
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
 from programs import finish, start_ignoring_sigint

@@ -108,14 +108,12 @@ def add(app: typer.Typer) -> None:
 
 def _policies(given: list[str]) -> dict[str, dict[str, Any]]:
     """The documents of policies, by name."""
-    from cwndlab.gym import Policy
-
     policies = {}
     for text in given:
         name, separator, file = text.partition("=")
         if not separator:
             raise ScenarioError(Fault("--policy", f"'{text}' has no '='", "write '--policy mine=policy.json'"))
-        policies[name] = Policy.load(file).to_document()
+        policies[name] = cwndlab.gym.Policy.load(file).to_document()
     return policies
 
 
