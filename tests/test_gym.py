@@ -361,6 +361,14 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
             "reward: 'praise' is unknown\n  hint: one of plain, aurora, orca, or a function",
         ),
         (lambda: Episodes(LinkPaths(), 0), "count: '0' is no number of simulations\n  hint: write count=1"),
+        (
+            lambda: Episodes(LinkPaths(), 2).step([0.0]),
+            "actions: an array of shape (1,) is no number for each of 2 simulations\n  hint: give numbers in [−1, 1]",
+        ),
+        (
+            lambda: Episodes(LinkPaths()).step([math.nan]),
+            "actions: an array of shape (1,) is no number for each of 1 simulations\n  hint: give numbers in [−1, 1]",
+        ),
         (lambda: Episodes(LinkPaths(), every="day"), "every: 'day' is unknown\n  hint: one of rtt, interval, ack"),
         (
             lambda: ParallelCongestionEnv(1),

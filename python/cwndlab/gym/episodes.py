@@ -152,8 +152,17 @@ class Episodes:
             The rewards of the intervals after the actions.
         ended : ndarray of bool
             Where the simulation has reached the end of its scenario.
+
+        Raises
+        ------
+        ScenarioError
+            There is not a number for each simulation.
         """
-        self.action.decide(actions, self.intervals, self._decisions)
+        given = np.asarray(actions, dtype=np.float64)
+        if given.shape != (self.count,) or np.isnan(given).any():
+            what = f"an array of shape {given.shape} is no number for each of {self.count} simulations"
+            raise ScenarioError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
+        self.action.decide(given, self.intervals, self._decisions)
         self._batch.step()
         ended = self._done != 0
         self.intervals.update()
