@@ -225,8 +225,8 @@ def test_a_batch_decides_as_single_simulations_do() -> None:
     times: list[list[float]] = [[], [], []]
     actions[:, 0] = windows
     while not reports[:, 0].all():
-        for index in np.flatnonzero(reports[:, 0] == 0):
-            times[index].append(reports[index, 2])
+        for row in np.flatnonzero(reports[:, 0] == 0):
+            times[row].append(reports[row, 2])
         batch.step()
     for index, window in enumerate(windows):
         with Simulation(scenario(duration="2 s"), seed=index) as simulation:
