@@ -375,9 +375,7 @@ impl External {
 
 impl CongestionControl for External {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        if self.decider.is_none() {
-            return None;
-        }
+        self.decider.as_ref()?;
         self.apply_pending();
         self.interval.add(ack);
         (self.in_flight, self.delivered) = (ack.in_flight, ack.delivered);

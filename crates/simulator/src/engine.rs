@@ -110,6 +110,8 @@ struct Engine<'a> {
     max_events: u64,
     /// Packets that reach their endpoints after the next stop, with the link that they left.
     deferred: Vec<(u32, Packet)>,
+    /// The memory of the list before, for the next one.
+    spare: Vec<(u32, Packet)>,
 }
 
 impl<'a> Engine<'a> {
@@ -122,7 +124,7 @@ impl<'a> Engine<'a> {
         for index in 0..simulation.connections.len() {
             simulation.arm_start(index);
         }
-        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new() }
+        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new(), spare: Vec::new() }
     }
 
     fn run(
@@ -175,10 +177,13 @@ impl<'a> Engine<'a> {
         let at = stops.next();
         self.sampler.sample_before(Time(at.0 + 1), end, &mut self.simulation);
         stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
-        for (link, packet) in std::mem::take(&mut self.deferred) {
+        let mut due = std::mem::take(&mut self.deferred);
+        std::mem::swap(&mut self.deferred, &mut self.spare);
+        for (link, packet) in due.drain(..) {
             self.simulation.network.events.source = link;
             self.deliver_ahead(&packet, stops);
         }
+        self.spare = due;
     }
 
     /// Stops the run if it was cancelled, else reports its progress.

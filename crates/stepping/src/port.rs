@@ -25,6 +25,7 @@ pub(crate) enum Resume {
 
 /// What the run passes to the owner when it is suspended.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // a decision allocates nothing
 pub(crate) enum Suspended {
     /// A decision of this flow is due.
     Decision(usize, Report),

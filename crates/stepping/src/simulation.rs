@@ -61,6 +61,7 @@ pub enum State {
 
 /// Where the run is.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // a decision allocates nothing
 enum Place {
     /// Before its first event, between two events, or after a panic.
     Between,

@@ -23,7 +23,7 @@ class Decision(NamedTuple):
 
     Times in seconds, amounts in segments, rates in segments per second; NaN without a sample.
 
-    Attributes
+    Parameters
     ----------
     flow
         Index of the flow.

@@ -71,7 +71,7 @@ impl Owned {
         let scenario = scenario::read(py, text, format, folder)?;
         let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
-        if let Some(flow) = plan.flows.iter().position(|flow| py_algorithms::is_class(flow)) {
+        if let Some(flow) = plan.flows.iter().position(py_algorithms::is_class) {
             let what = "a class in Python cannot run in a simulation that is stepped".to_owned();
             let hint = "make it 'external(every=ack)', and decide by the class".to_owned();
             let fault = (format!("flow[{flow}].algorithm"), what, hint);

@@ -40,7 +40,7 @@ pub(crate) fn decision_fields() -> Vec<&'static str> {
 }
 
 /// The name of a cause.
-pub(crate) fn cause<'py>(py: Python<'py>, cause: Cause) -> &'py Bound<'py, PyString> {
+pub(crate) fn cause(py: Python<'_>, cause: Cause) -> &Bound<'_, PyString> {
     match cause {
         Cause::Interval => intern!(py, "interval"),
         Cause::Ack => intern!(py, "ack"),
