@@ -25,7 +25,7 @@ help:
 	@echo 'make faults       what the suites and the audit find of the seeded faults in tests/faults/; ONLY=NAME: this one'
 	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
-	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; the emulator, the kernel, the server'
+	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; stepped runs; the emulator, the kernel, the server'
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
@@ -121,6 +121,7 @@ fmt: $(VENV)/.ready
 bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
+	$(BIN)/python benches/gym.py
 	$(BIN)/python benches/emulator.py
 	$(BIN)/python benches/kernel.py
 	$(BIN)/python benches/serve.py

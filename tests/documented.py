@@ -43,6 +43,7 @@ NOT_RUN = {
     "*[ ',]gentle*": "needs the algorithm that the page adds; tests/test_add_an_algorithm.py builds and runs it",
     "* --algorithm-file mine.py *": "takes half a minute; tests/test_add_an_algorithm.py runs it on a shorter scenario",
     "*/cwndlab compare uplink * --algorithms cubic,reno*": "`make check` runs that of README.md",
+    "*/python examples/learn.py --train *": "takes minutes; tests/test_gym_example.py trains for a few generations",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce.py runs single figures",
     "*/cwndlab validate": "takes minutes; `make docs` runs it",

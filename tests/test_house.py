@@ -255,8 +255,8 @@ def test_the_lock_file_pins_every_dependency() -> None:
     locked = {found[1].lower().replace("_", "-") for found in names if found}
     project = tomllib.loads(text("pyproject.toml"))["project"]
     extras = project["optional-dependencies"]
-    # What `dev` includes of the package's own extras is `cwndlab[cluster,print,tune]`.
-    own = [name for extra in ("cluster", "docs", "print", "tune") for name in extras[extra]]
+    # What `dev` includes of the package's own extras is `cwndlab[cluster,learn,print,tune]`.
+    own = [name for extra in ("cluster", "docs", "learn", "print", "tune") for name in extras[extra]]
     wanted = [*project["dependencies"], *own, *extras["dev"], "maturin"]
     assert {re.split(r"[<>=~!\s\[]", name)[0] for name in wanted} - locked == {"cwndlab"}
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import cwndlab
+import numpy as np
 import pytest
 from cwndlab.emulation import emulate
 from cwndlab.engine import entries
+from cwndlab.gym import Action, Layer, Observation, Policy
 from cwndlab.kernel import Attached, attach
 from cwndlab.records import Records
 from programs import finish, start_ignoring_sigint
@@ -222,6 +224,18 @@ def test_a_run_registers_what_it_asks_for_and_notes_how_late_answers_were() -> N
     assert "answers were in force after" in line
     assert "lost reports: 0" in line
     assert "cwndlab_bic" not in available()
+
+
+def test_a_policy_decides_in_the_kernel() -> None:
+    """By hand: the policy multiplies the initial window of 10 by 2^0.2 per round trip, up to 60."""
+    layer = Layer(np.zeros((1, 5)), [0.2], "linear")
+    policy = Policy([layer], Observation("plain", history=1), Action("power-window", highest=60))
+    attached("reno").close()  # skips where the kernel refuses
+    document = json.loads(scenario("reno", queue="200 packets").to_json())
+    document["flow"][0]["algorithm"] = "grows"
+    records = emulated(cwndlab.Scenario.from_json(json.dumps({**document, "algorithms": {"grows": policy.algorithm}})))
+    assert records.rows("flows")[0]["algorithm"] == "kernel:cwndlab_grows"
+    assert records.rows("samples")[-1]["cwnd_bytes"] // 1448 == 60
 
 
 def served(*options: str) -> subprocess.Popen[str]:

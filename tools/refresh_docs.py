@@ -86,6 +86,16 @@ def _shown(*arguments: str) -> str:
     return f"```\n{_text(str(BIN / 'cwndlab'), *arguments)}\n```"
 
 
+def _shown_script(script: str) -> str:
+    """The output of a Python script with its command."""
+    return f"`.venv/bin/python {script}`:\n\n```\n{_text(sys.executable, script)}\n```"
+
+
+def _training() -> str:
+    """The kept output of the training of the example's policy."""
+    return f"```\n{(ROOT / 'examples' / 'learned-policy.txt').read_text(encoding='utf-8').strip()}\n```"
+
+
 def _shown_with_command(*arguments: str) -> str:
     """The output with its command, without the option of the output folder."""
     command = " ".join(arguments[: arguments.index("--out")])
@@ -218,6 +228,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench serve": lambda: _text(sys.executable, "benches/serve.py"),
     "limits": _limits,
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
+    "bench gym": lambda: _text(sys.executable, "benches/gym.py"),
     "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
     "bench playground": lambda: _text(sys.executable, "benches/playground.py"),
     **{
@@ -227,6 +238,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
+    "learn": lambda: _shown_script("examples/learn.py"),
+    "learn training": _training,
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,

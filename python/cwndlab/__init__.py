@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab import errors as errors
     from cwndlab import export as export
     from cwndlab import files as files
+    from cwndlab import gym as gym
     from cwndlab import kernel as kernel
     from cwndlab import live as live
     from cwndlab import metrics as metrics
@@ -110,6 +111,7 @@ _PUBLIC = (
     "emulation",
     "errors",
     "export",
+    "gym",
     "kernel",
     "live",
     "metrics",

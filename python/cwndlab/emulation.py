@@ -87,8 +87,11 @@ def emulate_with_timing(
 ) -> tuple[Records, dict[str, Any]]:
     """`emulate` without its check: records, and the timing."""
     text, _ = engine_document(scenario, {})
-    flows = json.loads(text).get("flow", []) if datapath == "cwndlab" else []
-    with serving(flow["algorithm"] for flow in flows if flow.get("algorithm")) as remarks:
+    document = json.loads(text) if datapath == "cwndlab" else {}
+    algorithms = [flow["algorithm"] for flow in document.get("flow", []) if flow.get("algorithm")]
+    entries = document.get("algorithms", {}).items()
+    policies = {name: entry["policy"] for name, entry in entries if "policy" in entry}
+    with serving(algorithms, policies) as remarks:
         records, timing = engine.emulate(
             text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
         )

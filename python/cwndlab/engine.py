@@ -46,6 +46,11 @@ tables = _engine.tables
 read_records = _engine.read
 assemble_records = _engine.assemble
 
+# Runs that are stepped.
+Simulation = _engine.Simulation
+SimulationBatch = _engine.SimulationBatch
+decision_fields = _engine.decision_fields
+
 # Validation.
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts

@@ -10,7 +10,8 @@ Needs the module of ``cwndlab[kernel]``, root (CAP_BPF, CAP_PERFMON, CAP_NET_ADM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,13 @@ class Attached:
             self._datapath.close()
 
 
-def attach(algorithms: Sequence[str], *, report: str | None = None, timeout_s: float = 0.0) -> Attached:
+def attach(
+    algorithms: Sequence[str],
+    *,
+    report: str | None = None,
+    timeout_s: float = 0.0,
+    policies: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Attached:
     """Registers algorithms with the kernel and starts to make their decisions.
 
     Parameters
@@ -92,6 +99,8 @@ def attach(algorithms: Sequence[str], *, report: str | None = None, timeout_s: f
         How often the kernel reports: ``ack``, ``rtt`` or a time such as ``2ms``; by default as each algorithm requires.
     timeout_s
         Time to wait for names that another process has registered, seconds: names are global.
+    policies
+        Documents of policies (`cwndlab.gym.Policy.to_document`) among the algorithms, by their names.
 
     Raises
     ------
@@ -99,15 +108,21 @@ def attach(algorithms: Sequence[str], *, report: str | None = None, timeout_s: f
         Where the module, a capability or the kernel's BTF is missing, where an algorithm needs router assistance, and
         where a name is taken.
     ScenarioError
-        Where an algorithm does not exist.
+        Where an algorithm does not exist, or a policy is not valid.
     """
+    documents = {name: dict(document) for name, document in (policies or {}).items()}
+    described = {name: {"policy": document} for name, document in documents.items()}
+    known = json.dumps({"schema_version": 1, "algorithms": described}) if described else None
     for text in algorithms:
-        canonical_algorithm(text)  # an unknown name is a fault of the input, not of the kernel
-    return Attached(_module()(list(algorithms), report, timeout_s))
+        canonical_algorithm(text, known)  # an unknown name is a fault of the input, not of the kernel
+    named = [(name, json.dumps(document)) for name, document in documents.items()]
+    return Attached(_module()(list(algorithms), report, timeout_s, named))
 
 
 @contextmanager
-def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | None]:
+def serving(
+    algorithms: Iterable[str], policies: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[Callable[[], list[str]] | None]:
     """Registers the algorithms of a run, and yields a function that returns the lines for its records; ``None`` where
     it registers nothing.
 
@@ -116,7 +131,7 @@ def serving(algorithms: Iterable[str]) -> Iterator[Callable[[], list[str]] | Non
     """
     wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
     try:
-        attached = attach(wanted) if wanted else None
+        attached = attach(wanted, policies=policies) if wanted else None
     except RunError:
         attached = None
     if attached is None:

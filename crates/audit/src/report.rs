@@ -22,6 +22,7 @@ fn phase(phase: Phase) -> &'static str {
         Phase::CongestionAvoidance => "congestion avoidance",
         Phase::Recovery => "recovery",
         Phase::RouterControlled => "router-controlled",
+        Phase::PolicyControlled => "policy-controlled",
         Phase::Startup => "Startup",
         Phase::Drain => "Drain",
         Phase::ProbeBw => "ProbeBW",

@@ -46,6 +46,16 @@ pub struct Algorithm {
     pub recovery: Option<Part>,
 }
 
+impl Algorithm {
+    /// Whether the algorithm sets the window during recovery and after idle periods: as its entry states, unless its
+    /// parameter `recovery` leaves them to the transport.
+    #[must_use]
+    pub fn is_model_based(&self) -> bool {
+        let left = ("recovery", Value::Word("transport"));
+        self.growth.spec.model_based && !self.growth.arguments.pairs().any(|pair| pair == left)
+    }
+}
+
 /// One part of the text: its name and the arguments in its parentheses.
 struct Written<'a> {
     name: &'a str,

@@ -130,6 +130,11 @@ pub enum RecoveryKind {
 pub trait Make: fmt::Debug + Sync {
     /// Creates the congestion control of a flow.
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl>;
+
+    /// Whether the controls of several flows may share state, so that the order of calls to them matters.
+    fn may_share_state(&self) -> bool {
+        true
+    }
 }
 
 /// The constructor of an entry.

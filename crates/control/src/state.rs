@@ -68,6 +68,8 @@ pub enum Phase {
     Recovery,
     /// The routers of the path set the rate.
     RouterControlled,
+    /// A policy outside of the transport sets window and rate, during recovery too.
+    PolicyControlled,
     /// BBR: doubles its rate until the path is full.
     Startup,
     /// BBR: drains the queue of Startup.
@@ -83,8 +85,8 @@ impl Phase {
     /// restore.
     #[must_use]
     pub fn follows_model(self) -> bool {
-        use Phase::{Drain, ProbeBw, ProbeRtt, RouterControlled, Startup};
-        matches!(self, Startup | Drain | ProbeBw | ProbeRtt | RouterControlled)
+        use Phase::{Drain, PolicyControlled, ProbeBw, ProbeRtt, RouterControlled, Startup};
+        matches!(self, Startup | Drain | ProbeBw | ProbeRtt | RouterControlled | PolicyControlled)
     }
 
     /// Slow start, conservative or not: the window is below the threshold.

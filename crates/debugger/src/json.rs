@@ -115,6 +115,7 @@ fn phase(phase: Phase) -> Option<&'static str> {
         Phase::CongestionAvoidance => "congestion avoidance",
         Phase::Recovery => "recovery",
         Phase::RouterControlled => "router-controlled",
+        Phase::PolicyControlled => "policy-controlled",
         Phase::Startup => "Startup",
         Phase::Drain => "Drain",
         Phase::ProbeBw => "ProbeBW",

@@ -6,6 +6,7 @@ use std::fmt;
 use cwndlab_config::{Faults, Reader};
 use cwndlab_control::Kind;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::schema::tables::CLASS;
 
@@ -24,6 +25,8 @@ pub struct Class {
     pub sha256: String,
     /// Names and defaults of the parameters: numbers or Booleans.
     pub parameters: Map<String, Value>,
+    /// The document of a policy, which decides in place of a class.
+    pub policy: Option<Value>,
 }
 
 impl Class {
@@ -37,6 +40,9 @@ impl Class {
 /// A note for the records, independent of the folder of the file.
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.policy.is_some() {
+            return write!(f, "'{}' is a policy (SHA-256 {}…)", self.name, &self.sha256[..12]);
+        }
         let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
         let start = self.sha256.get(..12).unwrap_or(&self.sha256);
         write!(f, "'{}' is the class {} of {file} (SHA-256 {start}…)", self.name, self.class)
@@ -66,7 +72,13 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
             "a name has lower-case letters, digits and '-', and begins with a letter",
         );
     }
-    let class = table.string("class", faults);
+    if let Some(policy) = table.get("policy") {
+        return read_policy(name, policy, &table, faults);
+    }
+    if !table.gives("class") {
+        faults.add(table.at("class"), "is missing", "write 'class = \"Mine\"', or 'policy = \"policy.json\"'");
+    }
+    let class = if table.gives("class") { table.string("class", faults) } else { None };
     let kind = table.word_of("kind", &[("whole", Kind::Whole), ("growth", Kind::CongestionAvoidance)], faults);
     let mut parameters = Map::new();
     match table.get("parameters") {
@@ -89,6 +101,26 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
         file: table.string("file", faults).unwrap_or_default(),
         sha256: table.string("sha256", faults).unwrap_or_default(),
         parameters,
+        policy: None,
+    })
+}
+
+fn read_policy(name: &str, policy: &Value, table: &Reader<'_>, faults: &mut Faults) -> Option<Class> {
+    for key in ["class", "kind", "file", "sha256", "parameters"].into_iter().filter(|key| table.gives(key)) {
+        faults.add(table.at(key), "a policy has no such field", "leave it out");
+    }
+    if !policy.is_object() {
+        faults.add(table.at("policy"), "expected a file or a table", "write 'policy = \"policy.json\"'");
+        return None;
+    }
+    Some(Class {
+        name: name.to_owned(),
+        class: "Policy".to_owned(),
+        kind: Kind::Whole,
+        file: String::new(),
+        sha256: format!("{:x}", Sha256::digest(policy.to_string())),
+        parameters: Map::new(),
+        policy: Some(policy.clone()),
     })
 }
 
@@ -119,9 +151,29 @@ mod tests {
             messages,
             [
                 "algorithms.My Own: 'My Own' cannot be the name of an algorithm\n  hint: a name has lower-case letters, digits and '-', and begins with a letter",
-                "algorithms.a.class: is missing\n  hint: write 'class = \"Mine\"'",
+                "algorithms.a.class: is missing\n  hint: write 'class = \"Mine\"', or 'policy = \"policy.json\"'",
                 "algorithms.a.parameters.b: expected a number, true or false",
                 "algorithms: expected a table\n  hint: write '[algorithms.mine]'",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_policy_stands_in_place_of_a_class() {
+        let mut faults = Faults::default();
+        let table =
+            json!({ "mine": { "policy": { "a": 1 } }, "b": { "policy": {}, "kind": "whole" }, "c": { "policy": 1 } });
+        let classes = read(Some(&table), &mut faults);
+        let mine = classes.iter().find(|one| one.name == "mine").expect("it is read");
+        assert_eq!(mine.policy, Some(json!({ "a": 1 })));
+        // sha256sum of the text {"a":1}
+        assert_eq!(mine.to_string(), "'mine' is a policy (SHA-256 015abd7f5cc5…)");
+        let messages: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages,
+            [
+                "algorithms.b.kind: a policy has no such field\n  hint: leave it out",
+                "algorithms.c.policy: expected a file or a table\n  hint: write 'policy = \"policy.json\"'",
             ]
         );
     }

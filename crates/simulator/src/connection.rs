@@ -94,14 +94,18 @@ fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
 fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
     let stack = &plan.stack;
     let Some(algorithm) = &plan.algorithm else { return Box::new(NoControl(stack.mss)) };
-    let control = algorithm.build(&Path {
+    let path = Path {
         mss: stack.mss,
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
         seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
         oracle_buffer: plan.oracle_buffer,
-    });
+    };
+    let control = match &plan.constructor {
+        Some(constructor) => constructor.0.make(&path, &algorithm.growth.arguments),
+        None => algorithm.build(&path),
+    };
     match plan.control_delay {
         Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.interval)),
         None => control,
@@ -111,7 +115,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
     match &plan.algorithm {
-        Some(algorithm) => sender.with_spec(algorithm.growth.spec),
+        Some(algorithm) => sender.with_spec(algorithm.growth.spec).with_model(algorithm.is_model_based()),
         None => sender,
     }
 }

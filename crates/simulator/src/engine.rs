@@ -10,6 +10,7 @@ use cwndlab_units::Time;
 
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
+use crate::stops::{NoStops, RunState, Stop, Stops};
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::timers::{APPLICATION, TIMERS};
@@ -58,14 +59,27 @@ pub fn run_counted(
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Statistics), RunError> {
     let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Enabled);
-    engine.run(cancel, progress)?;
+    engine.run(cancel, progress, &mut NoStops)?;
+    Ok(engine.finish())
+}
+
+/// Runs the plan with this seed, suspended at `stops`. The records are those of [`run`], unless an algorithm is changed
+/// at a stop.
+pub fn run_stopping(
+    plan: &Plan,
+    seed: u64,
+    cancel: &AtomicBool,
+    stops: &mut impl Stops,
+) -> Result<(Records, Statistics), RunError> {
+    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Enabled);
+    engine.run(cancel, None, stops)?;
     Ok(engine.finish())
 }
 
 /// Runs the plan with this seed; fails after `max_events` events.
 pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), RunError> {
     let mut engine = Engine::new(plan, seed, max_events, LookAhead::Enabled);
-    engine.run(&AtomicBool::new(false), None)?;
+    engine.run(&AtomicBool::new(false), None, &mut NoStops)?;
     Ok(engine.finish())
 }
 
@@ -74,7 +88,9 @@ pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, S
 #[must_use]
 pub fn run_by_events(plan: &Plan, seed: u64) -> (Records, Statistics) {
     let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Disabled);
-    engine.run(&AtomicBool::new(false), None).unwrap_or_else(|_| unreachable!("the run is not cancelled"));
+    engine
+        .run(&AtomicBool::new(false), None, &mut NoStops)
+        .unwrap_or_else(|_| unreachable!("the run is not cancelled"));
     engine.finish()
 }
 
@@ -92,6 +108,10 @@ struct Engine<'a> {
     sampler: Sampler,
     events: u64,
     max_events: u64,
+    /// Packets that reach their endpoints after the next stop, with the link that they left.
+    deferred: Vec<(u32, Packet)>,
+    /// The memory of the list before, for the next one.
+    spare: Vec<(u32, Packet)>,
 }
 
 impl<'a> Engine<'a> {
@@ -104,10 +124,15 @@ impl<'a> Engine<'a> {
         for index in 0..simulation.connections.len() {
             simulation.arm_start(index);
         }
-        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events }
+        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new(), spare: Vec::new() }
     }
 
-    fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
+    fn run(
+        &mut self,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+        stops: &mut impl Stops,
+    ) -> Result<(), RunError> {
         let end = Time::ZERO + self.simulation.plan.duration;
         // Events up to this time precede the next sample and the end.
         let mut free_until = self.sampler.times.next.min(end);
@@ -115,7 +140,12 @@ impl<'a> Engine<'a> {
         loop {
             let (arrival, other) = (self.simulation.network.next_arrival(), self.simulation.network.agenda.next_time());
             let now = arrival.min(other);
-            if now > free_until {
+            if now > free_until.min(stops.next()) {
+                if stops.next() <= end && now > stops.next() {
+                    self.stop(stops, end);
+                    free_until = self.sampler.times.next.min(end);
+                    continue; // an endpoint may have sent a packet that arrives before `now`
+                }
                 self.sampler.sample_before(now, end, &mut self.simulation);
                 if now > end {
                     break;
@@ -125,23 +155,46 @@ impl<'a> Engine<'a> {
             countdown -= 1;
             if countdown == 0 {
                 countdown = CHECK_INTERVAL;
-                self.check(now, cancel, progress)?;
+                self.check(now, cancel, progress, stops)?;
             }
             // Arrivals precede simultaneous timers and servers.
             if arrival <= other {
-                self.on_arrival(now);
+                self.on_arrival(now, stops);
             } else {
-                self.on_agenda_event(now);
+                self.on_agenda_event(now, stops);
             }
         }
         self.events += CHECK_INTERVAL - countdown;
         self.sampler.sample_before(NEVER, end, &mut self.simulation);
+        stops.stop(Stop::End, &mut RunState::new(&mut self.simulation, end));
         Ok(())
+    }
+
+    /// Stops at the time of the next stop, before which all events are processed. Endpoints then process the packets
+    /// that arrive before the stop that follows.
+    #[cold]
+    fn stop(&mut self, stops: &mut impl Stops, end: Time) {
+        let at = stops.next();
+        self.sampler.sample_before(Time(at.0 + 1), end, &mut self.simulation);
+        stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
+        let mut due = std::mem::take(&mut self.deferred);
+        std::mem::swap(&mut self.deferred, &mut self.spare);
+        for (link, packet) in due.drain(..) {
+            self.simulation.network.events.source = link;
+            self.deliver_ahead(&packet, stops);
+        }
+        self.spare = due;
     }
 
     /// Stops the run if it was cancelled, else reports its progress.
     #[cold]
-    fn check(&mut self, now: Time, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), RunError> {
+    fn check(
+        &mut self,
+        now: Time,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+        stops: &mut impl Stops,
+    ) -> Result<(), RunError> {
         self.events += CHECK_INTERVAL;
         if cancel.load(Ordering::Relaxed) || self.events > self.max_events {
             return Err(RunError::Cancelled);
@@ -149,13 +202,14 @@ impl<'a> Engine<'a> {
         if let Some(progress) = progress {
             progress.store(now.0, Ordering::Relaxed);
         }
+        stops.stop(Stop::Check, &mut RunState::new(&mut self.simulation, now));
         Ok(())
     }
 
     /// Processes an arrival.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time) {
+    fn on_arrival(&mut self, now: Time, stops: &impl Stops) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
@@ -164,13 +218,24 @@ impl<'a> Engine<'a> {
         if Network::has_arrived(&packet) {
             simulation.deliver(now, &packet);
         } else if network.advance(now, &mut packet) {
-            simulation.deliver_ahead(&packet, self.sampler.times);
+            self.deliver_ahead(&packet, stops);
+        }
+    }
+
+    /// Delivers a packet ahead of the clock, unless it arrives after the next stop.
+    #[allow(clippy::inline_always)] // part of the body of the loop
+    #[inline(always)]
+    fn deliver_ahead(&mut self, packet: &Packet, stops: &impl Stops) {
+        if packet.at > stops.next() {
+            self.deferred.push((self.simulation.network.events.source, *packet));
+        } else {
+            self.simulation.deliver_ahead(packet, self.sampler.times);
         }
     }
 
     /// Processes the top of the agenda, a timer or a server event.
     #[inline(never)]
-    fn on_agenda_event(&mut self, now: Time) {
+    fn on_agenda_event(&mut self, now: Time, stops: &impl Stops) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         let source = network.agenda.source();
@@ -181,8 +246,8 @@ impl<'a> Engine<'a> {
             return;
         }
         network.serve(now, source - network.first_server);
-        while let Some(early) = simulation.network.take_early() {
-            simulation.deliver_ahead(&early, self.sampler.times);
+        while let Some(early) = self.simulation.network.take_early() {
+            self.deliver_ahead(&early, stops);
         }
     }
 

@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `engine` | the event loop |
+//! | `stops` | times at which a run is suspended, and its state there |
 //! | `simulation` | the state of a run: network and connections |
 //! | `run_ahead` | endpoints that process packets ahead of the clock |
 //! | `sampler`, `end_samples` | the tables of a run; samples taken ahead of the clock |
@@ -28,8 +29,10 @@ mod run_arrivals;
 mod run_dialogues;
 mod sampler;
 mod simulation;
+pub mod stops;
 mod totals;
 mod value_recorder;
 
 pub use cwndlab_algorithms::catalogue;
-pub use engine::{run, run_counted, run_within, RunError, Statistics};
+pub use engine::{run, run_counted, run_stopping, run_within, RunError, Statistics};
+pub use stops::{FlowState, RunState, Stop, Stops};

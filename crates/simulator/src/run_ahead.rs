@@ -21,7 +21,10 @@ use crate::simulation::{arm_end, first_timer, Simulation};
 fn is_user_defined(plan: &FlowPlan) -> bool {
     plan.algorithm.iter().any(|one| {
         let parts = [Some(&one.growth), one.slow_start.as_ref(), one.recovery.as_ref()];
-        parts.into_iter().flatten().any(|part| matches!(part.spec.build, Build::Dynamic(_)))
+        parts
+            .into_iter()
+            .flatten()
+            .any(|part| matches!(part.spec.build, Build::Dynamic(make) if make.may_share_state()))
     })
 }
 
@@ -29,7 +32,10 @@ impl Simulation<'_> {
     /// Enables look-ahead for endpoints of bulk-data flows, where possible; called before the flows start.
     pub(crate) fn run_ends_ahead(&mut self, bulk: &[usize]) {
         let plan = self.plan;
-        let flows = bulk.iter().copied().filter(|&index| !is_user_defined(&plan.flows[index]));
+        // Several flows that are decided from outside may share a decider as well.
+        let several = plan.flows.iter().filter(|flow| flow.constructor.is_some()).nth(1).is_some();
+        let shares = |flow: &FlowPlan| is_user_defined(flow) || several && flow.constructor.is_some();
+        let flows = bulk.iter().copied().filter(|&index| !shares(&plan.flows[index]));
         self.ahead = self.network.look_ahead(plan, flows);
     }
 

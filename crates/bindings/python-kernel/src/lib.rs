@@ -4,9 +4,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::Fault;
+use cwndlab_control::{Catalogue, Fault};
 use cwndlab_kernel::datapath::latency::Latency;
 use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, ReportSchedule, Totals};
+use cwndlab_learned::policy::{self, Policy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -86,8 +87,23 @@ fn totals_dict<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bou
     Ok(dict)
 }
 
-fn registration(text: &str, report: Option<&str>) -> Result<Registration, (String, Fault)> {
-    let catalogue = cwndlab_algorithms::catalogue();
+/// The catalogue with these policies: names and documents, JSON.
+fn catalogue_with(policies: &[(String, String)]) -> Result<Catalogue, (String, Fault)> {
+    let mut catalogue = cwndlab_algorithms::catalogue();
+    for (name, document) in policies {
+        let read = serde_json::from_str(document).map_err(|error| error.to_string());
+        let policy = read.and_then(|document| Policy::from_document(&document)).map_err(|what| {
+            (
+                format!("algorithms.{name}.policy"),
+                Fault { what, hint: "`cwndlab.gym.Policy` writes policies".to_owned() },
+            )
+        })?;
+        catalogue.specs.push(policy::entry(name, policy));
+    }
+    Ok(catalogue)
+}
+
+fn registration(catalogue: &Catalogue, text: &str, report: Option<&str>) -> Result<Registration, (String, Fault)> {
     let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
     if let Some((scheme, _)) = algorithm.router_assistance() {
         let what = format!("'{text}' needs router assistance ({scheme}), which the kernel does not provide");
@@ -101,12 +117,19 @@ fn registration(text: &str, report: Option<&str>) -> Result<Registration, (Strin
 #[pymethods]
 impl Datapath {
     /// Registers `algorithms` and starts their deciders. Waits at most `timeout_s` for a name that another process has
-    /// registered.
+    /// registered. `policies` are names and documents (JSON) of policies among the algorithms.
     #[new]
-    #[pyo3(signature = (algorithms, report=None, timeout_s=0.0))]
-    fn new(py: Python<'_>, algorithms: Vec<String>, report: Option<&str>, timeout_s: f64) -> PyResult<Self> {
-        let registrations: Result<Vec<_>, _> = algorithms.iter().map(|text| registration(text, report)).collect();
-        let registrations = registrations.map_err(|(place, fault)| run_error(py, &place, fault))?;
+    #[pyo3(signature = (algorithms, report=None, timeout_s=0.0, policies=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        algorithms: Vec<String>,
+        report: Option<&str>,
+        timeout_s: f64,
+        policies: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        let registrations = catalogue_with(&policies)
+            .and_then(|catalogue| algorithms.iter().map(|text| registration(&catalogue, text, report)).collect());
+        let registrations: Vec<_> = registrations.map_err(|(place, fault)| run_error(py, &place, fault))?;
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|_| PyValueError::new_err(format!("timeout_s = {timeout_s} is not a duration")))?;
         let started = py.detach(|| Inner::start(&registrations, timeout));

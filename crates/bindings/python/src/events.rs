@@ -196,7 +196,8 @@ event! {
     Window(raw: control::Window, mss: Bytes) {
         /// Time of the event, s.
         now: f64 = |one| seconds(one.raw.now.0);
-        /// `"idle"`, `"recovered"` or `"established"`; an undo restores the object without a report.
+        /// `"idle"`, `"recovered"` or `"established"`. An undo restores an object without a report; a decision in its place
+        /// receives `"undo"`.
         change: &'static str = |one| change(one.raw.change);
         /// The new window, segments.
         cwnd: f64 = |one| segments(one.raw.cwnd, one.mss);

@@ -19,6 +19,7 @@ mod py_controller;
 mod records;
 mod replay;
 mod scenario;
+mod stepping;
 mod trace;
 mod work;
 
@@ -55,6 +56,9 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::declarations, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
+    module.add_function(wrap_pyfunction!(stepping::report::decision_fields, module)?)?;
+    module.add_class::<stepping::simulation::Simulation>()?;
+    module.add_class::<stepping::batch::SimulationBatch>()?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(audit::audit, module)?)?;

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use cwndlab_control::{
     Arguments, Build, Catalogue, Confidence, CongestionControl, Domain, Make, Parameter, Path, Spec, Value,
 };
-use cwndlab_scenario::plan::Plan;
+use cwndlab_learned::{external, policy, policy::Policy};
+use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_scenario::{Class, Fault, Scenario};
 use pyo3::prelude::*;
 
@@ -51,12 +52,22 @@ fn parameter(name: &str, default: &serde_json::Value) -> Parameter {
     Parameter { name: name.to_owned().leak(), unit: "", default, domain, doc: "of the class's constructor" }
 }
 
-fn entry(class: &Class) -> &'static Spec {
+fn entry(class: &Class) -> Result<&'static Spec, Fault> {
     let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
     // A change of the source file does not change the entry.
     let key = Class { sha256: String::new(), ..class.clone() };
     if let Some((_, spec)) = entries.iter().find(|(known, _)| *known == key) {
-        return spec;
+        return Ok(spec);
+    }
+    if let Some(document) = &class.policy {
+        let policy = Policy::from_document(document).map_err(|what| Fault {
+            path: format!("algorithms.{}.policy", class.name),
+            what,
+            hint: "`cwndlab.gym.Policy` writes policies".to_owned(),
+        })?;
+        let spec = policy::entry(&class.name, policy);
+        entries.push((key, spec));
+        return Ok(spec);
     }
     let name: &'static str = class.name.clone().leak();
     let parameters: Vec<Parameter> = class.parameters.iter().map(|(name, default)| parameter(name, default)).collect();
@@ -78,12 +89,14 @@ fn entry(class: &Class) -> &'static Spec {
         build: Build::Dynamic(Box::leak(Box::new(ClassEntry(name)))),
     }));
     entries.push((key, spec));
-    spec
+    Ok(spec)
 }
 
 /// The catalogue with these classes.
 pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>> {
     let mut catalogue = cwndlab_simulator::catalogue();
+    // Not in the catalogue of all algorithms: without decisions its window is fixed.
+    catalogue.specs.push(&external::SPEC);
     let mut faults = Vec::new();
     for class in classes {
         let name = class.name.as_str();
@@ -94,7 +107,10 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
                 hint: "give the class another name".to_owned(),
             });
         } else {
-            catalogue.specs.push(entry(class));
+            match entry(class) {
+                Ok(spec) => catalogue.specs.push(spec),
+                Err(fault) => faults.push(fault),
+            }
         }
     }
     if faults.is_empty() {
@@ -102,6 +118,13 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     } else {
         Err(faults)
     }
+}
+
+/// Whether the algorithm of a flow is a class in Python.
+pub(crate) fn is_class(flow: &FlowPlan) -> bool {
+    let entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let spec = flow.algorithm.as_ref().map(|one| one.growth.spec);
+    spec.is_some_and(|spec| entries.iter().any(|(class, entry)| class.policy.is_none() && std::ptr::eq(*entry, spec)))
 }
 
 /// The catalogue with the classes that the scenario declares.
@@ -123,7 +146,8 @@ pub(crate) fn needed_constructors(
         plan.flows.iter().filter_map(|flow| flow.algorithm.as_ref()).any(|one| one.growth.spec.name == name)
     };
     let mut faults = Vec::new();
-    for class in scenario.classes().into_iter().filter(|class| named(&class.name) && !given.contains_key(&class.name)) {
+    let missing = |class: &Class| class.policy.is_none() && named(&class.name) && !given.contains_key(&class.name);
+    for class in scenario.classes().into_iter().filter(missing) {
         faults.push(Fault {
             path: format!("algorithms.{}", class.name),
             what: format!("the class {} of {} is not available", class.class, class.file),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::trace;
 
-/// Replaces the names of all files by their contents: lists of drops, distribution functions, traces.
+/// Replaces the names of all files by their contents: lists of drops, distribution functions, traces, policies.
 pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
     match value {
         Value::Array(items) => {
@@ -27,6 +27,8 @@ pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, f
                 if let Some(trace) = map.get_mut("trace") {
                     read_trace(trace, &format!("{path}.trace"), folder, faults);
                 }
+            } else if let Some(policy) = map.get_mut("policy") {
+                read_policy(policy, &format!("{path}.policy"), folder, faults);
             }
             for (key, item) in map.iter_mut() {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
@@ -134,6 +136,20 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
         map.insert("text".to_owned(), text.into());
     } else {
         *value = serde_json::json!({ "text": text });
+    }
+}
+
+/// Replaces the file of a policy by its contents.
+fn read_policy(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut Faults) {
+    let Value::String(name) = &*value else { return };
+    let file = folder.unwrap_or(Path::new("")).join(name);
+    let hint = "name a file that `cwndlab.gym.Policy` wrote";
+    match std::fs::read_to_string(&file) {
+        Err(error) => faults.add(path, format!("'{}' cannot be read: {error}", file.display()), hint),
+        Ok(text) => match serde_json::from_str::<Value>(&text) {
+            Ok(policy) if policy.is_object() => *value = policy,
+            _ => faults.add(path, format!("'{}' is not a policy in JSON", file.display()), hint),
+        },
     }
 }
 

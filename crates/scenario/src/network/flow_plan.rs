@@ -98,6 +98,7 @@ impl<'a> FlowPlans<'a> {
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),
             control_delay: flow.control,
+            constructor: None,
         };
         self.kinds.intern(kind)
     }

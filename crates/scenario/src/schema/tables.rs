@@ -73,7 +73,13 @@ pub static CLASS: Table = Table::new(
     "algorithm",
     "A user-defined algorithm.",
     &[&[
-        Field::new("class", Kind::Text, "name of the class").required("'class = \"Mine\"'"),
+        Field::new("class", Kind::Text, "name of the class").absent("a policy"),
+        Field::new(
+            "policy",
+            Kind::Custom(&POLICY_FORM),
+            "policy that decides in place of a class: a file of `cwndlab.gym.Policy`, relative to the scenario's, or its contents",
+        )
+        .absent("a class"),
         Field::word(
             "kind",
             &[("whole", "a whole algorithm"), ("growth", "only congestion avoidance")],
@@ -85,6 +91,14 @@ pub static CLASS: Table = Table::new(
         Field::new("parameters", Kind::Values, "names and defaults of the parameters"),
     ]],
 );
+
+/// The file of a policy, or its contents.
+static POLICY_FORM: Custom = Custom {
+    accepts: "a file of `cwndlab.gym.Policy`, `\"policy.json\"`, or its contents",
+    schema: || serde_json::json!({ "type": ["string", "object"] }),
+    canonical: Value::clone,
+    python: "str | Mapping[str, Any]",
+};
 
 /// A dumbbell.
 pub static DUMBBELL: Table = Table::new(

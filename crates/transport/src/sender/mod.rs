@@ -75,6 +75,13 @@ impl Sender {
         self
     }
 
+    /// Leaves the window during recovery and after idle periods to the transport, or to the algorithm.
+    #[must_use]
+    pub fn with_model(mut self, is_model_based: bool) -> Self {
+        self.tcb.controller.model_based = is_model_based;
+        self
+    }
+
     /// Turns Nagle's algorithm on or off (RFC 9293, section 3.7.4): it delays a partial segment while other segments
     /// are unacknowledged.
     pub fn set_nagle(&mut self, nagle: bool) {

@@ -15,6 +15,7 @@ import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import FormatOption
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import duration_s
 
 if TYPE_CHECKING:
@@ -64,6 +65,15 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        policy: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--policy",
+                help="A policy among the algorithms: its name and its file. May be repeated.",
+                metavar="NAME=FILE",
+                show_default=False,
+            ),
+        ] = None,
         for_: Annotated[
             str | None,
             typer.Option("--for", help="End after this time.", metavar="TIME", show_default=False),
@@ -75,7 +85,8 @@ def add(app: typer.Typer) -> None:
         Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
         """
         span_s = None if for_ is None else duration_s(for_, "for")
-        with cwndlab.kernel.attach(algorithm, report=report) as attached, _ended_by_signals() as ended:
+        registered = cwndlab.kernel.attach(algorithm, report=report, policies=_policies(policy or []))
+        with registered as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
@@ -93,6 +104,17 @@ def add(app: typer.Typer) -> None:
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)
+
+
+def _policies(given: list[str]) -> dict[str, dict[str, Any]]:
+    """The documents of policies, by name."""
+    policies = {}
+    for text in given:
+        name, separator, file = text.partition("=")
+        if not separator:
+            raise ScenarioError(Fault("--policy", f"'{text}' has no '='", "write '--policy mine=policy.json'"))
+        policies[name] = cwndlab.gym.Policy.load(file).to_document()
+    return policies
 
 
 class _ended_by_signals:  # noqa: N801

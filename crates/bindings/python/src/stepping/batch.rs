@@ -1,0 +1,176 @@
+//! Several simulations, with reports and actions in arrays of NumPy.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cwndlab_stepping::{Simulation, StepError};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+
+use super::owned::{step_error, Interrupts, Owned};
+use super::report::{self, FIELDS};
+use crate::panics::guarded;
+use crate::records::Records;
+
+/// Columns of the actions: window and pacing rate.
+const ACTIONS: usize = 2;
+
+/// Several runs, each stepped from one decision to the next.
+#[pyclass(frozen, module = "cwndlab._engine")]
+pub(crate) struct SimulationBatch {
+    slots: Mutex<Slots>,
+}
+
+struct Slots {
+    all: Vec<Option<Owned>>,
+    /// The content of `reports`, row by row.
+    rows: Vec<f64>,
+    reports: PyBuffer<f64>,
+    actions: PyBuffer<f64>,
+}
+
+/// Checks shape and layout of an array.
+fn check(name: &str, buffer: &PyBuffer<f64>, columns: usize, writable: bool) -> PyResult<()> {
+    let shape = buffer.shape();
+    if shape.len() != 2 || shape[1] != columns || !buffer.is_c_contiguous() || writable && buffer.readonly() {
+        return Err(PyValueError::new_err(format!(
+            "{name}: expected a C-contiguous{} array of float64 with {columns} columns, not one of shape {shape:?}",
+            if writable { ", writable" } else { "" },
+        )));
+    }
+    Ok(())
+}
+
+impl SimulationBatch {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slots {
+    fn set_row(&mut self, index: usize, row: &[f64; FIELDS.len()]) {
+        self.rows[index * FIELDS.len()..][..FIELDS.len()].copy_from_slice(row);
+    }
+
+    fn write(&self, py: Python<'_>) -> PyResult<()> {
+        self.reports.copy_from_slice(py, &self.rows)
+    }
+
+    fn check_index(&self, index: usize) -> PyResult<()> {
+        if index < self.all.len() {
+            return Ok(());
+        }
+        Err(PyIndexError::new_err(format!("index: there are {} simulations, not {}", self.all.len(), index + 1)))
+    }
+}
+
+/// Continues a simulation to its next decision; returns its row.
+fn next_row(simulation: &mut Simulation, stopped: &mut dyn FnMut() -> bool) -> Result<[f64; FIELDS.len()], StepError> {
+    if let Some(one) = simulation.next_decision(stopped)? {
+        return Ok(report::row(one.flow, &one.report));
+    }
+    Ok(report::last_row(simulation.now().0 as f64 / 1e9))
+}
+
+#[pymethods]
+impl SimulationBatch {
+    #[new]
+    fn new(reports: PyBuffer<f64>, actions: PyBuffer<f64>) -> PyResult<Self> {
+        check("reports", &reports, FIELDS.len(), true)?;
+        check("actions", &actions, ACTIONS, false)?;
+        if reports.shape()[0] != actions.shape()[0] {
+            return Err(PyValueError::new_err(format!(
+                "actions: expected {} rows, as many as reports has, not {}",
+                reports.shape()[0],
+                actions.shape()[0]
+            )));
+        }
+        let rows = reports.shape()[0];
+        let slots = Slots {
+            all: (0..rows).map(|_| None).collect(),
+            rows: vec![f64::NAN; rows * FIELDS.len()],
+            reports,
+            actions,
+        };
+        Ok(Self { slots: Mutex::new(slots) })
+    }
+
+    /// Replaces a simulation, continues the new one to its first decision, and fills its row.
+    #[pyo3(signature = (index, text, format, seed, *, folder=None))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        text: &str,
+        format: &str,
+        seed: u64,
+        folder: Option<PathBuf>,
+    ) -> PyResult<()> {
+        let mut slots = self.lock();
+        slots.check_index(index)?;
+        slots.all[index] = None;
+        let mut owned = Owned::new(py, text, format, seed, folder)?;
+        let row = owned.step(py, Interrupts::new(None), next_row)?;
+        slots.set_row(index, &row);
+        slots.all[index] = Some(owned);
+        slots.write(py)
+    }
+
+    /// Applies the actions, continues each unfinished simulation to its next decision, and fills its row.
+    fn step(&self, py: Python<'_>) -> PyResult<()> {
+        let mut slots = self.lock();
+        let actions: Vec<f64> = slots.actions.to_vec(py)?;
+        let all = &mut slots.all;
+        let mut interrupts = Interrupts::new(None);
+        let stepped = py.detach(|| {
+            let mut rows = Vec::with_capacity(all.len());
+            for (index, slot) in all.iter_mut().enumerate() {
+                let Some(owned) = slot.as_mut().filter(|owned| !owned.simulation.is_over()) else { continue };
+                let action = report::action(actions[index * ACTIONS], actions[index * ACTIONS + 1]);
+                let row = guarded(|| {
+                    if let Some(flow) = owned.simulation.decision().map(|one| one.flow) {
+                        owned.simulation.set(flow, action)?;
+                    }
+                    next_row(&mut owned.simulation, &mut || interrupts.arrived())
+                });
+                let failed = !matches!(row, Ok(Ok(_)));
+                rows.push((index, row));
+                if failed {
+                    break;
+                }
+            }
+            rows
+        });
+        for (index, row) in stepped {
+            match row {
+                Ok(Ok(row)) => slots.set_row(index, &row),
+                Ok(Err(error)) => return Err(interrupts.take_signal().unwrap_or_else(|| step_error(py, error))),
+                Err(panic) => {
+                    let owned = slots.all[index].as_ref();
+                    return Err(
+                        owned.map_or_else(|| PyValueError::new_err(panic.clone()), |one| one.failure(py, &panic))
+                    );
+                }
+            }
+        }
+        slots.write(py)
+    }
+
+    /// Runs a simulation to its end and returns its records.
+    fn records(&self, py: Python<'_>, index: usize) -> PyResult<Records> {
+        let mut slots = self.lock();
+        slots.check_index(index)?;
+        match &mut slots.all[index] {
+            Some(owned) => owned.records(py, Interrupts::new(None)),
+            None => Err(PyValueError::new_err(format!("index: simulation {index} has not been started"))),
+        }
+    }
+
+    /// Frees all simulations.
+    fn close(&self) {
+        for slot in &mut self.lock().all {
+            *slot = None;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Stops of a run: times at which it is suspended, and the state that can be read there.
+
+use cwndlab_path::link_snapshot::LinkSnapshot;
+use cwndlab_traffic::NEVER;
+use cwndlab_transport::sender::{Counters, State};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::simulation::Simulation;
+
+/// The reason of a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The time of the next stop is reached.
+    Time,
+    /// The run is complete.
+    End,
+    /// Several thousand events were processed since the last stop of this kind.
+    Check,
+}
+
+/// Suspends a run.
+pub trait Stops {
+    /// Time of the next stop; `Time::MAX` if there is none. It may change only while the run is suspended.
+    fn next(&self) -> Time;
+
+    /// The run has stopped and continues after the return. At [`Stop::Time`] all events up to this time are processed,
+    /// and afterwards the next stop is later.
+    fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>);
+}
+
+/// No stops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoStops;
+
+impl Stops for NoStops {
+    #[inline]
+    fn next(&self) -> Time {
+        NEVER
+    }
+
+    fn stop(&mut self, _: Stop, _: &mut RunState<'_, '_>) {}
+}
+
+/// The state of a suspended run.
+pub struct RunState<'s, 'p> {
+    simulation: &'s mut Simulation<'p>,
+    now: Time,
+}
+
+/// The state of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowState {
+    /// The window, segments.
+    pub cwnd: u32,
+    /// Data in flight.
+    pub in_flight: Bytes,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Duration,
+    /// Last RTT sample; zero before the first.
+    pub rtt: Duration,
+    /// The pacing rate; `None` if the sender does not pace.
+    pub pacing_rate: Option<Rate>,
+    /// Last delivery-rate sample; zero before the first.
+    pub delivery_rate: Rate,
+    /// The congestion state.
+    pub state: State,
+    /// The slow-start threshold; `None` if there is none.
+    pub ssthresh: Option<Bytes>,
+    /// The minimum RTT; `None` before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// Counters of the sender.
+    pub counters: Counters,
+    /// Payload delivered to the receiver in order.
+    pub delivered: Bytes,
+    /// Packets of the flow that queues dropped, and that wires lost.
+    pub losses: (u64, u64),
+    /// The slowest sampled link of the forward route, and its state.
+    pub bottleneck: Option<(u32, LinkSnapshot)>,
+}
+
+impl<'s, 'p> RunState<'s, 'p> {
+    /// The state of `simulation` at `now`.
+    pub(crate) fn new(simulation: &'s mut Simulation<'p>, now: Time) -> Self {
+        Self { simulation, now }
+    }
+
+    /// Time of the stop.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The state of a flow of the plan; `None` before its start.
+    pub fn flow(&mut self, index: usize) -> Option<FlowState> {
+        let (now, simulation) = (self.now, &mut *self.simulation);
+        if simulation.connections.start(index).is_some() {
+            return None;
+        }
+        simulation.network.count_losses_until(now);
+        let plan = simulation.plan;
+        let sampled = plan.flows[index].forward.iter().copied().filter(|&link| plan.links[link as usize].sampled);
+        let slowest = sampled.min_by_key(|&link| plan.links[link as usize].rate.map_or(u64::MAX, |rate| rate.0));
+        let network = &mut simulation.network;
+        let bottleneck =
+            slowest.map(|link| (link, network.link_snapshot(now, link as usize, &plan.links[link as usize])));
+        let losses = network.losses[index];
+        let connection = &simulation.connections[index];
+        let (sender, min) = (&connection.sender, connection.sender.rtt().min_ever());
+        Some(FlowState {
+            cwnd: sender.cwnd(),
+            ssthresh: sender.algorithm().state(None).ssthresh.bytes(),
+            in_flight: sender.in_flight(),
+            srtt: sender.rtt().srtt(),
+            rtt: sender.rtt().last(),
+            pacing_rate: sender.pacing_rate(),
+            delivery_rate: sender.delivery_rate(),
+            state: sender.state(),
+            min_rtt: (min.0 != u64::MAX).then_some(min),
+            counters: *sender.counters(),
+            delivered: connection.receiver.delivered(),
+            losses: (losses.queue, losses.wire),
+            bottleneck,
+        })
+    }
+}

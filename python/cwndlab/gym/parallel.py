@@ -1,0 +1,183 @@
+"""Several policies on one link, with the interface of PettingZoo's `ParallelEnv`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cwndlab import engine
+from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.gym.actions import Action
+from cwndlab.gym.intervals import Array, Intervals
+from cwndlab.gym.observations import History, Observation
+from cwndlab.gym.paths import CompetitionPaths
+from cwndlab.gym.rewards import PathFacts, Reward, reward_of
+from cwndlab.gym.simulation import Decision, Simulation
+from cwndlab.lazy import extra
+
+with extra("learn"):
+    from gymnasium import spaces
+    from gymnasium.utils import seeding
+
+__all__ = ["ParallelCongestionEnv"]
+
+_Observations: TypeAlias = dict[str, NDArray[np.float32]]
+
+
+class ParallelCongestionEnv:
+    """The windows of several flows on one link, each set by an agent.
+
+    A step applies all actions and runs until every agent has come to its next decision, at the end of its round trip.
+    An agent with a shorter round trip keeps its window meanwhile; its observation and reward are those of its last
+    interval. All agents end together, by truncation, at the end of the scenario. The methods are those of PettingZoo's
+    `ParallelEnv`, which needs not be installed.
+
+    Parameters
+    ----------
+    agents
+        Their number, at least two.
+    paths
+        The distribution of the link; ``others`` and ``count`` have no effect.
+    observation, reward, action
+        As in `Episodes`.
+
+    Raises
+    ------
+    ScenarioError
+        A name is unknown, or there are fewer than two agents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cwndlab.gym import CompetitionPaths, ParallelCongestionEnv
+    >>> environment = ParallelCongestionEnv(2, CompetitionPaths(rate_mbps=12, rtt_ms=20))
+    >>> observations, _ = environment.reset(seed=1)
+    >>> actions = {agent: np.zeros(1, np.float32) for agent in environment.agents}
+    >>> observations, rewards, terminated, truncated, _ = environment.step(actions)
+    >>> sorted(rewards), observations["flow_0"].shape
+    (['flow_0', 'flow_1'], (20,))
+    """
+
+    metadata: dict[str, Any] = {"name": "cwndlab_parallel_v0", "render_modes": []}  # noqa: RUF012
+    render_mode: str | None = None
+
+    def __init__(
+        self,
+        agents: int = 2,
+        paths: CompetitionPaths | None = None,
+        *,
+        observation: str | Observation = "plain",
+        reward: str | Reward = "plain",
+        action: str | Action = "power-window",
+    ) -> None:
+        if agents < 2:
+            raise ScenarioError(parameter_fault("agents", f"'{agents}' is no number of competitors", example=2))
+        self._algorithm = "external(every=rtt)"
+        self._paths = replace(paths or CompetitionPaths(), others=self._algorithm, count=agents - 1)
+        self._observation = Observation(observation) if isinstance(observation, str) else observation
+        self._action = Action(action) if isinstance(action, str) else action
+        self._reward = reward_of(reward)
+        self._generator: np.random.Generator | None = None
+        self._simulation: Simulation | None = None
+        #: Names of all agents: ``flow_0``, ``flow_1``, ….
+        self.possible_agents = [f"flow_{index}" for index in range(agents)]
+        #: Those of the present episode; none after its end.
+        self.agents: list[str] = []
+
+    @lru_cache  # noqa: B019 — PettingZoo demands the same object each time, and an environment lives as long as training
+    def observation_space(self, agent: str) -> Any:
+        """The space of an agent's observations."""
+        del agent
+        low, high = (bound.astype(np.float32) for bound in (self._observation.low, self._observation.high))
+        return spaces.Box(low, high, dtype=np.float32)
+
+    @lru_cache  # noqa: B019
+    def action_space(self, agent: str) -> Any:
+        """The space of an agent's actions."""
+        del agent
+        return spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[_Observations, dict[str, dict[str, Any]]]:
+        """Starts another episode and runs to the first decisions; ``options`` has no effect."""
+        del options
+        if seed is not None or self._generator is None:
+            self._generator = seeding.np_random(seed)[0]
+        episode = self._paths.sample(self._generator, self._algorithm)
+        self.close()
+        self._simulation = Simulation(json.loads(episode.document), episode.seed)
+        count = len(self.possible_agents)
+        fields = engine.decision_fields()
+        self._reports: Array = np.full((count, len(fields)), np.nan)
+        self._fields = tuple(fields)
+        self._intervals = Intervals(fields, self._reports)
+        self._history = History(self._observation, count)
+        self._facts = PathFacts(np.full(count, episode.fair_rate), np.full(count, episode.base_rtt))
+        self.agents = list(self.possible_agents)
+        self._run()
+        return self._observations(), {agent: {"path": dict(episode.facts)} for agent in self.agents}
+
+    def step(
+        self, actions: dict[str, NDArray[np.float32]]
+    ) -> tuple[_Observations, dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """Applies the actions of all agents and runs until each has come to its next decision."""
+        if self._simulation is None or not self.agents:
+            raise RuntimeError("the episode has ended: call reset() first")
+        decisions = np.full((len(self.possible_agents), 2), np.nan)
+        values = [float(np.reshape(actions[agent], 1)[0]) for agent in self.agents]
+        self._action.decide(values, self._intervals, decisions)
+        for flow, (cwnd, rate) in enumerate(decisions):
+            if np.isfinite(cwnd):
+                self._simulation.set_cwnd(flow, float(cwnd))
+            if np.isfinite(rate):
+                self._simulation.set_pacing(flow, float(rate))
+        ended = not self._run()
+        gained = self._reward(self._intervals, self._facts)
+        agents = self.agents
+        rewards = {agent: 0.0 if ended else float(gained[index]) for index, agent in enumerate(agents)}
+        observations = self._observations()
+        if ended:
+            self.agents = []
+        return (
+            observations,
+            rewards,
+            dict.fromkeys(agents, False),
+            dict.fromkeys(agents, ended),
+            {agent: {} for agent in agents},
+        )
+
+    def close(self) -> None:
+        """Frees the simulation."""
+        if self._simulation is not None:
+            self._simulation.close()
+            self._simulation = None
+
+    def _run(self) -> bool:
+        """Runs until each agent has come to a decision; false at the end of the scenario."""
+        assert self._simulation is not None
+        waiting = set(range(len(self.possible_agents)))
+        while waiting:
+            decision = self._simulation.next_decision()
+            if decision is None:
+                return False
+            self._write(decision)
+            waiting.discard(decision.flow)
+        self._intervals.update()
+        self._history.push(self._intervals)
+        return True
+
+    def _write(self, decision: Decision) -> None:
+        row = self._reports[decision.flow]
+        for column, name in enumerate(self._fields):
+            value = getattr(decision, name, np.nan)
+            row[column] = value if isinstance(value, int | float) else np.nan
+
+    def _observations(self) -> _Observations:
+        values = self._history.observations.astype(np.float32)
+        return {agent: values[index] for index, agent in enumerate(self.agents)}
