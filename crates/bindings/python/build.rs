@@ -8,8 +8,19 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// The crates that a simulation uses. The exact versions of relevant dependencies are in the workspace's `Cargo.toml`.
-const CRATES: [&str; 10] =
-    ["units", "control", "algorithms", "transport", "network", "traffic", "path", "scenario", "records", "simulator"];
+const CRATES: [&str; 11] = [
+    "units",
+    "control",
+    "algorithms",
+    "transport",
+    "network",
+    "traffic",
+    "path",
+    "scenario",
+    "records",
+    "learned",
+    "simulator",
+];
 
 /// Folders of data and their names in the package.
 const DATA: [(&str, &str); 5] = [
