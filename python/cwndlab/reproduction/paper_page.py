@@ -126,9 +126,9 @@ def _counted(known: Sequence[Assessment]) -> str:
     """How many headlines have which outcome."""
     outcomes = Counter(one.base.outcome for one in known if one.base is not None and one.base.counts)
     not_counted, not_run = sum(bool(one.not_counted) for one in known), sum(one.base is None for one in known)
-    parts = [f"{many} {outcome}" for outcome in OUTCOMES if (many := outcomes[outcome])]
-    parts += [f"{many} {what}" for many, what in ((not_counted, "not counted"), (not_run, "not run")) if many]
-    return f"Of {len(known)} headline claims at the base assumptions: {', '.join(parts)}."
+    parts = [f"{outcome}: {many}" for outcome in OUTCOMES if (many := outcomes[outcome])]
+    parts += [f"{what}: {many}" for many, what in ((not_counted, "not counted"), (not_run, "not run")) if many]
+    return f"The {len(known)} headline claims at the base assumptions: {'; '.join(parts)}."
 
 
 def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]]) -> Table:
