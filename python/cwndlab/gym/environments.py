@@ -34,9 +34,9 @@ ENVIRONMENTS: dict[str, type[Paths]] = {
 }
 
 
-def _spaces(episodes: Episodes) -> tuple[Any, Any]:
+def spaces_of(observation: Observation) -> tuple[Any, Any]:
     """The spaces of observations and actions."""
-    low, high = (bound.astype(np.float32) for bound in (episodes.observation.low, episodes.observation.high))
+    low, high = (bound.astype(np.float32) for bound in (observation.low, observation.high))
     return spaces.Box(low, high, dtype=np.float32), spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
 
 
@@ -82,7 +82,7 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
             every=every,
             interval_ms=interval_ms,
         )
-        self.observation_space, self.action_space = _spaces(self._episodes)
+        self.observation_space, self.action_space = spaces_of(self._episodes.observation)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -154,7 +154,7 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
             every=every,
             interval_ms=interval_ms,
         )
-        self.single_observation_space, self.single_action_space = _spaces(self._episodes)
+        self.single_observation_space, self.single_action_space = spaces_of(self._episodes.observation)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._generators: list[np.random.Generator] = []

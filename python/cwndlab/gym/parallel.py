@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from cwndlab import engine
 from cwndlab.errors import ScenarioError, parameter_fault
 from cwndlab.gym.actions import Action
+from cwndlab.gym.environments import spaces_of
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import History, Observation
 from cwndlab.gym.paths import CompetitionPaths
@@ -21,7 +21,6 @@ from cwndlab.gym.simulation import Decision, Simulation
 from cwndlab.lazy import extra
 
 with extra("learn"):
-    from gymnasium import spaces
     from gymnasium.utils import seeding
 
 __all__ = ["ParallelCongestionEnv"]
@@ -63,7 +62,7 @@ class ParallelCongestionEnv:
     (['flow_0', 'flow_1'], (20,))
     """
 
-    metadata: dict[str, Any] = {"name": "cwndlab_parallel_v0", "render_modes": []}  # noqa: RUF012
+    metadata: ClassVar[dict[str, Any]] = {"name": "cwndlab_parallel_v0", "render_modes": []}
     render_mode: str | None = None
 
     def __init__(
@@ -86,21 +85,18 @@ class ParallelCongestionEnv:
         self._simulation: Simulation | None = None
         #: Names of all agents: ``flow_0``, ``flow_1``, ….
         self.possible_agents = [f"flow_{index}" for index in range(agents)]
+        # A pair for each agent, since each space has random numbers of its own.
+        self._spaces = {agent: spaces_of(self._observation) for agent in self.possible_agents}
         #: Those of the present episode; none after its end.
         self.agents: list[str] = []
 
-    @lru_cache  # noqa: B019 — PettingZoo demands the same object each time, and an environment lives as long as training
     def observation_space(self, agent: str) -> Any:
-        """The space of an agent's observations."""
-        del agent
-        low, high = (bound.astype(np.float32) for bound in (self._observation.low, self._observation.high))
-        return spaces.Box(low, high, dtype=np.float32)
+        """The space of an agent's observations, the same object at each call, as PettingZoo demands."""
+        return self._spaces[agent][0]
 
-    @lru_cache  # noqa: B019
     def action_space(self, agent: str) -> Any:
-        """The space of an agent's actions."""
-        del agent
-        return spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        """The space of an agent's actions, the same object at each call."""
+        return self._spaces[agent][1]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

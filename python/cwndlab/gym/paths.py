@@ -176,6 +176,17 @@ def _quantity(name: str, value: Any, least: float) -> float:
     return number
 
 
+def _flow(algorithm: str, rtt_ms: float) -> dict[str, Any]:
+    return {"algorithm": algorithm, "rtt": f"{rtt_ms:.6f} ms"}
+
+
+def _draw_path(paths: TracePaths | CellularPaths, rng: np.random.Generator) -> tuple[float, int, float]:
+    """Base RTT (ms), capacity of the queue (packets) and length of the episode (s)."""
+    rtt = _quantity("rtt_ms", draw(paths.rtt_ms, rng), 0.01)
+    packets = round(_quantity("queue_packets", draw(paths.queue_packets, rng), 2))
+    return rtt, packets, _quantity("duration_s", draw(paths.duration_s, rng), 0.1)
+
+
 def _episode(
     rng: np.random.Generator,
     dumbbell: dict[str, Any],
@@ -249,7 +260,7 @@ class LinkPaths(Paths):
         link, facts = self._draw(rng)
         rtt = float(facts["rtt_ms"])
         duration = _quantity("round_trips", draw(self.round_trips, rng), 2) * rtt / 1000
-        flows = [{"algorithm": algorithm, "rtt": f"{rtt:.6f} ms"}]
+        flows = [_flow(algorithm, rtt)]
         return _episode(
             rng, {"bottleneck": link}, flows, duration, float(facts["rate_mbps"]) * 1e6 / PACKET_BITS, facts
         )
@@ -286,10 +297,10 @@ class CompetitionPaths(LinkPaths):
         duration = _quantity("round_trips", draw(self.round_trips, rng), 2) * rtt / 1000
         count = int(_quantity("count", draw(self.count, rng), 1))
         others = [str(draw(self.others, rng)) for _ in range(count)]
-        flows = [{"algorithm": algorithm, "rtt": f"{rtt:.6f} ms"}]
+        flows = [_flow(algorithm, rtt)]
         for other in others:
             start = rng.uniform(0, duration / 10)
-            flows.append({"algorithm": other, "rtt": f"{rtt:.6f} ms", "start": f"{start:.6f} s"})
+            flows.append({**_flow(other, rtt), "start": f"{start:.6f} s"})
         fair = float(facts["rate_mbps"]) * 1e6 / PACKET_BITS / (1 + count)
         return _episode(rng, {"bottleneck": link}, flows, duration, fair, {**facts, "others": ",".join(others)})
 
@@ -343,9 +354,7 @@ class TracePaths(Paths):
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""
         name = str(draw(self.trace, rng))
-        rtt = _quantity("rtt_ms", draw(self.rtt_ms, rng), 0.01)
-        packets = round(_quantity("queue_packets", draw(self.queue_packets, rng), 2))
-        duration = _quantity("duration_s", draw(self.duration_s, rng), 0.1)
+        rtt, packets, duration = _draw_path(self, rng)
         moments = _moments(name)
         offset = float(rng.uniform(0, moments[-1] / 1000))
         # A scenario in JSON has no folder to which a file's name could be relative.
@@ -356,7 +365,7 @@ class TracePaths(Paths):
             "queue": {"kind": "droptail", "capacity": f"{packets} packets"},
         }
         facts: dict[str, float | str] = {"trace": name, "rtt_ms": rtt, "queue_packets": packets, "offset_s": offset}
-        flows = [{"algorithm": algorithm, "rtt": f"{rtt:.6f} ms"}]
+        flows = [_flow(algorithm, rtt)]
         reverse = {"rate": "1 Gbit/s", "delay": f"{rtt / 4:.6f} ms"}
         path = {"bottleneck": link, "reverse": reverse}
         return _episode(rng, path, flows, duration, _mean_rate(moments, offset, duration), facts)
@@ -395,9 +404,7 @@ class CellularPaths(Paths):
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""
         kind = str(draw(self.kind, rng))
-        rtt = _quantity("rtt_ms", draw(self.rtt_ms, rng), 0.01)
-        packets = round(_quantity("queue_packets", draw(self.queue_packets, rng), 2))
-        duration = _quantity("duration_s", draw(self.duration_s, rng), 0.1)
+        rtt, packets, duration = _draw_path(self, rng)
         moments = traces.make(kind, seed=int(rng.integers(2**32)), duration_s=math.ceil(duration))
         link = {
             "trace": {"text": "\n".join(map(str, moments))},
@@ -406,7 +413,7 @@ class CellularPaths(Paths):
             "queue": {"kind": "droptail", "capacity": f"{packets} packets"},
         }
         facts: dict[str, float | str] = {"kind": kind, "rtt_ms": rtt, "queue_packets": packets}
-        flows = [{"algorithm": algorithm, "rtt": f"{rtt:.6f} ms"}]
+        flows = [_flow(algorithm, rtt)]
         reverse = {"rate": "10 Mbit/s", "delay": f"{rtt / 4:.6f} ms"}
         path = {"bottleneck": link, "reverse": reverse}
         return _episode(rng, path, flows, duration, _mean_rate(moments, 0, duration), facts)
