@@ -181,6 +181,8 @@ def test_errors_name_the_place_and_the_remedy() -> None:
             simulation.state(1)
         with pytest.raises(ValueError, match="cwnd: 0 is not above 0"):
             simulation.set_cwnd(0, 0)
+        with pytest.raises(ValueError, match="pacing: NaN is not above 0"):
+            simulation.set_pacing(0, math.nan)
         with pytest.raises(ValueError, match="time: NaN is not a time of the run"):
             simulation.run_until(math.nan)
     with pytest.raises(ValueError, match="the simulation is closed"):

@@ -255,7 +255,7 @@ class Simulation:
         flow
             Index of the flow.
         segments_per_second
-            The rate of payload; ``None``: by the stack profile.
+            The rate of payload; ``None`` or infinite: by the stack profile.
 
         Raises
         ------
@@ -264,8 +264,7 @@ class Simulation:
         ValueError
             The rate is not above 0.
         """
-        finite = segments_per_second is not None and math.isfinite(segments_per_second)
-        self._run.set_pacing(flow, segments_per_second if finite else None)
+        self._run.set_pacing(flow, None if segments_per_second == math.inf else segments_per_second)
 
     def set_ssthresh(self, flow: int, segments: float | None) -> None:
         """Sets the slow-start threshold of a flow with ``external(recovery=transport)``, which the transport reads.
