@@ -50,7 +50,7 @@ $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 system:
 	@tools/system.sh
 
-$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/python-kernel -type f)
+$(VENV)/.kernel: $(VENV)/.built $(shell find crates/kernel/bpf crates/bindings/python-kernel crates/bindings/python-classes -type f)
 	@if $(HAS_DATAPATH); then \
 		VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet --manifest-path $(KERNEL_PYTHON) && touch $@; \
 	else \

@@ -1,10 +1,11 @@
-"""cwndlab in the kernel's TCP: latency of decisions, cost of a call, comparison with the kernel's own algorithms.
+"""cwndlab in the kernel's TCP: latency of decisions, cost of a call, comparisons with kernel and simulator.
 
-`make bench`; as root. `python benches/kernel.py latency`, `cost` or `beside` runs one part. Prints Markdown tables.
+`make bench`; as root. `python benches/kernel.py latency`, `cost`, `classes`, `schedules` or `beside` runs one part.
+Prints tables in Markdown.
 
 Latency is the time from a report of the kernel to the application of its decision at a later ACK, as counted by the
 eBPF program. The comparison runs the same scenario over the emulator with the kernel's own algorithm and with cwndlab's
-in the datapath. The two alternate, five times each, so that disturbances of the machine affect both.
+in the datapath. The two alternate, seven times each, so that disturbances of the machine affect both.
 """
 
 from __future__ import annotations
@@ -32,14 +33,29 @@ PATHS = (
 )
 #: Linux' Reno halves the window; RFC 5681, and cwndlab's default, halve FlightSize.
 PAIRS = ("reno(base=cwnd)", "cubic-linux")
-REPETITIONS = 5
+REPETITIONS = 7
 DURATION = "6 s"
 
 
-def scenario(algorithm: str, rate: str, rtt: str, queue: int, duration: str = DURATION) -> cwndlab.Scenario:
+def scenario(
+    algorithm: str,
+    rate: str,
+    rtt: str,
+    queue: int,
+    duration: str = DURATION,
+    classes: Any = None,
+    control: cwndlab.Control | None = None,
+) -> cwndlab.Scenario:
     bottleneck = cwndlab.Link(rate=rate, delay="5 ms", queue=cwndlab.DropTail(f"{queue} packets"))
-    flow = cwndlab.Flow(algorithm, rtt=rtt)
-    return cwndlab.Scenario(duration=duration, dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow])
+    flow = cwndlab.Flow(algorithm, rtt=rtt, control=control)
+    return cwndlab.Scenario(duration=duration, dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow], algorithms=classes)
+
+
+def _results(records: cwndlab.Records) -> tuple[float, float, float]:
+    """Goodput in Mbit/s, mean RTT in ms, retransmitted packets."""
+    flow = records.flows.row(0, named=True)
+    goodput = 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3
+    return goodput, flow["mean_rtt_ns"] / 1e6, flow["retransmitted_packets"]
 
 
 def latency() -> Iterator[str]:
@@ -52,8 +68,7 @@ def latency() -> Iterator[str]:
                 path = scenario(algorithm, rate, rtt, queue)
                 records = emulate(path, seed=1, accept_late=True, datapath="cwndlab")
             total = datapath.totals[0]
-            flow = records.flows.row(0, named=True)
-            goodput = 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3
+            goodput = _results(records)[0]
             decided, applied = (
                 ", ".join(f"{total[key][share] / 1e3:.0f} µs" for share in ("p50_ns", "p99_ns"))
                 for key in ("decided", "applied")
@@ -103,19 +118,23 @@ def cost() -> Iterator[str]:
 
 
 def _measured(path: cwndlab.Scenario, seed: int, datapath: Any) -> dict[str, float]:
-    records = emulate(path, seed=seed, accept_late=True, datapath=datapath)
-    flow = records.flows.row(0, named=True)
-    return {
-        "goodput": 8 * flow["delivered_bytes"] / records.runs["duration_ns"][0] * 1e3,
-        "rtt": flow["mean_rtt_ns"] / 1e6,
-        "retransmitted": flow["retransmitted_packets"],
-    }
+    results = _results(emulate(path, seed=seed, accept_late=True, datapath=datapath))
+    return dict(zip(("goodput", "rtt", "retransmitted"), map(float, results), strict=True))
+
+
+#: Quantities of the comparison: label and unit, and the difference that counts as none.
+COMPARED = (
+    ("goodput", "goodput, Mbit/s", 0.05),
+    ("rtt", "mean RTT, ms", 0.05),
+    ("retransmitted", "retransmitted", 0.10),
+)
 
 
 def beside() -> Iterator[str]:
-    """A row per algorithm and path: medians with the kernel's and with cwndlab's algorithm, and their difference."""
-    yield "| algorithm | path | goodput, kernel → cwndlab | mean RTT | retransmitted packets |"
-    yield "|---|---|---|---|---|"
+    """A row per algorithm, path and quantity: medians with the kernel's and with cwndlab's algorithm, least and largest
+    run of each, the difference of the medians, and the kernel's spread: largest less smallest of its own runs."""
+    yield "| algorithm | path | quantity | kernel | cwndlab | difference | spread of the kernel | holds |"
+    yield "|---|---|---|---|---|---|---|---|"
     for algorithm in PAIRS:
         with attach([algorithm], report="ack", timeout_s=60):
             for rate, rtt, queue in PATHS:
@@ -124,12 +143,93 @@ def beside() -> Iterator[str]:
                 for seed in range(REPETITIONS):
                     for datapath, measurements in runs.items():
                         measurements.append(_measured(path, seed, datapath))
-                cells = []
-                for key, unit in (("goodput", " Mbit/s"), ("rtt", " ms"), ("retransmitted", "")):
-                    kernel, cwndlabs = (statistics.median(run[key] for run in each) for each in runs.values())
-                    difference = f"{100 * (cwndlabs / kernel - 1):+.1f} %" if kernel else "–"
-                    cells.append(f"{kernel:.1f} → {cwndlabs:.1f}{unit} ({difference})")
-                yield f"| {algorithm} | {rate}, {rtt}, {queue} packets | {' | '.join(cells)} |"
+                for key, label, tolerance in COMPARED:
+                    yield f"| {algorithm} | {rate}, {rtt}, {queue} packets | {label} | " + _compared(
+                        *([run[key] for run in each] for each in runs.values()), tolerance
+                    )
+
+
+def _compared(kernel: list[float], library: list[float], tolerance: float) -> str:
+    """The rest of a row. Counts differ by one between any two runs, so that a difference of one is none."""
+    base, other = statistics.median(kernel), statistics.median(library)
+    difference, spread = other - base, max(kernel) - min(kernel)
+    is_count = all(value.is_integer() for value in [*kernel, *library])
+    if abs(difference) <= max(tolerance * base, float(is_count)):
+        verdict = "yes"
+    else:
+        verdict = "within the kernel's spread" if abs(difference) <= spread else "**no**"
+    digits = 0 if is_count else 1
+
+    def runs(each: list[float]) -> str:
+        return f"{statistics.median(each):.{digits}f} ({min(each):.{digits}f} to {max(each):.{digits}f})"
+
+    percent = (f"{100 * difference / base:+.1f} %", f"{100 * spread / base:.1f} %") if base else ("–", "–")
+    return f"{' | '.join([runs(kernel), runs(library), *percent, verdict])} |"
+
+
+#: Algorithms whose results depend on the report schedule, and Reno.
+SCHEDULED = ("reno", "phcc", "vegas", "fast", "yeah")
+
+
+#: A decision takes effect at the next transmission. Any delay between two ACKs gives the same results.
+DELAYED = cwndlab.Control(delay="100 us")
+#: Changes of the path that no real path excludes: ms of the RTT, packets of the queue.
+RTT_CHANGES_MS, QUEUE_CHANGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), (-1, 0, 1, 2)
+
+
+def _cells(results: tuple[float, float, float]) -> str:
+    goodput, rtt, retransmitted = results
+    return f"{goodput:.1f} Mbit/s | {rtt:.1f} ms | {retransmitted:.0f}"
+
+
+def _simulated_nearby(algorithm: str, rate: str, rtt: str, queue: int) -> str:
+    """Least and largest results of the simulator, with decisions that are delayed as in the kernel, on this path and on
+    those that differ from it a little."""
+    paths = [
+        scenario(algorithm, rate, f"{float(rtt.split()[0]) + more} ms", queue + change, "10 s", control=DELAYED)
+        for more in RTT_CHANGES_MS
+        for change in QUEUE_CHANGES
+    ]
+    columns = zip(*(_results(cwndlab.run(path, seed=1)) for path in paths), strict=True)
+    (a, b), (c, d), (e, f) = ((min(column), max(column)) for column in columns)
+    return f"{a:.1f} to {b:.1f} Mbit/s | {c:.1f} to {d:.1f} ms | {e:.0f} to {f:.0f}"
+
+
+def schedules() -> Iterator[str]:
+    """A row per algorithm, path and schedule: the simulator, and the kernel with this schedule."""
+    yield "| algorithm | path | run | goodput | mean RTT | retransmitted packets |"
+    yield "|---|---|---|---|---|---|"
+    for algorithm in SCHEDULED:
+        for rate, rtt, queue in PATHS[1], PATHS[4]:
+            path = scenario(algorithm, rate, rtt, queue, "10 s")
+            start = f"| {algorithm} | {rate}, {rtt}, {queue} packets |"
+            yield f"{start} simulator | {_cells(_results(cwndlab.run(path, seed=1)))} |"
+            yield f"{start} simulator, delayed, similar paths | {_simulated_nearby(algorithm, rate, rtt, queue)} |"
+            for report in ("ack", "rtt"):
+                with attach([algorithm], report=report, timeout_s=60):
+                    records = emulate(path, seed=1, accept_late=True, datapath="cwndlab")
+                yield f"{start} kernel, report `{report}` | {_cells(_results(records))} |"
+
+
+def classes() -> Iterator[str]:
+    """A row per algorithm and rate: latency of a class in Python beside that of the library's Reno."""
+    (name, kind), *_ = cwndlab.custom.load(Path(__file__).parents[1] / "examples" / "own_algorithm.py").items()
+    yield "| algorithm | path | goodput | reports sent | lost | decided p50, p99 | applied p50, p99 |"
+    yield "|---|---|---|---|---|---|---|"
+    for algorithm in ("reno", name):
+        for rate, rtt, queue in (("20 Mbps", "40 ms", 67), ("100 Mbps", "40 ms", 333)):
+            path = scenario(algorithm, rate, rtt, queue, classes={name: kind})
+            with attach([algorithm], report="ack", timeout_s=60, classes={name: kind}) as datapath:
+                records = emulate(path, seed=1, accept_late=True, datapath="cwndlab")
+            total = datapath.totals[0]
+            goodput = _results(records)[0]
+            start = f"| {algorithm} | {rate}, {rtt} | {goodput:.1f} Mbit/s | {total['reports']} | {total['lost']} | "
+            yield start + " | ".join(_latency(total[key]) for key in ("decided", "applied")) + " |"
+
+
+def _latency(counted: dict[str, float]) -> str:
+    """Median and 99th percentile."""
+    return ", ".join(f"{counted[share] / 1e3:.0f} µs" for share in ("p50_ns", "p99_ns"))
 
 
 def main() -> int:
@@ -137,7 +237,7 @@ def main() -> int:
     if os.geteuid() != 0:
         sys.stderr.write("benches/kernel.py: registration with the kernel requires root\n")
         return 0
-    parts = {"latency": latency, "cost": cost, "beside": beside}
+    parts = {"latency": latency, "cost": cost, "classes": classes, "schedules": schedules, "beside": beside}
     for name in sys.argv[1:] or list(parts):
         for line in parts[name]():
             sys.stdout.write(line + "\n")

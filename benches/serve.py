@@ -1,6 +1,7 @@
 """`cwndlab serve` during a flood of 10,000 connection attempts per second from addresses of 127/8 for ten seconds.
 
-`make bench`; `python benches/serve.py [ATTEMPTS_PER_S [SECONDS]]`.
+`make bench`; `python benches/serve.py flood [ATTEMPTS_PER_S [SECONDS]]`. `python benches/serve.py classes` instead
+compares the CPU time of a class in Python over QUIC with that of the library's Reno.
 
 The server runs in a separate process with its default limits. During the flood (`crates/live`, example `flood`), one
 client has a transfer over the whole duration, and new clients connect one after another, each from a new address.
@@ -22,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 ATTEMPTS_PER_S, SECONDS = 10_000, 10.0
 #: Bytes that a new client fetches, and its maximum number of attempts.
 BYTES, MAX_ATTEMPTS = 100_000, 6
+#: Size and number of the transfers of `classes`.
+TRANSFER_BYTES, REPETITIONS = 100_000_000, 5
 
 
 class Visit(NamedTuple):
@@ -93,6 +97,24 @@ def row(name: str, clients: list[Visit]) -> str:
     return f"| {name} | {len(clients)} | {served} | {first} | {statistics.median(times):.0f} | {p99:.0f} |"
 
 
+@contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """Runs `cwndlab serve` in a process; gives it and the rows that it prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cwndlab", "serve", "--listen", "127.0.0.1:0", "--state", folder]
+        command += ["--format", "json", *options]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            text = ""
+            while not text.endswith("]\n"):
+                text += server.stdout.readline()
+            yield server, {one["what"]: one["is"] for one in json.loads(text)}
+        finally:
+            server.kill()
+            server.wait()
+
+
 def run(rate: int, seconds: float) -> list[str]:
     """The lines of the report."""
     from cwndlab.engine import fetch
@@ -100,37 +122,25 @@ def run(rate: int, seconds: float) -> list[str]:
     build = ["cargo", "build", "--release", "--locked", "--quiet", "--package", "cwndlab-live", "--example", "flood"]
     subprocess.run(build, cwd=ROOT, check=True)
     flood = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "flood"
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "cwndlab", "serve", "--listen", "127.0.0.1:0", "--state", folder]
-        command += ["--format", "json", "--limit", "rate_bps=20e6"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            assert server.stdout is not None
-            text = ""
-            while not text.endswith("]\n"):
-                text += server.stdout.readline()
-            printed = {one["what"]: one["is"] for one in json.loads(text)}
-            url, token, trust = printed["listening"], printed["token of client"], printed["fingerprint"]
-            port, sources = int(url.rpartition(":")[2]), addresses()
-            before_flood = visits(port, token, sources, seconds / 2)
-            before, used = memory_kb(server.pid, "VmHWM"), cpu_s(server.pid)
-            with ThreadPoolExecutor(1) as pool:
-                options: dict[str, Any] = {"token": token, "algorithm": "cubic", "trust": trust}
-                transfer = pool.submit(fetch, url, size_bytes=int(20e6 / 8 * seconds * 0.8), **options)
-                time.sleep(0.5)
-                attack = subprocess.Popen([flood, f"127.0.0.1:{port}", str(rate), str(seconds)], stdout=subprocess.PIPE)
-                try:
-                    during_flood = visits(port, token, sources, seconds - 0.5)
-                    attempts = json.loads(attack.communicate(timeout=60)[0])
-                finally:
-                    attack.kill()
-                result = transfer.result()
-            used, after = cpu_s(server.pid) - used, memory_kb(server.pid, "VmHWM")
-            server.send_signal(signal.SIGINT)
-            summary = server.communicate(timeout=30)[1].strip().splitlines()[-1]
-        finally:
-            server.kill()
-            server.wait()
+    with serving("--limit", "rate_bps=20e6") as (server, printed):
+        url, token, trust = printed["listening"], printed["token of client"], printed["fingerprint"]
+        port, sources = int(url.rpartition(":")[2]), addresses()
+        before_flood = visits(port, token, sources, seconds / 2)
+        before, used = memory_kb(server.pid, "VmHWM"), cpu_s(server.pid)
+        with ThreadPoolExecutor(1) as pool:
+            options: dict[str, Any] = {"token": token, "algorithm": "cubic", "trust": trust}
+            transfer = pool.submit(fetch, url, size_bytes=int(20e6 / 8 * seconds * 0.8), **options)
+            time.sleep(0.5)
+            attack = subprocess.Popen([flood, f"127.0.0.1:{port}", str(rate), str(seconds)], stdout=subprocess.PIPE)
+            try:
+                during_flood = visits(port, token, sources, seconds - 0.5)
+                attempts = json.loads(attack.communicate(timeout=60)[0])
+            finally:
+                attack.kill()
+            result = transfer.result()
+        used, after = cpu_s(server.pid) - used, memory_kb(server.pid, "VmHWM")
+        server.send_signal(signal.SIGINT)
+        summary = server.communicate(timeout=30)[1].strip().splitlines()[-1]
     return [
         f"{attempts['attempts_per_s']:.0f} attempts per second for {attempts['seconds']:.1f} s, target {rate} "
         f"({os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; flood, server and clients share them).",
@@ -147,11 +157,46 @@ def run(rate: int, seconds: float) -> list[str]:
     ]
 
 
+def classes() -> Iterator[str]:
+    """A row per algorithm: transfers over the loopback, which alternate between the two."""
+    from cwndlab.engine import fetch
+
+    file = ROOT / "examples" / "own_algorithm.py"
+    used: dict[str, list[tuple[float, float]]] = {"reno": [], "delay-aimd": []}
+    with serving("--quic", "--algorithm-file", str(file)) as (server, printed):
+        options: dict[str, Any] = {"token": printed["token of client"], "trust": printed["fingerprint"]}
+        for _ in range(REPETITIONS):
+            for algorithm, measured in used.items():
+                before = cpu_s(server.pid)
+                result = fetch(
+                    printed["listening"],
+                    size_bytes=TRANSFER_BYTES,
+                    algorithm=algorithm,
+                    transport="quic",
+                    **options,
+                )
+                assert result["ended"] == "complete", result["why"]
+                seconds = (result["last_byte_ns"] - result["first_byte_ns"]) / 1e9
+                measured.append((TRANSFER_BYTES * 8 / 1e6 / seconds, cpu_s(server.pid) - before))
+    yield f"Medians of {REPETITIONS} transfers of {TRANSFER_BYTES / 1e6:.0f} MB over the loopback:"
+    yield ""
+    yield "| algorithm | goodput, Mbit/s | CPU time of the server, ms per MB |"
+    yield "|---|---:|---:|"
+    for algorithm, measured in used.items():
+        goodput, cpu = (statistics.median(one) for one in zip(*measured, strict=True))
+        yield f"| {algorithm} | {goodput:.0f} | {1e3 * cpu / (TRANSFER_BYTES / 1e6):.2f} |"
+
+
 def main() -> None:
-    """Prints the report."""
-    arguments = sys.argv[1:]
-    rate = int(arguments[0]) if arguments else ATTEMPTS_PER_S
-    print("\n".join(run(rate, float(arguments[1]) if len(arguments) > 1 else SECONDS)))  # noqa: T201
+    """Prints the selected part; without arguments both."""
+    part, *arguments = sys.argv[1:] or [""]
+    if part in ("", "flood"):
+        rate = int(arguments[0]) if arguments else ATTEMPTS_PER_S
+        sys.stdout.write("\n".join(run(rate, float(arguments[1]) if len(arguments) > 1 else SECONDS)) + "\n")
+    if part in ("", "classes"):
+        sys.stdout.write("\n".join(classes()) + "\n")
+    if part not in ("", "flood", "classes"):
+        sys.exit(f"benches/serve.py: '{part}' is no part: write flood or classes")
 
 
 if __name__ == "__main__":

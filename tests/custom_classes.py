@@ -94,3 +94,20 @@ def write_class(folder: Path, *, on_ack: str = "pass", cwnd: str = "10") -> Path
     file = folder / "mine.py"
     file.write_text(SOURCE.format(on_ack=on_ack, cwnd=cwnd))
     return file
+
+
+class Failing:
+    """Raises an exception at its fifth report."""
+
+    def __init__(self, path: NetworkPath) -> None:
+        self.acks = 0
+
+    def on_ack(self, ack: Ack) -> None:
+        self.acks += 1
+        if self.acks == 5:
+            raise ZeroDivisionError("on purpose")
+
+    def on_congestion(self, event: Congestion) -> None: ...
+
+    def cwnd(self) -> float:
+        return 10.0

@@ -54,6 +54,7 @@ NOT_RUN = {
     "*/cwndlab conform cubic-linux": "needs the kernel and its rights; tests/test_conform.py",
     "*/cwndlab conform reno cubic-linux": "needs the kernel and its rights; tests/test_conform.py",
     "*/python examples/applications/run.py*": "needs the kernel and its rights; tests/test_applications.py",
+    "*/python examples/measure_a_day.py*": "needs the kernel and its rights; tests/test_measure_day.py",
     "*/cwndlab preflight *": "needs a remote host, or files of one; tests/test_preflight.py",
     "*/cwndlab serve *": "runs until it is stopped; tests/test_serve.py",
     "*/cwndlab measure *": "needs a remote host; tests/test_measure.py",

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pytest
+from cwndlab.custom import Classes, bound, classes_named
 from cwndlab.engine import Server, fetch, serve
 
 TOKEN = "0123456789abcdef" * 2
@@ -20,10 +22,20 @@ OTHER = "fedcba9876543210" * 2
 TOKENS = f"anna {TOKEN}\nbert {OTHER}\n"
 
 
+def skip_without_ipv6() -> None:
+    """Skips a test where the loopback has no IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+    except OSError:
+        pytest.skip("the loopback has no IPv6")
+
+
 @contextmanager
-def running_server(quic: bool = False, **limits: float) -> Iterator[Server]:
+def running_server(quic: bool = False, classes: Classes | None = None, **limits: float) -> Iterator[Server]:
     """Runs a server on a free port of the loopback, and checks at the end that none of its connections panicked."""
-    server = serve("127.0.0.1:0", tokens=TOKENS, quic=quic, limits=limits)
+    custom = bound(classes_named(list(classes or ()), classes))
+    server = serve("127.0.0.1:0", tokens=TOKENS, quic=quic, limits=limits, classes=custom)
     try:
         yield server
         assert server.counters()["panics"] == 0
@@ -115,6 +127,17 @@ def assert_served(server: Server, **options: Any) -> None:
     assert fetch_from(server, 100_000, **options)["ended"] == "complete"
 
 
+def printed_rows(process: subprocess.Popen[str]) -> dict[str, str]:
+    """The rows that `cwndlab serve --format json` prints at its start."""
+    assert process.stdout is not None
+    text = ""
+    while not text.endswith("]\n"):
+        chunk = process.stdout.readline()
+        assert chunk, process.stderr and process.stderr.read()
+        text += chunk
+    return {row["what"]: row["is"] for row in json.loads(text)}
+
+
 @contextmanager
 def serve_command(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """Runs `cwndlab serve`; gives the process and the rows that it prints at its start."""
@@ -131,12 +154,6 @@ def serve_command(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], d
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
-            text = ""
-            while not text.endswith("]\n"):
-                chunk = process.stdout.readline()
-                assert chunk, process.stderr and process.stderr.read()
-                text += chunk
-            yield process, {row["what"]: row["is"] for row in json.loads(text)}
+            yield process, printed_rows(process)
         finally:
             process.kill()

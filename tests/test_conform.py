@@ -67,16 +67,17 @@ def test_without_root_only_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("cwndlab.validation.replay.emulate", refuse)
     monkeypatch.setattr("cwndlab.validation.replay.attach", refuse)
-    simulated, library, native = run_on_path("reno")
+    simulated, per_rtt, *kernel = run_on_path("reno")
     assert simulated.goodput_bps is not None
-    assert simulated.absent is None
-    assert [library.absent, native.absent] == ["emulate: root is needed"] * 2
+    assert simulated.absent is per_rtt.absent is None
+    assert [run.backend for run in kernel] == ["kernel, cwndlab", "kernel, cwndlab, report per RTT", "kernel, native"]
+    assert [run.absent for run in kernel] == ["emulate: root is needed"] * 3
 
 
 def test_runs_in_the_kernel_have_the_function_of_those_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asserts function, not figures: each backend transfers data and reduces its window."""
     monkeypatch.setattr(conform, "DURATION_S", 5)
-    simulated, *kernel = run_on_path("veno")
+    simulated, _, *kernel = run_on_path("veno")
     ran: list[Run] = [run for run in kernel if run.absent is None]
     if not ran:
         pytest.skip("; ".join(str(run.absent) for run in kernel))

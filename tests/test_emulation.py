@@ -56,6 +56,15 @@ def test_transfers_end_and_are_timed() -> None:
     assert min(spans) > 8 * 100_000 / 20e6 * 1e9 + 15e6
 
 
+def test_arrivals_are_those_of_the_simulator() -> None:
+    """Both engines draw starts and sizes from the same random streams."""
+    workload = {"kind": "arrivals", "per_second": 20, "size": "10 kB", "count": 20}
+    question = scenario("cubic", duration="3 s").with_({"flow[0].workload": workload})
+    columns = ["flow", "transfer", "start_ns", "size_bytes"]
+    simulated, real = cwndlab.run(question, seed=1).transfers, emulated(question).transfers
+    assert real.select(columns).equals(simulated.select(columns))
+
+
 def test_a_transfer_over_a_connection_of_its_own_begins_with_the_handshake() -> None:
     """6 kB in the initial window: 30 ms for the handshake, half a round trip for the data, as in the simulator."""
     workload = {"kind": "transfers", "bytes": "6 kB", "count": 5, "new_connection": True}
@@ -130,9 +139,6 @@ def test_nothing_is_left_behind() -> None:
 def test_what_the_kernel_does_not_have_is_said() -> None:
     with pytest.raises(cwndlab.RunError, match=r"flow\[0\].algorithm: this kernel has no 'cwndlab_phcc'"):
         emulate(scenario("phcc"), seed=1)
-    arrivals = {"kind": "arrivals", "per_second": 5, "size": "10 kB"}
-    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload: the emulator's own endpoints do not support"):
-        emulate(scenario("reno").with_({"flow[0].workload": arrivals}), seed=1)
     with pytest.raises(cwndlab.RunError, match="packets: the emulator does not record packets"):
         emulate(scenario("reno").with_(packets=True), seed=1)
 

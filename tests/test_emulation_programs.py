@@ -55,9 +55,13 @@ def path(file: Path) -> Iterator[EmulatedPath]:
         OPENED.pop().close()
 
 
+def family_of(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def listening(path: EmulatedPath, side: Side, kind: socket.SocketKind, at: str) -> socket.socket:
     def make() -> socket.socket:
-        one = socket.socket(socket.AF_INET, kind)
+        one = socket.socket(family_of(at), kind)
         OPENED.append(one)
         one.bind((at, 5201))
         one.settimeout(20)
@@ -68,9 +72,14 @@ def listening(path: EmulatedPath, side: Side, kind: socket.SocketKind, at: str) 
     return path.call(side, make)
 
 
-def caller(path: EmulatedPath, kind: socket.SocketKind, bound: str | None = None) -> socket.socket:
+def caller(
+    path: EmulatedPath,
+    kind: socket.SocketKind,
+    bound: str | None = None,
+    family: socket.AddressFamily = socket.AF_INET,
+) -> socket.socket:
     def make() -> socket.socket:
-        one = socket.socket(socket.AF_INET, kind)
+        one = socket.socket(family, kind)
         OPENED.append(one)
         one.settimeout(20)
         if bound is not None:
@@ -85,6 +94,20 @@ def accepted(server: socket.socket) -> socket.socket:
     near.settimeout(20)
     OPENED.append(near)
     return near
+
+
+def exchanged(client: socket.socket, server: socket.socket, data: bytes) -> bytes:
+    """What the server reads while the client sends the data and closes its direction."""
+
+    def send() -> None:
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+
+    thread = Thread(target=send)
+    thread.start()
+    got = b"".join(iter(lambda: server.recv(65_536), b""))
+    thread.join()
+    return got
 
 
 def algorithm_of(one: socket.socket) -> str:
@@ -107,15 +130,7 @@ def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: Emulated
     assert client.getsockname()[0] == path.address("sender") == "10.101.0.1"
     sent = os.urandom(300_000)
 
-    def send() -> None:
-        client.sendall(sent)
-        client.shutdown(socket.SHUT_WR)
-
-    thread = Thread(target=send)
-    thread.start()
-    got = b"".join(iter(lambda: near.recv(65_536), b""))
-    thread.join()
-    assert got == sent
+    assert exchanged(client, near, sent) == sent
     path.close()
     flow, other = path.records.rows("flows")
     assert flow["algorithm"] == "program"
@@ -128,12 +143,21 @@ def test_tcp_of_programs_arrives_whole_and_takes_the_routes_delay(path: Emulated
 
 @pytest.mark.parametrize(
     ("bound", "called", "flow"),
-    [(None, "10.102.0.1", 0), (None, "10.102.0.2", 1), ("10.101.0.2", "10.102.0.1", 1), (None, "10.102.7.7", 0)],
+    [
+        (None, "10.102.0.1", 0),
+        (None, "10.102.0.2", 1),
+        ("10.101.0.2", "10.102.0.1", 1),
+        (None, "10.102.7.7", 0),
+        (None, "fdcc:102::1", 0),
+        (None, "fdcc:102::2", 1),
+        ("fdcc:101::2", "fdcc:102::1", 1),
+        (None, "fdcc:102::7:7:7:2", 0),
+    ],
 )
 def test_addresses_choose_the_route(path: EmulatedPath, bound: str | None, called: str, flow: int) -> None:
     """The rule of docs/emulation.md; the base RTTs are 20 ms and 80 ms."""
     server = listening(path, "receiver", socket.SOCK_DGRAM, called)
-    client = caller(path, socket.SOCK_DGRAM, bound)
+    client = caller(path, socket.SOCK_DGRAM, bound, family_of(called))
     began = time.monotonic()
     client.sendto(b"ping", (called, 5201))
     message, back = server.recvfrom(100)
@@ -161,6 +185,55 @@ def test_fragments_and_icmp_pass(path: EmulatedPath) -> None:
     assert (answer[20], answer[24:]) == (0, body)
     path.close()
     assert path.records.rows("flows")[0]["sent_packets"] == 4 + 1
+
+
+def test_tcp_of_programs_over_ipv6(path: EmulatedPath) -> None:
+    """The addresses of docs/emulation.md. Segments fill the MTU of 1500 bytes: 40 of IPv6 (RFC 8200), 20 of TCP and 12
+    of timestamps leave 1428."""
+    server = listening(path, "receiver", socket.SOCK_STREAM, path.address("receiver", family=6))
+    client = caller(path, socket.SOCK_STREAM, family=socket.AF_INET6)
+    client.connect((path.address("receiver", family=6), 5201))
+    near = accepted(server)
+    assert client.getsockname()[0] == path.address("sender", family=6) == "fdcc:101::1"
+    assert near.getpeername()[0] == "fdcc:101::1"
+    assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG) == 1428
+    sent = os.urandom(100_000)
+    assert exchanged(client, near, sent) == sent
+    path.close()
+    flow = path.records.rows("flows")[0]
+    assert flow["delivered_bytes"] >= 100_000
+    assert flow["min_delay_ns"] >= 10e6
+    assert path.timing["unmatched"] == 0, "the kernel discovers no neighbours and no routers"
+
+
+def test_fragments_and_icmp_of_ipv6_pass(path: EmulatedPath) -> None:
+    """5008 bytes of UDP in fragments of 1448 bytes (1500 less 40 of IPv6 and 8 of the fragment header, RFC 8200, 4.5)
+    are four packets; an echo comes back as it went (RFC 4443, 4.1 and 4.2)."""
+    server = listening(path, "receiver", socket.SOCK_DGRAM, path.address("receiver", family=6))
+    client = caller(path, socket.SOCK_DGRAM, family=socket.AF_INET6)
+    data = os.urandom(5000)
+    client.sendto(data, (path.address("receiver", family=6), 5201))
+    assert server.recv(10_000) == data
+    raw = path.call("sender", lambda: socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6))
+    OPENED.append(raw)
+    raw.settimeout(20)
+    body = struct.pack("!HH", 77, 1) + b"cwndlab!"
+    raw.sendto(struct.pack("!BBH", 128, 0, 0) + body, (path.address("receiver", family=6), 0))
+    answer = raw.recv(100)
+    assert (answer[0], answer[4:]) == (129, body)
+    path.close()
+    assert path.records.rows("flows")[0]["sent_packets"] == 4 + 1
+
+
+def test_a_path_with_a_small_mtu_has_no_ipv6(path: EmulatedPath, file: Path) -> None:
+    """RFC 8200, section 5: 1280 bytes; here 1000 and 52 of headers."""
+    path.close()
+    small = cwndlab.Scenario.load(file).with_({f"flow[{flow}].stack": {"mss": "1000 B"} for flow in (0, 1)})
+    with EmulatedPath(small, seed=1) as one:
+        assert not one.has_ipv6
+        assert not [name for name in one.environment("sender") if name.endswith("6")]
+        with pytest.raises(cwndlab.RunError, match="family: IPv6 needs an MTU of 1280 bytes, the path has 1052"):
+            one.address("sender", family=6)
 
 
 def test_two_hundred_connections_at_once(path: EmulatedPath) -> None:
@@ -201,6 +274,8 @@ def test_programs_are_told_where_they_are(path: EmulatedPath) -> None:
         "receiver", ["sh", "-c", "echo $CWNDLAB_SIDE $CWNDLAB_PEER $CWNDLAB_FLOW_1_ADDRESS"], stdout=-1
     )
     assert program.communicate()[0] == b"receiver 10.101.0.1 10.102.0.2\n"
+    program = path.popen("receiver", ["sh", "-c", "echo $CWNDLAB_PEER6 $CWNDLAB_FLOW_1_ADDRESS6"], stdout=-1)
+    assert program.communicate()[0] == b"fdcc:101::1 fdcc:102::2\n"
     with pytest.raises(cwndlab.RunError, match=r"'/no/such/program' cannot be started"):
         path.popen("sender", ["/no/such/program"])
     with pytest.raises(cwndlab.RunError, match="'false' ended with status 1 before it listened"):

@@ -308,6 +308,65 @@ def test_the_watchdog_hands_back_when_answers_come_again() -> None:
     assert "cwndlab_reno" not in available()
 
 
+def exchange(algorithm: str, count: int, *, before_close: Callable[[], None] = lambda: None) -> None:
+    """A connection over loopback with `count` bytes in each direction, one after another; each has its own ACK."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as near:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
+        near.settimeout(10)
+        near.connect(listener.getsockname())
+        far, _ = listener.accept()
+        with far:
+            for _ in range(count):
+                near.sendall(b"x")
+                far.sendall(far.recv(1))
+                near.recv(1)
+            before_close()
+            # An abort leaves no port in TIME-WAIT (RFC 9293, section 3.10.5).
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_old_connections_take_no_slots_from_new_ones() -> None:
+    """The table has 4096 slots. 150 connections stay open while more than 4096 others come and go."""
+    with attached("reno") as datapath:
+
+        def churn() -> None:
+            for _ in range(4_200):
+                exchange("cwndlab_reno", 0)
+
+        def hold(left: int) -> None:
+            exchange("cwndlab_reno", 0, before_close=churn if left == 1 else lambda: hold(left - 1))
+
+        hold(150)
+        row = datapath.totals[0]
+        assert (row["connections"], row["refused"]) == (4_350, 0)
+
+
+def test_a_connection_outlives_a_full_ring() -> None:
+    """The ring of 1 MiB holds 8192 reports of 120 bytes with their headers of 8 bytes (the kernel's
+    Documentation/bpf/ringbuf.rst). A stopped decider reads none of 10,000; then it goes on."""
+    process = served("--report", "ack", "--for", "60 s")
+
+    def stop() -> None:
+        os.kill(process.pid, signal.SIGSTOP)
+
+    try:
+        with pair("cwndlab_reno") as one:
+            one.send(100_000)
+            stop()
+            exchange("cwndlab_reno", 10_000)  # its end has no room in the ring either
+            os.kill(process.pid, signal.SIGCONT)
+            one.send(2_000_000)
+            exchange("cwndlab_reno", 100)
+        process.terminate()
+        out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    row = json.loads(out)[0]
+    assert row["lost"] > 1_000
+    assert row["connections"] == 3
+
+
 def in_the_kernel() -> list[str]:
     """Every growth and whole algorithm that asks no router, and every slow start of that kind in front of Reno."""
     alone = [one for one in entries() if not any(need.startswith("agent") for need in one["needs"])]

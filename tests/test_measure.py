@@ -18,13 +18,13 @@ from zoneinfo import ZoneInfo
 
 import cwndlab
 import pytest
+from campaigns import ALGORITHMS, MB, SERVER, VIENNA, Day, Server, answer, asked, run
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.live import campaign as drive
 from cwndlab.live.breaker import Envelope, Guard
-from cwndlab.live.results import Measurement
+from cwndlab.live.results import Measurement, Pair
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
-from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import Folder, place_of, read_spec
+from cwndlab.live.store import Folder, read_spec, transfer_folder
 from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
 from cwndlab.reports.writer import figures
 from cwndlab.scenario.units import size_bytes
@@ -32,11 +32,6 @@ from cwndlab.statistics import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-
-ALGORITHMS = ("newreno", "ctcp", "cubic")
-VIENNA = ZoneInfo("Europe/Vienna")
-MB = 1_000_000
-
 
 # Schedules.
 
@@ -132,39 +127,28 @@ def test_time_zones(monkeypatch: pytest.MonkeyPatch) -> None:
 # Questions.
 
 
-def asked(**changes: Any) -> CampaignSpec:
-    told: dict[str, Any] = {
-        "url": "https://127.0.0.1:9",
-        "algorithms": ALGORITHMS,
-        "rounds": 2,
-        "schedule": "now",
-        "size_bytes": MB,
-    }
-    return CampaignSpec(**(told | {"zone": "Europe/Vienna"} | changes))
-
-
 def test_every_order_of_a_round_is_as_likely() -> None:
     """Each of the 6 orders is expected 1000 times in 6000 rounds, with a standard deviation of 28.9."""
     question = asked()
     counts: dict[tuple[str, ...], int] = {}
     for number in range(1, 6001):
-        order = tuple(question.order(number))
+        order = tuple(question.order(number, SERVER))
         assert sorted(order) == sorted(ALGORITHMS)
         counts[order] = counts.get(order, 0) + 1
     assert len(counts) == 6
     assert all(abs(count - 1000) < 4 * math.sqrt(6000 / 6 * 5 / 6) for count in counts.values())
-    assert [question.order(n) for n in range(9)] != [asked(seed=2).order(n) for n in range(9)]
+    assert [question.order(n, SERVER) for n in range(9)] != [asked(seed=2).order(n, SERVER) for n in range(9)]
 
 
 def test_faults_of_a_question_are_told_all_at_once() -> None:
     with pytest.raises(ScenarioError) as refused:
-        asked(algorithms=("cubic", "cubic", "a b"), transport="sctp", url="http://x", limit_bytes_per_day=5)
+        asked(algorithms=("cubic", "cubic", "a b"), transport="sctp", servers=("http://x",), limit_bytes_per_day=5)
     assert str(refused.value) == (
-        "--algorithms: 'cubic' stands there twice\n  hint: a round has each one once\n"
+        "URL: 'http://x' is no https address\n  hint: write https://HOST:PORT\n"
+        "--algorithms: 'cubic' is given twice\n  hint: name each algorithm once\n"
         "--algorithms: 'a b' is no name that a server knows\n  hint: `cwndlab list`\n"
         "--transport: 'sctp' is none\n  hint: write tcp or quic\n"
-        "URL: 'http://x' is no https address\n  hint: write https://HOST:PORT\n"
-        "--limit-bytes-per-day: 5 bytes a day are less than one transfer of 1000000\n"
+        "--limit-bytes-per-day: 5 bytes a day are less than one block of 3000000, whose transfers belong together\n"
         "  hint: allow more, or ask for less by --bytes"
     )
     assert size_bytes("1.5 GB", "bytes") == 1_500_000_000
@@ -174,46 +158,6 @@ def test_faults_of_a_question_are_told_all_at_once() -> None:
 
 
 # One transfer.
-
-_NAMES = ("time_ns", "cwnd_bytes", "srtt_ns", "min_rtt_ns", "acked_bytes", "sent_bytes", "retransmitted_bytes")
-_COLUMNS = [*_NAMES, "sent_packets", "retransmitted_packets", "timeouts", "state", "ssthresh_bytes", "in_flight_bytes"]
-
-
-def answer(rate_bps: float = 8e6, size: int = MB, rtt_ns: int = 40_000_000, **changes: Any) -> dict[str, Any]:
-    """What a fetch answers: connected after a round trip, TLS after two, the first byte after three; then at a rate."""
-    first = 3 * rtt_ns
-    took = round(8e9 * size / rate_bps)
-    last = first - rtt_ns + took  # from the request on, which left when TLS was done
-    times = [first + (last - first) * step // 20 for step in range(21)]
-    rows = []
-    for step in range(5):
-        state = 3 if step == 2 else 0
-        done = size * step // 4
-        row = [step * took // 4, 10_000 + step, rtt_ns + step * 1_000_000, rtt_ns, done, done + 1000, 100]
-        rows.append([*row, done // 1000, step, 0, state, 5000 if step > 2 else None, 7000])
-    last_look = dict(zip(_COLUMNS, rows[-1], strict=True))
-    told = {
-        "transfer": "0" * 32,
-        "algorithm": "reno",
-        "transport": "tcp",
-        "address": "127.0.0.1:9",
-        "started_unix_ns": 10**18,
-        "lookup_ns": 0,
-        "connect_ns": rtt_ns,
-        "handshake_ns": 2 * rtt_ns,
-        "first_byte_ns": first,
-        "last_byte_ns": last,
-        "received_bytes": size,
-        "arrivals": [(time, size * step // 20) for step, time in enumerate(times)],
-        "ended": "complete",
-        "why": "",
-        "sender": {
-            "started_unix_ns": 10**18 + 5 * rtt_ns // 2 + 7_000_000,
-            "last": last_look,
-            "samples": {"interval_ns": took // 4, "columns": _COLUMNS, "rows": rows},
-        },
-    }
-    return told | changes
 
 
 def records_of(told: dict[str, Any], **changes: Any) -> cwndlab.Records:
@@ -233,7 +177,7 @@ def test_the_senders_clock_begins_half_a_round_trip_after_the_request() -> None:
     assert sender_begins_ns(told) == 100_000_000
     assert [look["time_ns"] for look in sender_samples(told)][:2] == [100_000_000, 350_000_000]
     records = records_of(told)
-    assert "the sender's clock begins at 100.000 ms, by half of the handshake's round trip; within 20.000 ms" in (
+    assert "the sender's clock begins at 100.000 ms, by half of the smallest round trip; within 20.000 ms" in (
         records.notes
     )
     assert "the sender's wall clock was 7.000 ms ahead of the client's" in records.notes
@@ -241,6 +185,19 @@ def test_the_senders_clock_begins_half_a_round_trip_after_the_request() -> None:
     assert sender_begins_ns(answer(transport="quic", connect_ns=80_000_000)) == 100_000_000
     # Never after its first byte.
     assert sender_begins_ns(answer(first_byte_ns=90_000_000)) == 90_000_000
+
+
+@pytest.mark.parametrize("seen_by", ["sender", "receiver"])
+def test_a_lost_syn_does_not_shift_the_senders_clock(seen_by: str) -> None:
+    """The SYN is repeated after 1 s (RFC 6298): TCP is connected at 1040 ms, TLS at 1080 ms, and the request arrives at
+    1100 ms. Half of the 1040 ms would be 1600 ms, after the first byte at 1120 ms."""
+    late = {"connect_ns": 1_040_000_000, "handshake_ns": 1_080_000_000, "first_byte_ns": 1_120_000_000}
+    told = answer(**late)
+    if seen_by == "receiver":
+        told |= {"sender": None, "receiver": {"min_rtt_ns": 40_000_000}}
+    assert sender_begins_ns(told) == 1_100_000_000
+    clock = "the sender's clock begins at 1100.000 ms, by half of the smallest round trip; within 20.000 ms"
+    assert clock in records_of(told).notes
 
 
 def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> None:
@@ -274,6 +231,19 @@ def test_the_records_of_a_transfer_are_those_of_every_engine(tmp_path: Path) -> 
     records.save(tmp_path / "kept")
     assert cwndlab.Records.read(tmp_path / "kept").hash() == records.hash()
     assert records.scenario.hash == records.scenario_hash
+
+
+def test_bytes_on_the_wire_have_the_headers_of_their_protocols() -> None:
+    """A TCP segment with time stamps has 32 bytes of TCP (RFC 9293, RFC 7323); a datagram 8 of UDP (RFC 768). IPv4 has
+    20 (RFC 791) and IPv6 40 (RFC 8200). 1 MB + 1000 bytes were sent in 1000 packets."""
+    for address, transport, header in (
+        ("127.0.0.1:9", "tcp", 52),
+        ("[::1]:9", "tcp", 72),
+        ("127.0.0.1:9", "quic", 28),
+        ("[::1]:9", "quic", 48),
+    ):
+        [flow] = records_of(answer(address=address, transport=transport)).rows("flows")
+        assert flow["wire_bytes"] == 1_001_000 + 1000 * header
 
 
 def test_a_transfer_without_the_senders_account_keeps_what_the_client_saw() -> None:
@@ -343,61 +313,22 @@ def test_silence_ends_a_transfer() -> None:
 # Campaigns.
 
 
-class Server:
-    """A fetch that answers at once with what a table says, or raises."""
-
-    def __init__(self, rate: Callable[[str, int], float] = lambda name, call: 8e6) -> None:
-        self.calls: list[str] = []
-        self.rate = rate
-        self.ends: dict[int, Any] = {}
-
-    def __call__(self, url: str, *, algorithm: str, size_bytes: int, **_: Any) -> dict[str, Any]:
-        self.calls.append(algorithm)
-        end = self.ends.get(len(self.calls))
-        if isinstance(end, BaseException):
-            raise end
-        told = answer(self.rate(algorithm, len(self.calls)), size_bytes, algorithm=algorithm)
-        return told | (end or {})
-
-
-class Day:
-    """A clock that only sleeping moves."""
-
-    def __init__(self, now: datetime) -> None:
-        self.at = now
-        self.slept = 0.0
-
-    def clock(self) -> drive.Clock:
-        return drive.Clock(lambda: self.at, self.sleep)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept += seconds
-        self.at += timedelta(seconds=seconds)
-
-
 @pytest.fixture
 def day(monkeypatch: pytest.MonkeyPatch) -> Iterator[Day]:
     monkeypatch.setattr(drive, "_idle_ns", lambda to, port: 40e6)
     return Day(datetime(2026, 11, 9, 12, tzinfo=UTC))  # type: ignore[return-value]
 
 
-def run(question: CampaignSpec, folder: Path, server: Server, day: Day, said: list[str] | None = None) -> drive.State:
-    progress = drive.Progress((said if said is not None else []).append)
-    return drive.campaign(
-        question, folder, fetch=server, token="x", clock=day.clock(), progress=progress, envelope=Envelope()
-    )
-
-
 def test_a_campaign_has_complete_blocks_in_drawn_order(tmp_path: Path, day: Day) -> None:
     question, server, said = asked(rounds=4, schedule="every 4h"), Server(), list[str]()
     run(question, tmp_path / "c", server, day, said)
-    assert server.calls == [name for number in range(1, 5) for name in question.order(number)]
+    assert server.calls == [name for number in range(1, 5) for name in question.order(number, SERVER)]
     assert day.slept == pytest.approx(12 * 3600)
     assert said[3] == "round 2 of 4 begins 2026-11-09 17:00 CET (in 4 h 0 min)"
     assert said[0] == f"round 1 of 4, 13:00, {server.calls[0]}: 8.00 Mbit/s"
     found = Measurement.read(tmp_path / "c")
-    assert found.seeds == [1, 2, 3, 4]
-    assert found.parts() == {1: "afternoon", 2: "afternoon", 3: "evening", 4: "night"}
+    assert found.servers[0].rounds == [1, 2, 3, 4]
+    assert found.servers[0].parts() == {1: "afternoon", 2: "afternoon", 3: "evening", 4: "night"}
     # Again: nothing is left, nothing is fetched.
     run(question, tmp_path / "c", server, day)
     assert len(server.calls) == 12
@@ -422,7 +353,7 @@ def test_whatever_a_kill_leaves_of_the_journal_the_rest_is_done_once(
         before = len(server.calls)
         state = run(question, folder, server, day)
         assert sorted(server.calls[before:]) == sorted(
-            name for n in (1, 2) for name in ALGORITHMS if (n, name) not in done
+            name for n in (1, 2) for name in ALGORITHMS if (drive.Block(n, SERVER), name) not in done
         )
         assert state.todo() == []
         assert len(Measurement.read(folder).rows) == 6
@@ -446,7 +377,7 @@ def test_a_network_that_fails_is_tried_again_and_then_told(tmp_path: Path, day: 
     server.ends = {}
     run(question, tmp_path / "d", server, day)
     assert len(server.calls) == 6
-    assert len(Measurement.read(tmp_path / "d").seeds) == 1
+    assert len(Measurement.read(tmp_path / "d").servers[0].rounds) == 1
 
 
 def test_a_campaign_that_hurts_ends_itself(tmp_path: Path, day: Day) -> None:
@@ -457,25 +388,65 @@ def test_a_campaign_that_hurts_ends_itself(tmp_path: Path, day: Day) -> None:
     with pytest.raises(RunError) as ended:
         run(question, tmp_path / "c", server, day)
     assert str(ended.value) == (
-        "measure: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
+        f"{SERVER}: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
         "  hint: find out why before you go on; the same command goes on with what is left"
     )
     found = Measurement.read(tmp_path / "c")
-    assert found.seeds == []
+    assert found.servers[0].rounds == []
     assert "2 rounds are not complete and are not compared" in found.notes
     assert found.table()[1][0][3:].count("breaker") == 1
     run(question, tmp_path / "c", server, day)
     assert len(server.calls) == 6
 
 
-def test_no_more_than_the_limit_is_fetched_a_day(tmp_path: Path, day: Day) -> None:
-    """2.5 MB a day are two transfers of 1 MB: of six, the third and the fifth wait for the next local midnight."""
-    question, server, said = asked(limit_bytes_per_day=5 * MB // 2), Server(), list[str]()
+def test_no_more_than_the_limit_is_fetched_a_day_and_rounds_stay_whole(tmp_path: Path, day: Day) -> None:
+    """5 MB a day are five transfers of 1 MB: one round of three; the second one waits for the next local midnight."""
+    question, server, said = asked(limit_bytes_per_day=5 * MB), Server(), list[str]()
     run(question, tmp_path / "c", server, day, said)
     rows = Measurement.read(tmp_path / "c").rows
-    days = sorted(datetime.fromisoformat(row["at"]).astimezone(VIENNA).date().day for row in rows)
-    assert days == [9, 9, 10, 10, 11, 11]
-    assert said[2] == "2.0 MB of 2.5 MB a day are spent; the next transfer is tomorrow's"
+    days = [datetime.fromisoformat(row["at"]).astimezone(VIENNA).date().day for row in rows]
+    assert days == [9, 9, 9, 10, 10, 10]
+    assert said[3] == "3.0 MB of 5.0 MB a day are spent; round 2 is tomorrow's"
+
+
+def test_a_round_that_a_kill_splits_is_begun_anew(tmp_path: Path, day: Day) -> None:
+    """Killed in the second transfer of three. After 59 minutes the round goes on; after 62 it begins anew, because its
+    transfers would be of two states of the path. What was fetched before counts for the day, but is not compared."""
+    for minutes, calls in ((59, 4), (62, 5)):
+        folder, server, said = tmp_path / str(minutes), Server(), list[str]()
+        server.ends = {2: KeyboardInterrupt()}
+        with pytest.raises(KeyboardInterrupt):
+            run(asked(rounds=1), folder, server, day)
+        day.sleep(60 * minutes)
+        state = drive.state_of(folder, asked(rounds=1))
+        assert len(state.todo(day.at)) == calls - 2
+        assert [len(names) for _, _, names in state.plan(day.at)] == [calls - 2]
+        run(asked(rounds=1), folder, server, day, said)
+        assert len(server.calls) == calls
+        found = Measurement.read(folder)
+        assert found.servers[0].rounds == [1]
+        again = "its last transfer ended 1 h 1 min ago"
+        assert (f"round 1 of 1 begins anew: {again}" in said) == (minutes == 62)
+        note = f"round 1 was begun anew, because {again}: its transfers were to be of one time"
+        assert (note in found.notes) == (minutes == 62)
+        assert not any("reasons of the network" in note for note in found.notes)
+    times = [datetime.fromisoformat(row["at"]) for row in found.rows]
+    assert max(times) - min(times) < drive.MAX_GAP
+    local = drive.local_day(day.at, VIENNA)
+    # Four whole transfers, and the one that was killed, which counts whole.
+    assert drive.state_of(folder, asked(rounds=1)).bytes_of_day(local) == 5 * MB
+
+
+def test_a_round_that_the_daily_limit_splits_is_begun_anew(tmp_path: Path, day: Day) -> None:
+    """3 MB a day are one round of three transfers of 1 MB. The second one breaks off at its last byte and is
+    repeated, which leaves no room for the third: the whole round is the next day's."""
+    question, server, said = asked(rounds=1, limit_bytes_per_day=3 * MB), Server(), list[str]()
+    server.ends = {2: {"ended": "broken", "why": "the server ended the connection", "received_bytes": MB}}
+    run(question, tmp_path / "c", server, day, said)
+    assert "3.0 MB of 3.0 MB a day are spent; the rest of round 1 is tomorrow's" in said
+    found = Measurement.read(tmp_path / "c")
+    assert [datetime.fromisoformat(row["at"]).astimezone(VIENNA).day for row in found.rows] == [10, 10, 10]
+    assert len(server.calls) == 6
 
 
 def test_a_folder_is_one_campaigns_and_one_process(tmp_path: Path, day: Day) -> None:
@@ -536,7 +507,7 @@ def test_the_report_of_the_papers_table_is_what_one_reckons_by_hand(published: M
     assert [published.estimate(name, "goodput_bps").mean / 1e6 for name in ALGORITHMS] == pytest.approx(
         [5.6, 6.75, 44.5 / 6], rel=1e-6
     )
-    delta, adjusted = published.comparisons()["newreno", "cubic", "goodput_bps"]
+    delta, adjusted = published.comparisons()[Pair("newreno", "cubic", "goodput_bps", SERVER)]
     assert delta.paired.mean / 1e6 == pytest.approx(1.81667, abs=1e-4)
     assert delta.paired.half is not None
     assert delta.paired.half / 1e6 == pytest.approx(0.3538, abs=2e-4)
@@ -555,7 +526,7 @@ def test_time_of_day_is_a_factor_as_statsmodels_has_it(published: Measurement) -
     formula = pytest.importorskip("statsmodels.formula.api")
     anova = pytest.importorskip("statsmodels.stats.anova")
     frame = pytest.importorskip("pandas").DataFrame
-    parts = published.parts()
+    parts = published.servers[0].parts()
     rows = [
         {"y": row["goodput_bps"] / 1e6, "a": row["algorithm"], "p": parts[row["round"]], "r": str(row["round"])}
         for row in published.rows
@@ -565,7 +536,7 @@ def test_time_of_day_is_a_factor_as_statsmodels_has_it(published: Measurement) -
     mean = {n: sum(row["y"] for row in rows if row["r"] == n) / 3 for n in {row["r"] for row in rows}}
     columns["y"] = [row["y"] - mean[row["r"]] for row in rows]
     told = anova.anova_lm(formula.ols("y ~ C(a) * C(p)", frame(columns)).fit(), typ=2)
-    effects = {one.name: one for one in published.effects()}
+    effects = {one.name: one for one in published.servers[0].effects()}
     rest = told["sum_sq"]["Residual"] / 6
     assert effects["rest"].squares * 1e-12 == pytest.approx(6 * rest)
     for ours, theirs in (("treatment", "C(a)"), ("treatment × group", "C(a):C(p)")):
@@ -621,7 +592,7 @@ def test_the_verb_report_opens_a_campaign(
     assert [one.name for one in drawn][:2] == ["goodput_bps.png", "boxes-goodput_bps.png"]
     status, out, _ = cli("report", folder, "--format", "json")
     assert len(json.loads(out)["rows"]) == 18
-    records = cwndlab.Records.read(place_of(folder, 1, "cubic"))
+    records = cwndlab.Records.read(transfer_folder(folder, published.question, 1, SERVER, "cubic"))
     assert records.runs["engine"][0] == "live"
 
 

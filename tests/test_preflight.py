@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import cwndlab
@@ -24,9 +25,11 @@ from cwndlab.live import preflight
 from cwndlab.live.preflight import channels, route, rtt, tcp, wifi
 from cwndlab.live.preflight.captured import Unknown
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 IW = (Path(__file__).parent / "samples" / "iw-scan.txt").read_text(encoding="utf-8")
+WIDE = (Path(__file__).parent / "samples" / "iw-scan-wide.txt").read_text(encoding="utf-8")
 
 # Wide letters take two columns of the table, combining ones none.
 NMCLI = """\
@@ -125,13 +128,34 @@ MaxSynRetransmissions         : 4
 
 def test_a_scan_of_iw_is_read() -> None:
     one, two, three, four, five = preflight.parse_networks(IW)
-    assert one == wifi.Network("café: \\net ", "00:11:22:33:44:55", 1, 2412, -57.0, associated=True)
+    assert one == wifi.Network("café: \\net ", "00:11:22:33:44:55", 1, 2412, -57.0, associated=True, width_mhz=20)
     # Hidden; a comma for the point; 40 MHz upwards; names of other networks deeper in its elements are not its own.
-    assert two == wifi.Network(None, "aa:bb:cc:dd:ee:01", 6, 2437, -60.5, secondary=4)
+    assert two == wifi.Network(None, "aa:bb:cc:dd:ee:01", 6, 2437, -60.5, secondary=4, width_mhz=40)
     assert (three.ssid, three.signal_dbm, three.signal_percent) == (None, None, 60)
     # Beyond 2.4 GHz a secondary channel overlaps nothing that is chosen here.
     assert (four.band, four.channel, four.secondary) == ("6 GHz", 1, 0)
     assert (five.channel, five.signal_dbm) == (14, None)
+
+
+def test_widths_loads_and_bands_of_iw_are_read() -> None:
+    """Written after the formats of iw's scan.c. A VHT cell of 160 MHz says 80 MHz and a second centre 8 channels away
+    (IEEE 802.11-2016, table 9-252); the newest generation's element counts; 51 / 255 is a fifth."""
+    ibss, load, eht, he, dmg, s1g, damaged = preflight.parse_networks(WIDE)
+    assert (ibss.associated, ibss.signal_dbm, ibss.width_mhz, ibss.secondary) == (True, -57.53, 160, 0)
+    assert (load.associated, load.width_mhz, load.stations, load.utilisation) == (False, 80, 12, 0.2)
+    assert (eht.band, eht.channel, eht.width_mhz) == ("6 GHz", 37, 320)
+    assert (he.band, he.channel, he.width_mhz) == ("6 GHz", 1, 80)
+    assert (dmg.band, dmg.channel, dmg.width_mhz) == ("60 GHz", 1, None)
+    # 802.11ah, whose channels have other numbers.
+    assert (s1g.band, s1g.channel, s1g.frequency_mhz) == ("sub-1 GHz", None, 902)
+    unknown = (damaged.frequency_mhz, damaged.signal_dbm, damaged.stations, damaged.utilisation)
+    assert unknown == (None, None, None, None)
+    assert damaged.width_mhz == 80
+
+
+def test_an_aborted_scan_says_what_to_do() -> None:
+    with pytest.raises(ScenarioError, match="iw's scan was aborted\n  hint: scan again"):
+        preflight.parse_networks("scan aborted!\n")
 
 
 def test_a_table_of_nmcli_is_read_by_the_columns_of_a_terminal() -> None:
@@ -205,6 +229,117 @@ def test_no_text_whatever_breaks_a_reader(text: str) -> None:
             continue
         if read is preflight.parse_networks:
             preflight.least_overlapped(found)  # type: ignore[arg-type]
+
+
+TRACEROUTE = """\
+traceroute to host.example (192.0.2.7), 30 hops max, 60 byte packets
+ 1  gateway (192.0.2.1)  0.412 ms  0.380 ms *
+ 2  * * *
+ 3  2001:db8::1  12.5 ms !N  13.1 ms  12.9 ms
+"""
+
+TRACERT = """\
+Routenverfolgung zu host.example [192.0.2.7] über maximal 30 Hops:
+
+  1    <1 ms    <1 ms     1 ms  192.0.2.1
+  2     *        *        *     Zeitüberschreitung der Anforderung.
+  3    12 ms    13 ms    12 ms  host.example [192.0.2.7]
+"""
+
+_OUTPUTS = (IW, WIDE, NMCLI, TERSE, NETSH, NETSH_GERMAN, INTERNET, TRACEROUTE, TRACERT)
+_ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp437", "cp1252", "shift_jis", "gb18030", "koi8-r")
+
+
+@st.composite
+def damaged_outputs(draw: st.DrawFn) -> bytes:
+    """Output of a tool with lines exchanged, repeated, cut or replaced, in any encoding, with damaged bytes."""
+    lines = draw(st.sampled_from(_OUTPUTS)).splitlines(keepends=True)
+    for _ in range(draw(st.integers(0, 6))):
+        at, other = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(("swap", "repeat", "cut", "digits", "piece", "join"))):
+            case "swap":
+                lines[at], lines[other] = lines[other], lines[at]
+            case "repeat":
+                lines.insert(at, lines[other])
+            case "cut":
+                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
+            case "digits":
+                digits = st.sampled_from(("0", "99999999", "-1", "1e999", "٣", "²", "0x1f", "1,5", "NaN"))
+                lines[at] = re.sub(r"[0-9]+", draw(digits), lines[at])
+            case "piece":
+                lines[at] = draw(_PIECES) + lines[at]
+            case "join":
+                lines[at] = lines[at].rstrip("\n") + lines[other]
+    content = bytearray("".join(lines).encode(draw(st.sampled_from(_ENCODINGS)), "replace"))
+    for _ in range(draw(st.integers(0, 3))):
+        if content:
+            content[draw(st.integers(0, len(content) - 1))] = draw(st.integers(0, 255))
+    return bytes(content[: draw(st.integers(0, len(content)))] if draw(st.booleans()) else content)
+
+
+def _in_range(value: float | None, least: float, most: float) -> bool:
+    return value is None or least <= value <= most
+
+
+def _assert_valid_networks(networks: list[wifi.Network]) -> None:
+    for one in networks:
+        assert _in_range(one.channel, 1, 253), one
+        assert one.frequency_mhz is None or one.band is not None, one
+        assert _in_range(one.signal_dbm, -200, 100), one
+        assert _in_range(one.signal_percent, 0, 100), one
+        assert one.width_mhz in (None, 20, 40, 80, 160, 320), one
+        assert _in_range(one.stations, 0, 65535), one
+        assert _in_range(one.utilisation, 0, 1), one
+        json.dumps(one.as_dict(), allow_nan=False)
+    for choice in preflight.least_overlapped(networks):
+        json.dumps(choice.as_dict(), allow_nan=False)
+
+
+def _assert_valid_route(hops: list[route.Hop]) -> None:
+    assert [one.hop for one in hops] == list(range(1, len(hops) + 1))
+    for hop in hops:
+        # A probe is given up after seconds; no tool waits longer than the maximum lifetime of a segment (RFC 9293).
+        assert all(_in_range(time_ns, 0, 120e9) for time_ns in hop.rtts_ns), hop
+        json.dumps(hop.as_dict(), allow_nan=False)
+
+
+@given(st.one_of(st.binary(), damaged_outputs()))
+@hypothesis_settings(max_examples=400, deadline=None)
+def test_damaged_output_gives_valid_rows_or_a_clear_error(content: bytes) -> None:
+    text = preflight.decoded(content)
+    with suppress(ScenarioError):
+        _assert_valid_networks(preflight.parse_networks(text))
+    with suppress(ScenarioError):
+        _assert_valid_route(preflight.parse_route(text))
+    try:
+        found, names = preflight.windows_settings(text)
+    except ScenarioError:
+        return
+    assert all(names)
+    stack = tcp.profile_of(found)
+    json.dumps(stack, allow_nan=False)
+    _assert_valid_stack(stack)
+
+
+def _assert_valid_stack(stack: dict[str, str | int | bool]) -> None:
+    """A scenario takes it."""
+    document = json.loads(
+        cwndlab.Scenario(
+            duration="1 s",
+            dumbbell=cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbps", delay="5 ms")),
+            flows=[cwndlab.Flow("reno", rtt="30 ms")],
+        ).to_json()
+    )
+    document["flow"][0]["stack"] = stack
+    cwndlab.Scenario.from_json(json.dumps(document))
+
+
+def test_values_of_no_stack_and_of_no_round_trip_are_left_out() -> None:
+    """A packet lives for two minutes (RFC 9293, 3.4.2); a smallest timeout above the largest is none."""
+    (hop,) = preflight.parse_route(" 1  192.0.2.1  999999 ms  0.4 ms  99999999.5 ms\n")
+    assert hop.rtts_ns == (400_000,)
+    found, _ = preflight.windows_settings("SettingName : Internet\nMinRto(ms) : 99999999\nDelayedAckFrequency : 0\n")
+    assert preflight.profile_of(found) == {}
 
 
 @given(st.binary())
@@ -420,6 +555,21 @@ def test_pings_come_back_or_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_targets(text: str, host: str, port: int) -> None:
     assert preflight.Target.parse(text) == preflight.Target(host, port)
+
+
+def test_an_address_that_answers_is_preferred_to_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with an address of IPv6 that has no route here (RFC 3849 reserves it for documentation)."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        known = [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2001:db8::1", 0, 0, 0)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0)),
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: known)
+        assert preflight.rtt.addresses("host.example")[0] == (socket.AF_INET6, "2001:db8::1")
+        assert preflight.rtt.reachable("host.example", port) == (socket.AF_INET, "127.0.0.1")
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: known[:1])
+        assert preflight.rtt.reachable("host.example", port) == (socket.AF_INET6, "2001:db8::1")
 
 
 @pytest.mark.parametrize("text", ["", "host:99999", "a b", "[::", "http://"])

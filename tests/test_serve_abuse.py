@@ -95,6 +95,66 @@ def test_a_slow_reader_is_disconnected_with_a_reason() -> None:
         assert_served(server)
 
 
+def test_a_series_of_short_transfers_is_limited_like_a_long_one() -> None:
+    """Each transfer of 400 kB ends in time for `patience_s`, but none reaches the minimum rate."""
+    with running_server(patience_s=0.5, progress_bps=1e9, sample_interval_s=0.02) as server:
+        with socket.socket() as plain:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            plain.settimeout(10)
+            plain.connect(address_of(server))
+            with unverified_context().wrap_socket(plain) as reader, suppress(OSError):
+                head = f"GET /bytes/400000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+                transfers = []
+                for _ in range(1000):
+                    reader.sendall(head)
+                    text, left = b"", 400_000
+                    while b"\r\n\r\n" not in text:
+                        text += reader.recv(1000)
+                    found = re.search(rb"cwndlab-transfer: (\w+)", text)
+                    if found is None:  # 503: the server has ended the previous transfer
+                        break
+                    transfers.append(found[1].decode())
+                    left -= len(text.partition(b"\r\n\r\n")[2])
+                    while left > 0:
+                        time.sleep(0.002)
+                        part = reader.recv(min(left, 8192))
+                        if not part:
+                            raise ConnectionError
+                        left -= len(part)
+        ends = [json.loads(request_once(server, f"/transfers/{name}")[2])["ended"] for name in transfers]
+        assert ends[-1] == "slow", ends
+        assert set(ends[:-1]) <= {"complete"}
+        assert_served(server)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_a_transfer_that_the_server_limits_is_not_slow(transport: str) -> None:
+    """30 kB at 100 kbit/s take 2.4 s; the client acknowledges all that it receives, but below `progress_bps`."""
+    limits: dict[str, Any] = {"rate_bps": 1e5, "progress_bps": 1e6, "patience_s": 0.5, "sample_interval_s": 0.05}
+    with running_server(quic=True, **limits) as server:
+        result = fetch_from(server, 30_000, transport=transport)
+    assert (result["ended"], result["why"]) == ("complete", "")
+
+
+def test_timeouts_are_null_over_quic() -> None:
+    """quinn reports no expirations of its probe timer."""
+    with running_server(quic=True) as server:
+        accounts = [fetch_from(server, 10_000, transport=name)["sender"] for name in ("tcp", "quic")]
+    assert [account["last"]["timeouts"] for account in accounts] == [0, None]
+
+
+def test_frequent_samples_over_quic_do_not_block_the_server() -> None:
+    """A sample locked the controller and then the connection, and an ACK the connection and then the controller."""
+    with running_server(quic=True, sample_interval_s=0.001) as server:
+
+        def client(_: int) -> list[str]:
+            return [fetch_from(server, 1_000_000, "cubic", transport="quic")["ended"] for _ in range(20)]
+
+        with ThreadPoolExecutor(10) as pool:
+            ends = list(pool.map(client, range(10)))
+    assert ends == [["complete"] * 20] * 10
+
+
 def resident_mb(process: int) -> float:
     """Resident memory of a process, MB."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")

@@ -49,7 +49,8 @@ ALLOWED: dict[str, set[str]] = {
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
     "audit": {"units", "control", "algorithms", "transport", "replay"},
     "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
-    "bindings/python-kernel": {"units", "control", "algorithms", "learned", "kernel"},
+    "bindings/python-classes": {"units", "control", "conformance"},
+    "bindings/python-kernel": {"units", "control", "algorithms", "learned", "kernel", "python-classes"},
     "live": {"algorithms", "control", "linux", "quic"},
     "bindings/wasm": {"units", "control", "scenario", "records", "simulator", "debugger"},
     "bindings/python": {
@@ -69,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         "replay",
         "audit",
         "live",
+        "python-classes",
     },
 }
 
@@ -109,9 +111,9 @@ PYTHON: dict[str, set[str]] = {
     "records": {"errors", "engine", "scenario"},
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
     "gym": {"errors", "lazy", "engine", "custom", "scenario", "records", "simulate"},
-    "kernel": {"errors", "engine"},
+    "kernel": {"errors", "engine", "custom"},
     "metrics": {"errors", "records", "statistics"},
-    "emulation": {"errors", "engine", "scenario", "records", "simulate", "kernel", "metrics"},
+    "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},
     "export": {"errors", "files", "records"},
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {

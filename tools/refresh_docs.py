@@ -224,8 +224,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench algorithms": lambda: _text(sys.executable, "benches/engine.py", "algorithms"),
     "bench-peers": lambda: _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
     "overhead": lambda: _shown("bench", "--overhead"),
+    "kernel reports": lambda: _shown("kernel", "reports"),
     "bench python": lambda: _shown("bench", "--python"),
-    "bench serve": lambda: _text(sys.executable, "benches/serve.py"),
+    "bench serve": lambda: _text(sys.executable, "benches/serve.py", "flood"),
+    "bench serve classes": lambda: _text(sys.executable, "benches/serve.py", "classes"),
     "limits": _limits,
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
     "bench gym": lambda: _text(sys.executable, "benches/gym.py"),
@@ -233,7 +235,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench playground": lambda: _text(sys.executable, "benches/playground.py"),
     **{
         f"bench kernel {part}": partial(_text, sys.executable, "benches/kernel.py", part)
-        for part in ("latency", "cost", "beside")
+        for part in ("latency", "cost", "beside", "schedules", "classes")
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),

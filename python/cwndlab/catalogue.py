@@ -243,7 +243,7 @@ _NEEDS = {
     "pacing": "a sender that paces",
     "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
     "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
-    "every-ack": "a call for every ACK; others may be called once per round trip",
+    "every-ack": "a call for every ACK; after slow start others may be called once per round trip",
 }
 
 _GROWTHS = ("growth", "whole", "router")

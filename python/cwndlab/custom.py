@@ -14,7 +14,7 @@ import linecache
 import re
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as File
@@ -346,6 +346,25 @@ def described(algorithms: Mapping[str, CustomAlgorithm], scenario: str | None = 
     document: dict[str, Any] = json.loads(scenario) if scenario is not None else {"schema_version": 1}
     entries = {name: algorithm.entry for name, algorithm in algorithms.items()}
     return json.dumps({**document, "algorithms": {**entries, **document.get("algorithms", {})}})
+
+
+def classes_named(
+    algorithms: Iterable[str | type[CongestionControl]], classes: Classes | None = None
+) -> dict[str, CustomAlgorithm]:
+    """The classes that algorithms are or name, by name: among themselves, ``classes`` and the registered ones."""
+    algorithms = list(algorithms)
+    given = merged([by_name(one for one in algorithms if isinstance(one, type)), classes or {}])
+    known = {**registered(), **validate_classes(given)}
+    names = {base_name(one) if isinstance(one, str) else name_of(one) for one in algorithms}
+    return {name: one for name, one in known.items() if name in names}
+
+
+def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[tuple[str, str, str, str, Callable[..., object]]]:
+    """The classes for an engine that creates their objects: name, class, file, parameters (JSON), constructor."""
+    return [
+        (name, one.entry["class"], one.entry["file"], json.dumps(one.parameters), one.make)
+        for name, one in algorithms.items()
+    ]
 
 
 def by_name(kinds: Iterable[type]) -> dict[str, type]:

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
+from cwndlab.custom import merged
 from cwndlab.engine import EmulatedPathHandle, become_root
 from cwndlab.errors import Fault, RunError, Usage
 from cwndlab.kernel import serving
@@ -27,10 +28,22 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 from cwndlab.simulate import engine_document
 
-__all__ = ["LATE_S", "Datapath", "EmulatedPath", "Side", "become_root", "deviations", "emulate", "substitutions"]
+__all__ = [
+    "LATE_S",
+    "Datapath",
+    "EmulatedPath",
+    "Family",
+    "Side",
+    "become_root",
+    "deviations",
+    "emulate",
+    "substitutions",
+]
 
 #: Where a program runs: ``sender`` is the side from which the flows' data comes.
 Side: TypeAlias = Literal["sender", "receiver"]
+#: The version of IP.
+Family: TypeAlias = Literal[4, 6]
 #: The congestion control: the kernel's own, or ours in the kernel.
 Datapath: TypeAlias = Literal["kernel", "cwndlab"]
 
@@ -75,6 +88,8 @@ def emulate(
     ------
     RunError
         Where the machine does not allow an emulation, and where deliveries were late.
+    AlgorithmError
+        Where an algorithm in the kernel failed.
     """
     records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath)
     if not accept_late:
@@ -88,10 +103,11 @@ def emulate_with_timing(
     """`emulate` without its check: records, and the timing."""
     text, _ = engine_document(scenario, {})
     document = json.loads(text) if datapath == "cwndlab" else {}
+    classes = merged([{} if isinstance(scenario, Mapping) else scenario.classes])
     algorithms = [flow["algorithm"] for flow in document.get("flow", []) if flow.get("algorithm")]
     entries = document.get("algorithms", {}).items()
     policies = {name: entry["policy"] for name, entry in entries if "policy" in entry}
-    with serving(algorithms, policies) as remarks:
+    with serving(algorithms, policies, classes) as remarks:
         records, timing = engine.emulate(
             text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
         )
@@ -134,7 +150,8 @@ class EmulatedPath:
     """A context manager: a scenario's network between two namespaces, for any programs at its ends.
 
     The flows of the scenario are routes; their workloads do not run. The sender of flow *n* has the address
-    10.101.0.(n + 1), its receiver 10.102.0.(n + 1). The address on the receivers' side selects the route of a packet;
+    10.101.0.(n + 1), its receiver 10.102.0.(n + 1); over IPv6 they have ``fdcc:101::`` and ``fdcc:102::`` with the same
+    number at the end. The address on the receivers' side selects the route of a packet;
     where it is that of flow 0, the address on the senders' side does.
 
     All programs end with the block, and with this process, also when it is killed. After the block ``records`` and
@@ -215,10 +232,29 @@ class EmulatedPath:
             _signal(program, signal.SIGKILL)
             program.wait()
 
-    @staticmethod
-    def address(side: Side, flow: int = 0) -> str:
-        """The IPv4 address of the end of flow number ``flow`` on a side."""
-        return EmulatedPathHandle.address(side, flow)
+    def address(self, side: Side, flow: int = 0, *, family: Family = 4) -> str:
+        """The address of the end of a flow.
+
+        Parameters
+        ----------
+        side
+            ``"sender"`` or ``"receiver"``.
+        flow
+            The number of the flow.
+        family
+            The version of IP, 4 or 6.
+
+        Raises
+        ------
+        RunError
+            For an address of IPv6 where `has_ipv6` is false.
+        """
+        return self._engine.address(side, flow, family)
+
+    @property
+    def has_ipv6(self) -> bool:
+        """Whether the path has IPv6: the kernel has it, and the MTU is not below 1280 bytes (RFC 8200)."""
+        return self._engine.has_ipv6()
 
     @property
     def flows(self) -> list[str]:
@@ -232,11 +268,16 @@ class EmulatedPath:
 
     def environment(self, side: Side) -> dict[str, str]:
         """Variables in the environment of programs on a side: ``CWNDLAB_SIDE``, ``CWNDLAB_ADDRESS`` and
-        ``CWNDLAB_PEER`` (of flow 0), ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``."""
+        ``CWNDLAB_PEER`` (of flow 0), ``CWNDLAB_FLOW_n_ADDRESS`` and ``CWNDLAB_FLOW_n_PEER``; the same names with a 6 at
+        the end are the addresses of IPv6, where the path has it."""
         far: Side = "receiver" if side == "sender" else "sender"
-        values = {"SIDE": side, "ADDRESS": self.address(side, 0), "PEER": self.address(far, 0)}
-        for flow in range(min(len(self.flows), _FLOWS_IN_ENVIRONMENT)):
-            values |= {f"FLOW_{flow}_ADDRESS": self.address(side, flow), f"FLOW_{flow}_PEER": self.address(far, flow)}
+        families: list[tuple[str, Family]] = [("", 4), ("6", 6)] if self.has_ipv6 else [("", 4)]
+        values: dict[str, str] = {"SIDE": side}
+        for end, family in families:
+            values |= {f"{name}{end}": self.address(one, family=family) for name, one in _ends(side, far)}
+            for flow in range(min(len(self.flows), _FLOWS_IN_ENVIRONMENT)):
+                for name, one in _ends(side, far):
+                    values[f"FLOW_{flow}_{name}{end}"] = self.address(one, flow, family=family)
         return {f"CWNDLAB_{name}": value for name, value in values.items()}
 
     def call(self, side: Side, function: Callable[[], _Result]) -> _Result:
@@ -299,6 +340,11 @@ class EmulatedPath:
             return ports
 
         return self.call(side, listening_ports)
+
+
+def _ends(near: Side, far: Side) -> tuple[tuple[str, Side], tuple[str, Side]]:
+    """The names of both addresses in the environment of a program on the side ``near``."""
+    return ("ADDRESS", near), ("PEER", far)
 
 
 def _signal(program: subprocess.Popen[Any], number: signal.Signals) -> None:

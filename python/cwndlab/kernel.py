@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.custom import Classes, CongestionControl, bound, classes_named, described, name_of
 from cwndlab.engine import canonical_algorithm
-from cwndlab.errors import Fault, RunError
+from cwndlab.errors import AlgorithmError, Fault, RunError
 
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath
@@ -83,24 +84,30 @@ class Attached:
 
 
 def attach(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str | type[CongestionControl]],
     *,
     report: str | None = None,
     timeout_s: float = 0.0,
     policies: Mapping[str, Mapping[str, Any]] | None = None,
+    classes: Classes | None = None,
 ) -> Attached:
     """Registers algorithms with the kernel and starts to make their decisions.
+
+    A class in Python receives every ACK unless ``report`` says otherwise. Where one of its methods raises an exception,
+    the kernel continues the connection with Reno, and ``failures`` of ``Attached.totals`` has the traceback.
 
     Parameters
     ----------
     algorithms
-        Algorithms, as a flow names them.
+        Algorithms, as a flow names them, and classes (`cwndlab.custom`), which have the name of `custom.name_of`.
     report
         How often the kernel reports: ``ack``, ``rtt`` or a time such as ``2ms``; by default as each algorithm requires.
     timeout_s
         Time to wait for names that another process has registered, seconds: names are global.
     policies
         Documents of policies (`cwndlab.gym.Policy.to_document`) among the algorithms, by their names.
+    classes
+        Classes among the algorithms, by their names, in addition to the registered ones (`cwndlab.register`).
 
     Raises
     ------
@@ -108,30 +115,39 @@ def attach(
         Where the module, a capability or the kernel's BTF is missing, where an algorithm needs router assistance, and
         where a name is taken.
     ScenarioError
-        Where an algorithm does not exist, or a policy is not valid.
+        Where an algorithm does not exist, or a policy or a class is not valid.
     """
+    texts = [one if isinstance(one, str) else name_of(one) for one in algorithms]
+    custom = classes_named(algorithms, classes)
     documents = {name: dict(document) for name, document in (policies or {}).items()}
-    described = {name: {"policy": document} for name, document in documents.items()}
-    known = json.dumps({"schema_version": 1, "algorithms": described}) if described else None
-    for text in algorithms:
+    entries = {name: {"policy": document} for name, document in documents.items()}
+    known = described(custom, json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None)
+    for text in texts:
         canonical_algorithm(text, known)  # an unknown name is a fault of the input, not of the kernel
     named = [(name, json.dumps(document)) for name, document in documents.items()]
-    return Attached(_module()(list(algorithms), report, timeout_s, named))
+    return Attached(_module()(texts, report, timeout_s, named, bound(custom)))
 
 
 @contextmanager
 def serving(
-    algorithms: Iterable[str], policies: Mapping[str, Mapping[str, Any]] | None = None
+    algorithms: Iterable[str],
+    policies: Mapping[str, Mapping[str, Any]] | None = None,
+    classes: Classes | None = None,
 ) -> Iterator[Callable[[], list[str]] | None]:
     """Registers the algorithms of a run, and yields a function that returns the lines for its records; ``None`` where
     it registers nothing.
 
     Where the kernel refuses, because another process has registered one of them or for lack of a capability, the
     socket that selects a missing name reports it.
+
+    Raises
+    ------
+    AlgorithmError
+        At the end, where an algorithm failed; the kernel continued its connections with Reno.
     """
     wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
     try:
-        attached = attach(wanted, policies=policies) if wanted else None
+        attached = attach(wanted, policies=policies, classes=classes) if wanted else None
     except RunError:
         attached = None
     if attached is None:
@@ -139,6 +155,9 @@ def serving(
         return
     with attached:
         yield lambda: [timing(attached.totals, real_time=attached.real_time)]
+        faults = [Fault(f"algorithm '{one['algorithm']}'", text) for one in attached.totals for text in one["failures"]]
+    if faults:
+        raise AlgorithmError(*faults)
 
 
 def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:

@@ -5,7 +5,8 @@
 //! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] combines;
 //! - [`spec`]: an algorithm's entry in the catalogue: name, parameters, source;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`;
-//! - [`kernel_name()`]: the name of an algorithm in the kernel.
+//! - [`kernel_name()`]: the name of an algorithm in the kernel;
+//! - [`report_schedule`]: when a datapath reports ACKs.
 
 pub mod catalogue;
 pub mod composed;
@@ -13,6 +14,7 @@ pub mod contract;
 pub mod event;
 pub mod kernel_name;
 pub mod parts;
+pub mod report_schedule;
 mod snapshot;
 pub mod spec;
 pub mod state;
@@ -25,6 +27,7 @@ pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRa
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};
+pub use report_schedule::ReportSchedule;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};
 pub use state::{Extra, Phase, Ssthresh, State};
 pub use undo::BeforeReduction;

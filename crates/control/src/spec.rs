@@ -165,7 +165,8 @@ pub enum Need {
     Ecn,
     /// The routers on the path must have an agent of this scheme: the `scheme` of a link's agent.
     Agent(&'static str),
-    /// The algorithm must receive every ACK; without this, one report per round trip is sufficient.
+    /// The algorithm must receive every ACK, also after slow start. Without this, a report at each ACK of slow start and
+    /// one per round trip after it are sufficient (docs/kernel.md, "Report schedules").
     EveryAck,
 }
 

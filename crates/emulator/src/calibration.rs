@@ -12,7 +12,7 @@ use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
 
 use crate::addresses::Side;
-use crate::ipv4::checksum;
+use crate::ip::checksum;
 
 /// Echo requests per flow.
 pub(crate) const ECHOES: u16 = 10;
@@ -36,8 +36,8 @@ pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u
     packet[2..4].copy_from_slice(&length.to_be_bytes());
     packet[8] = 64;
     packet[9] = 1;
-    packet[12..16].copy_from_slice(&Side::Senders.address(flow).octets());
-    packet[16..20].copy_from_slice(&Side::Receivers.address(flow).octets());
+    packet[12..16].copy_from_slice(&Side::Senders.address4(flow).octets());
+    packet[16..20].copy_from_slice(&Side::Receivers.address4(flow).octets());
     let sum = checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[20] = if request { 8 } else { 0 };

@@ -8,7 +8,8 @@ use std::time::Duration as Wait;
 use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
-use cwndlab_scenario::plan::{FlowPlan, Plan, Workload};
+use cwndlab_scenario::plan::{FlowPlan, Plan};
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, Time};
 
 use crate::algorithm::{self, Datapath};
@@ -29,17 +30,6 @@ struct FlowRun {
     start: Time,
     state: FlowState,
     sampler: TcpSampler,
-}
-
-fn check_workload(index: usize, flow: &FlowPlan) -> Result<(), Fault> {
-    if matches!(flow.workload, Workload::Arrivals(_)) {
-        return Err(fault(
-            format!("flow[{index}].workload"),
-            "the emulator's own endpoints do not support workloads of random arrivals",
-            "write 'transfers' with 'new_connection', or use programs as endpoints: `cwndlab emulate`",
-        ));
-    }
-    Ok(())
 }
 
 /// Creates the listeners of all flows.
@@ -64,8 +54,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
 ///
 /// # Errors
 ///
-/// An algorithm that this kernel lacks, a workload of random arrivals, a failed system call, or a run that `cancel`
-/// stopped.
+/// An algorithm that this kernel lacks, a failed system call, or a run that `cancel` stopped.
 pub fn emulate(
     plan: Arc<Plan>,
     seed: u64,
@@ -76,7 +65,6 @@ pub fn emulate(
     let mut algorithms = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
         algorithms.push(algorithm::of_flow(index, flow, datapath)?);
-        check_workload(index, flow)?;
     }
     let options = Options { max_lateness, ..Options::default() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
@@ -96,8 +84,12 @@ pub fn emulate(
     for (flow, (one, run)) in (0u32..).zip(plan.flows.iter().zip(flows)) {
         let udp = path.sources.row(flow, one, path.network.losses[flow as usize]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
-        records.transfers.extend(run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner));
+        records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
+        records.transfers.append(&mut transfers);
     }
+    records.events.sort_by_key(|row| row.time_ns); // a stable sort
     Ok((records, quality))
 }
 
@@ -162,7 +154,8 @@ fn sample_flows(
     records: &mut Records,
     cancel: &AtomicBool,
 ) {
-    let (end, interval) = (Time(session.plan().duration.0), session.plan().sample_interval);
+    let plan = session.plan();
+    let (end, interval) = (Time(plan.duration.0), plan.sample_interval);
     let interval = if interval.0 == 0 { Duration(u64::MAX) } else { interval };
     let (mut next_read, mut next_sample) = (Time(READ_INTERVAL.0), Time(interval.0));
     while run.now() < end && !cancel.load(Ordering::Relaxed) && !session.is_broken() {
@@ -172,7 +165,8 @@ fn sample_flows(
         for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
             sampler.update(now, flow, &one.state, &mut records.events);
             if next_sample <= now {
-                records.samples.extend(sampler.sample(next_sample, flow, &one.state, session.drops()));
+                let many = plan.flows[flow as usize].workload.application_kind() == ApplicationKind::Arrivals;
+                records.samples.extend(sampler.sample(next_sample, flow, many, &one.state, session.drops()));
             }
         }
         while next_read <= now {

@@ -6,10 +6,12 @@
 //! - [`connection`]: the state that the threads of a flow share, connecting and sending;
 //! - [`stream`]: senders and receivers of one-way data;
 //! - [`dialogue`]: both endpoints of a dialogue;
+//! - [`arrivals`]: transfers that arrive at random times, each over its own connection;
 //! - [`application`]: selects one of these by the workload;
 //! - [`tcp_sampler`]: samples and events from `TCP_INFO`.
 
 pub mod application;
+pub mod arrivals;
 pub mod connection;
 pub mod dialogue;
 pub mod stream;

@@ -7,9 +7,10 @@
 //!
 //! - [`session`]: two namespaces and the path between them;
 //! - [`emulate()`]: a run with the emulator's own endpoints;
-//! - [`path`]: the network on the wall clock; [`packet_store`], [`counters`], [`lateness`], [`udp_sources`]: its parts;
+//! - [`path`]: the network on the wall clock; [`packet_store`], [`counters`], [`lateness`], [`udp_sources`], `waiting`: its parts;
 //! - [`calibration`]: probes before a run;
-//! - [`addresses`], [`ipv4`]: addresses of the flows, headers of packets;
+//! - `program_sampler`: samples of the TCP connections of programs;
+//! - [`addresses`], [`ip`]: addresses of the flows, headers of packets;
 //! - [`endpoints`]: senders, receivers and the sampling of their connections;
 //! - [`algorithm`]: the kernel's names of congestion controls.
 
@@ -19,14 +20,16 @@ pub mod calibration;
 pub mod counters;
 mod emulate;
 pub mod endpoints;
-pub mod ipv4;
+pub mod ip;
 pub mod lateness;
 pub mod packet_store;
 pub mod path;
+mod program_sampler;
 pub mod session;
 pub mod udp_sources;
+mod waiting;
 
-pub use addresses::Side;
+pub use addresses::{Family, Side};
 pub use algorithm::{kernel_algorithm, Datapath};
 pub use emulate::emulate;
 pub use session::{Options, Quality, Session, MAX_LATENESS};

@@ -5,6 +5,8 @@
 pub struct PacketStore {
     packets: Vec<(Vec<u8>, u32)>,
     free: Vec<u32>,
+    /// The bytes of the last changed copy.
+    change: Vec<u8>,
 }
 
 impl PacketStore {
@@ -22,8 +24,17 @@ impl PacketStore {
     }
 
     /// The bytes of a packet.
-    pub fn bytes_mut(&mut self, number: u32) -> &mut Vec<u8> {
-        &mut self.packets[number as usize].0
+    #[must_use]
+    pub fn bytes(&self, number: u32) -> &[u8] {
+        &self.packets[number as usize].0
+    }
+
+    /// The bytes of one copy of a packet with a change, which the other copies do not have.
+    pub fn changed(&mut self, number: u32, change: impl FnOnce(&mut [u8])) -> &[u8] {
+        self.change.clear();
+        self.change.extend_from_slice(&self.packets[number as usize].0);
+        change(&mut self.change);
+        &self.change
     }
 
     /// Increments the copy count of a packet.
@@ -55,6 +66,16 @@ mod tests {
         assert_ne!(store.insert(b"two"), first, "a copy is on the path");
         store.remove_copy(first);
         assert_eq!(store.insert(b"three"), first);
-        assert_eq!(store.bytes_mut(first), b"three");
+        assert_eq!(store.bytes(first), b"three");
+    }
+
+    /// A queue marks one copy of a duplicated packet (RFC 3168): the other copy is not marked.
+    #[test]
+    fn a_change_belongs_to_one_copy() {
+        let mut store = PacketStore::default();
+        let number = store.insert(b"one");
+        store.add_copy(number);
+        assert_eq!(store.changed(number, |bytes| bytes[0] = b'O'), b"One");
+        assert_eq!(store.bytes(number), b"one");
     }
 }

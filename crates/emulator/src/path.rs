@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cwndlab_linux::fault::Fault;
-use cwndlab_linux::poll::wait_readable;
-use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::tun::Tun;
 use cwndlab_path::network::{Network, Observed};
 use cwndlab_path::packet::{Packet, ACK, CE, DATA, ECT, SYN};
@@ -22,9 +20,10 @@ use cwndlab_units::{Duration, Time};
 use crate::addresses::flow_of;
 use crate::calibration;
 use crate::counters::{DropCounters, PathCounters};
-use crate::ipv4::{set_ce, Headers};
+use crate::ip::{set_ce, Headers};
 use crate::packet_store::PacketStore;
 use crate::udp_sources::UdpSources;
+use crate::waiting::Waiting;
 
 /// Maximum size of a packet that a device returns, bytes.
 const MAX_PACKET: usize = 65_536;
@@ -32,8 +31,6 @@ const MAX_PACKET: usize = 65_536;
 const BATCH: usize = 32;
 /// Timeout of a probe, in addition to two round trips.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(50);
-/// Real-time priority of the path's thread, above that of all threads that wait for it.
-const PRIORITY: i32 = 50;
 /// Maximum sleep of the thread before it checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 /// A time after the end of every run.
@@ -61,6 +58,7 @@ pub struct Path {
     pub sources: UdpSources,
     /// Deliveries during calibration; `None` otherwise.
     delivered: Option<Vec<Delivery>>,
+    waiting: Waiting,
 }
 
 /// The network of a plan without packets. It reports lost and duplicated packets.
@@ -87,6 +85,7 @@ impl Path {
             seed,
             sources: UdpSources::none(),
             delivered: None,
+            waiting: Waiting::default(),
             plan,
         }
     }
@@ -98,7 +97,7 @@ impl Path {
         stop: &AtomicBool,
         drops: &DropCounters,
     ) -> Result<(Vec<CalibrationRow>, Instant), Fault> {
-        self.counters.real_time = set_realtime(Policy::Fifo, PRIORITY);
+        self.begin_waiting();
         self.delivered = Some(Vec::new());
         let next_sample = std::mem::replace(&mut self.next_sample, NEVER);
         let mut rows = Vec::new();
@@ -183,13 +182,19 @@ impl Path {
         Ok(self.delivered.replace(Vec::new()).unwrap_or_default())
     }
 
+    /// Gives the calling thread the priority of the path's thread.
+    fn begin_waiting(&mut self) {
+        self.waiting = Waiting::begin();
+        self.counters.real_time = self.waiting.is_real_time();
+    }
+
     fn now(&self) -> Time {
         Time(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Runs until `stop`.
     pub fn run(&mut self, stop: &AtomicBool, drops: &DropCounters) -> Result<(), Fault> {
-        self.counters.real_time = set_realtime(Policy::Fifo, PRIORITY);
+        self.begin_waiting();
         let mut buffer = vec![0u8; MAX_PACKET];
         while !stop.load(Ordering::Relaxed) {
             self.step(&mut buffer, drops)?;
@@ -275,10 +280,11 @@ impl Path {
             self.sources.receive(at, &packet);
             return;
         }
-        let bytes = self.store.bytes_mut(packet.aux);
-        if packet.flags & CE != 0 {
-            set_ce(bytes);
-        }
+        self.record_copies();
+        let bytes = match packet.flags & CE {
+            0 => self.store.bytes(packet.aux),
+            _ => self.store.changed(packet.aux, set_ce),
+        };
         let side = usize::from(packet.is_forward());
         if side == 1 {
             let payload = Headers::parse(bytes).map_or(0, |headers| u64::from(headers.payload));
@@ -295,18 +301,24 @@ impl Path {
         self.counters.lateness.add(done.0.saturating_sub(at.0));
     }
 
-    /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
-    fn record_losses(&mut self, drops: &DropCounters) {
-        let counted = self.network.count_losses_until(self.now());
+    /// Updates the packet store for duplicated packets. Must precede the removal of any copy: a packet and its copy may
+    /// be duplicated and delivered in one call of [`Self::advance_to`].
+    fn record_copies(&mut self) {
         let Some(observed) = &mut self.network.observed else { return };
-        if !counted && observed.lost.is_empty() && observed.duplicated.is_empty() {
-            return;
-        }
-        let is_stored = |packet: &Packet| !self.sources.has(packet.flow());
-        for packet in observed.duplicated.drain(..).filter(is_stored) {
+        for packet in observed.duplicated.drain(..).filter(|packet| !self.sources.has(packet.flow())) {
             self.store.add_copy(packet.aux);
         }
-        for packet in observed.lost.drain(..).filter(is_stored) {
+    }
+
+    /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
+    fn record_losses(&mut self, drops: &DropCounters) {
+        self.record_copies();
+        let counted = self.network.count_losses_until(self.now());
+        let Some(observed) = &mut self.network.observed else { return };
+        if !counted && observed.lost.is_empty() {
+            return;
+        }
+        for packet in observed.lost.drain(..).filter(|packet| !self.sources.has(packet.flow())) {
             self.store.remove_copy(packet.aux);
         }
         drops.set(&self.network.losses);
@@ -333,13 +345,11 @@ impl Path {
         }
     }
 
-    /// Sleeps until an event is due or a packet arrives.
-    fn wait(&self) {
-        let now = self.now();
-        let next = self.network.next_event().min(self.next_sample);
-        let rest = next.min(self.sources.next).saturating_since(now).min(STOP_CHECK);
-        if rest.0 > 0 {
-            wait_readable([self.devices[0].descriptor(), self.devices[1].descriptor()], rest);
-        }
+    /// Waits until an event is due or a packet arrives.
+    fn wait(&mut self) {
+        let next = self.network.next_event().min(self.next_sample).min(self.sources.next);
+        let descriptors = [self.devices[0].descriptor(), self.devices[1].descriptor()];
+        let start = self.start;
+        self.waiting.wait(next, STOP_CHECK, descriptors, || Time(start.elapsed().as_nanos() as u64));
     }
 }

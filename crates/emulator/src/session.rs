@@ -1,5 +1,6 @@
 //! A session: two network namespaces and the running path between them.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
 use std::thread::JoinHandle;
@@ -7,23 +8,28 @@ use std::time::Instant;
 
 use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::namespace::Namespace;
+use cwndlab_linux::netlink::Route;
 use cwndlab_linux::netstat::sender_counters;
 use cwndlab_linux::pid_namespace::PidNamespace;
+use cwndlab_linux::sock_diag::SockDiag;
 use cwndlab_linux::tun::Tun;
 use cwndlab_linux::{interface, netlink, sysctl};
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::addresses::Side;
+use crate::addresses::{has_timestamps, Family, Side};
 use crate::counters::{DropCounters, FlowTraffic};
 use crate::lateness::Lateness;
 use crate::path::Path;
+use crate::program_sampler::ProgramSampler;
 
 /// The name of the TUN device in both namespaces.
 const DEVICE: &str = "path0";
 /// RFC 791: every host accepts datagrams of 576 bytes.
 const MIN_MTU: Bytes = Bytes(576);
+/// RFC 8200, section 5: every link of IPv6 has at least this MTU. The kernel has no IPv6 on a device with less.
+const MIN_MTU_V6: Bytes = Bytes(1280);
 /// The default of [`Options::max_lateness`].
 pub const MAX_LATENESS: Duration = Duration::from_millis(1);
 
@@ -79,6 +85,7 @@ pub struct Session {
     plan: Arc<Plan>,
     sides: [Namespace; 2],
     programs: Option<PidNamespace>,
+    sampler: Option<ProgramSampler>,
     shared: Arc<Shared>,
     path: Option<PathThread>,
     calibration: Vec<CalibrationRow>,
@@ -101,13 +108,11 @@ fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     let (receive, send) = if programs { (131_072, 65_536) } else { (INITIAL_BUFFER, INITIAL_BUFFER) };
     let stack = &plan.flows[0].stack;
     let flag = |on: bool| if on { "1" } else { "0" };
-    let ecn = plan.flows.iter().any(|flow| flow.stack.ecn != Ecn::Off);
     for (name, value) in [
         // Otherwise the kernel keeps ssthresh per destination, from one connection to the next.
         ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
-        ("net.ipv4.tcp_timestamps", flag(stack.header.0 > 40).to_owned()),
+        ("net.ipv4.tcp_timestamps", flag(has_timestamps(stack.header)).to_owned()),
         ("net.ipv4.tcp_sack", flag(stack.sack).to_owned()),
-        ("net.ipv4.tcp_ecn", flag(ecn).to_owned()),
         ("net.ipv4.tcp_rmem", format!("4096 {receive} {buffer}")),
         ("net.ipv4.tcp_wmem", format!("4096 {send} {buffer}")),
         ("net.ipv4.conf.all.rp_filter", "0".to_owned()),
@@ -116,19 +121,129 @@ fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     ] {
         sysctl::write(name, &value)?;
     }
+    write_ecn(plan)?;
+    if !programs {
+        // Flows of many short connections from one address must not run out of ports (TIME-WAIT).
+        sysctl::write("net.ipv4.tcp_tw_reuse", "1")?;
+        sysctl::write("net.ipv4.ip_local_port_range", "1024 65535")?;
+    }
     Ok(())
 }
 
-/// Creates the namespace of a side. Its prefix is local, as that of a loopback device is; packets to the other side
-/// leave through the TUN device.
+/// `TCP_ECN_IN_ACCECN_OUT_ACCECN` of `include/net/tcp_ecn.h`: accurate ECN in both directions.
+const ACCURATE_ECN: &str = "3";
+/// The setting that selects the form of ECN.
+const ECN_SETTING: &str = "net.ipv4.tcp_ecn";
+
+/// Writes the form of ECN of a namespace. Accurate ECN has no other selection, so that it takes flows of which all have
+/// it, and a kernel whose setting accepts it. Otherwise routes select ECN.
+fn write_ecn(plan: &Plan) -> Result<(), Fault> {
+    let mut tcp = plan.flows.iter().filter(|flow| flow.algorithm.is_some()).peekable();
+    let is_wanted = tcp.peek().is_some() && tcp.all(|flow| flow.stack.ecn == Ecn::Accurate);
+    if is_wanted && sysctl::write(ECN_SETTING, ACCURATE_ECN).is_ok() {
+        return Ok(());
+    }
+    sysctl::write(ECN_SETTING, "0")
+}
+
+/// The form of ECN of flows that have not the classic one, as a line for the notes. Must be called within a namespace of
+/// the session.
+fn ecn_note(plan: &Plan) -> Option<String> {
+    let is_accurate = sysctl::read(ECN_SETTING).as_deref() == Some(ACCURATE_ECN);
+    let is_other = |flow: &&FlowPlan| matches!(flow.stack.ecn, Ecn::Accurate | Ecn::Dctcp);
+    let names: Vec<_> = plan.flows.iter().filter(is_other).map(|flow| flow.name.to_string()).collect();
+    let names = names.join(", ");
+    if names.is_empty() {
+        None
+    } else if is_accurate {
+        Some(format!("ECN of {names}: accurate (RFC 9768)"))
+    } else {
+        Some(format!(
+            "ECN of {names}: classic (RFC 3168); accurate ECN takes all TCP flows and a kernel in which {ECN_SETTING} can \
+             be {ACCURATE_ECN}"
+        ))
+    }
+}
+
+/// Adds the routes to the other side: one to its whole prefix, and one to the address of each flow with ECN. A namespace
+/// has one setting of ECN, a route has its own.
+fn add_routes(plan: &Plan, side: Side, family: Family, algorithm: Option<&str>) -> Result<(), Fault> {
+    let other = side.other();
+    let (prefix, full) = match family {
+        Family::V4 => ((other.prefix().into(), 16), 32),
+        Family::V6 => ((other.prefix6().into(), 64), 128),
+    };
+    let route = Route { prefix, source: side.address(0, family), algorithm, ecn: false };
+    netlink::add_route(&route, DEVICE)?;
+    let has_ecn = |flow: &FlowPlan| flow.algorithm.is_some() && flow.stack.ecn != Ecn::Off;
+    for (flow, _) in (0u32..).zip(&plan.flows).filter(|(_, flow)| has_ecn(flow)) {
+        let prefix = (other.address(flow, family), full);
+        netlink::add_route(&Route { prefix, ecn: true, ..route }, DEVICE)?;
+    }
+    Ok(())
+}
+
+/// Writes the IPv6 settings of a namespace: the path is a point-to-point link without routers, so that its devices need
+/// no link-local addresses, and the kernel sends no discovery of neighbours or routers over it.
+fn write_settings6() -> Result<(), Fault> {
+    for (name, value) in [
+        ("net.ipv6.conf.all.disable_ipv6", "0"),
+        ("net.ipv6.conf.default.disable_ipv6", "0"),
+        ("net.ipv6.conf.default.addr_gen_mode", "1"), // IN6_ADDR_GEN_MODE_NONE
+        ("net.ipv6.conf.default.accept_ra", "0"),
+        ("net.ipv6.conf.default.accept_dad", "0"),
+        ("net.ipv6.ip_nonlocal_bind", "1"),
+    ] {
+        sysctl::write(name, value)?;
+    }
+    Ok(())
+}
+
+/// The MTU of the path: the largest segment of the flows with its headers.
+fn path_mtu(plan: &Plan) -> Bytes {
+    let largest = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max();
+    largest.unwrap_or(Bytes(1500)).max(MIN_MTU)
+}
+
+/// Fails where the path has no IPv6. `place` is the option or the field that asks for it.
+fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
+    let mtu = path_mtu(plan);
+    if mtu < MIN_MTU_V6 {
+        let what = format!("IPv6 needs an MTU of {} bytes, the path has {}", MIN_MTU_V6.0, mtu.0);
+        let hint = "a flow's stack.mss and stack.header make the MTU: write larger ones, or use IPv4";
+        return Err(fault(place, what, hint));
+    }
+    if sysctl::read("net.ipv6.conf.all.disable_ipv6").is_none() {
+        return Err(fault(place, "this kernel has no IPv6", "boot it without ipv6.disable=1, or use IPv4"));
+    }
+    Ok(())
+}
+
+/// Fails for the first TCP flow over IPv6 where the path has no IPv6.
+fn check_families(plan: &Plan) -> Result<(), Fault> {
+    let is_ipv6 = |flow: &FlowPlan| Family::of_headers(flow.stack.header) == Family::V6;
+    match plan.flows.iter().position(is_ipv6) {
+        Some(index) => require_ipv6(plan, &format!("flow[{index}].stack.header")),
+        None => Ok(()),
+    }
+}
+
+/// Creates the namespace of a side. Its prefixes are local, as that of a loopback device is; packets to the other side
+/// leave through the TUN device. IPv6 is absent where the kernel or the MTU does not allow it.
 fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace, Tun), Fault> {
     let namespace = Namespace::new()?;
-    let mtu = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max().unwrap_or(Bytes(1500));
     let tun = namespace.enter(|| {
         write_settings(plan, options.programs)?;
-        interface::add_local_prefix(side.address(0))?;
-        let tun = Tun::new(DEVICE, mtu.max(MIN_MTU))?;
-        netlink::add_route(side.other().prefix(), side.address(0), DEVICE, options.algorithm.as_deref())?;
+        interface::add_local_prefix(side.address4(0))?;
+        let has_ipv6 = require_ipv6(plan, "").is_ok();
+        if has_ipv6 {
+            write_settings6()?;
+            netlink::add_local_prefix6(side.address6(0))?;
+        }
+        let tun = Tun::new(DEVICE, path_mtu(plan))?;
+        for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
+            add_routes(plan, side, family, options.algorithm.as_deref())?;
+        }
         Ok(tun)
     })?;
     Ok((namespace, tun))
@@ -139,7 +254,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A plan that records packets or named values, or a failed system call.
+    /// A plan that records packets or named values, a flow over IPv6 where the path has none, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
         if plan.packets {
             let hint = "remove it; capture on the device path0 instead";
@@ -149,6 +264,7 @@ impl Session {
             let what = "a kernel does not report the variables of its algorithms";
             return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
         }
+        check_families(&plan)?;
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
         let programs = options.programs.then(PidNamespace::new).transpose()?;
@@ -157,7 +273,7 @@ impl Session {
         let start = Instant::now();
         let mut path = Path::new(Arc::clone(&plan), seed, [left_tun, right_tun], start, options.programs);
         let (inner, (ready, started)) = (Arc::clone(&shared), mpsc::channel());
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("cwndlab-path".to_owned()).spawn(move || {
             let done = path.calibrate(&inner.stop, &inner.drops).and_then(|calibrated| {
                 // The receiver waits as long as this thread exists.
                 let _ = ready.send(calibrated);
@@ -165,10 +281,12 @@ impl Session {
             });
             (path, done)
         });
+        let thread = thread.map_err(|error| fault("thread", error.to_string(), ""))?;
         let mut session = Self {
             plan,
             sides: [left, right],
             programs,
+            sampler: None,
             shared,
             path: Some(thread),
             calibration: Vec::new(),
@@ -178,16 +296,48 @@ impl Session {
         match started.recv() {
             Ok((calibration, start)) => {
                 (session.calibration, session.start) = (calibration, start);
+                if options.programs {
+                    session.start_sampler()?;
+                }
                 Ok(session)
             }
             Err(_) => Err(session.stop().err().unwrap_or_else(|| fault("emulate", "the path's thread panicked", ""))),
         }
     }
 
+    /// Samples the TCP connections of programs on the senders' side, where the plan has samples.
+    fn start_sampler(&mut self) -> Result<(), Fault> {
+        let interval = self.plan.sample_interval;
+        if interval.0 > 0 {
+            let socket = self.namespace(Side::Senders).enter(SockDiag::new)?;
+            let flows = self.plan.flows.len() as u32;
+            self.sampler = Some(ProgramSampler::start(socket, self.start, interval, flows));
+        }
+        Ok(())
+    }
+
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Whether the path has IPv6: the kernel has it, and the MTU is not below 1280 bytes.
+    #[must_use]
+    pub fn has_ipv6(&self) -> bool {
+        require_ipv6(&self.plan, "").is_ok()
+    }
+
+    /// The address of a flow's endpoint.
+    ///
+    /// # Errors
+    ///
+    /// IPv6 where the path has none.
+    pub fn address(&self, side: Side, flow: u32, family: Family) -> Result<IpAddr, Fault> {
+        if family == Family::V6 {
+            require_ipv6(&self.plan, "family")?;
+        }
+        Ok(side.address(flow, family))
     }
 
     /// The namespace of a side.
@@ -244,6 +394,9 @@ impl Session {
             records.flows.push(program_row(flow, one, traffic, &path));
         }
         records.samples = std::mem::take(&mut path.counters.flow_samples);
+        if let Some(sampler) = self.sampler.take() {
+            sampler.finish(&mut records.samples);
+        }
         Ok((records, quality, Duration(end.0)))
     }
 
@@ -265,7 +418,10 @@ impl Session {
             unmatched: counters.unmatched,
             refused: counters.refused,
             unreliable: self.unreliable_reason(&lateness),
-            notes: vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())],
+            notes: [format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())]
+                .into_iter()
+                .chain(self.namespace(Side::Senders).enter(|| Ok(ecn_note(&self.plan))).unwrap_or_default())
+                .collect(),
             counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
             lateness,
         };
@@ -285,6 +441,9 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         drop(self.programs.take());
+        if let Some(sampler) = self.sampler.take() {
+            sampler.finish(&mut []);
+        }
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.path.take() {
             let _ = thread.join();

@@ -1,6 +1,8 @@
 //! Kernel TCP over the simulator's links. The tests check function, not timing. They are skipped where the kernel
 //! denies namespaces, unless `CWNDLAB_REQUIRE_EMULATION` is set.
 
+use std::io::Write;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::Arc;
@@ -8,9 +10,14 @@ use std::thread;
 use std::time::Duration;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_emulator::{emulate, Datapath, Quality, MAX_LATENESS};
+use cwndlab_emulator::{emulate, Datapath, Family, Options, Quality, Session, Side, MAX_LATENESS};
+use cwndlab_linux::fault::Fault;
+use cwndlab_linux::namespace::Namespace;
+use cwndlab_linux::sysctl;
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
+use cwndlab_traffic::{Application, NEVER};
+use cwndlab_units::Time;
 use serde_json::{json, Value};
 
 /// Time limit of an emulation; the runs of these tests take seconds.
@@ -75,6 +82,42 @@ fn kernel_tcp_uses_the_rate_of_the_simulators_link() {
     assert!(calibrated("base_rtt_ns").measured >= 20e6 && calibrated("rate_bps").expected == 20e6);
 }
 
+/// 1428 bytes of payload, 40 of IPv6, 20 of TCP and 12 of timestamps are 1500; over IPv4 they are 1480.
+#[test]
+fn flows_whose_headers_take_72_bytes_use_ipv6() {
+    let stack = json!({ "mss": "1428 B", "header": "72 B", "ack": "72 B" });
+    let workload = json!({ "kind": "request-response", "request": "300 B", "response": "50 kB", "count": 3 });
+    let flows = json!([
+        { "algorithm": "cubic", "rtt": "20 ms", "stack": stack },
+        { "algorithm": "cubic", "rtt": "20 ms", "stack": stack, "workload": workload },
+    ]);
+    let Some((records, quality)) = run(&dumbbell("2 s", json!({ "capacity": "100 packets" }), flows)) else { return };
+    let (link, flow) = (&records.links[0], &records.flows[0]);
+    assert!(link.sent_bytes > 1480 * link.sent_packets && link.sent_bytes <= 1500 * link.sent_packets, "{link:?}");
+    assert_eq!((flow.mss_bytes, quality.refused), (1428, 0));
+    assert!(flow.delivered_bytes > 1_000_000 && flow.min_rtt_ns.expect("a sample") >= 20_000_000);
+    assert_eq!(records.transfers.iter().map(|row| row.size_bytes).collect::<Vec<_>>(), [50_000; 3]);
+    // Neither neighbour discovery nor router solicitations.
+    assert_eq!(quality.unmatched, 0);
+}
+
+/// RFC 8200, section 5: the MTU of IPv6 is at least 1280 bytes.
+#[test]
+fn ipv6_over_a_small_mtu_is_an_error() {
+    let stack = json!({ "mss": "1000 B", "header": "72 B", "ack": "72 B" });
+    let flows = json!([{ "algorithm": "reno", "rtt": "20 ms", "stack": stack }]);
+    let document = dumbbell("1 s", json!({ "capacity": "100 packets" }), flows);
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let fault = within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, MAX_LATENESS, stop))
+        .expect_err("the MTU is too small");
+    assert_eq!(
+        fault.to_string(),
+        "flow[0].stack.header: IPv6 needs an MTU of 1280 bytes, the path has 1072\n  hint: a flow's stack.mss and \
+         stack.header make the MTU: write larger ones, or use IPv4"
+    );
+}
+
 /// Sizes and counts are the scenario's; no exchange is quicker than a round trip of 20 ms.
 #[test]
 fn a_response_follows_each_request() {
@@ -124,6 +167,163 @@ fn sensors_publish_at_both_qos_levels() {
         let rows: Vec<_> = records.transfers.iter().filter(|row| row.flow == flow).collect();
         assert!((5..=20).contains(&rows.len()), "{}", rows.len());
         assert!(rows.iter().all(|row| row.size_bytes == 200 && row.end_ns - row.start_ns >= min_ns));
+    }
+}
+
+/// The starts and sizes that the workload draws from the random streams of the first flow with seed 1, as the simulator
+/// does from the start of the flow on.
+fn drawn_arrivals(document: &Value) -> Vec<(u64, u64)> {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let context = plan.flows[0].context(0, 1, Time(plan.duration.0));
+    let Application::Arrivals(mut process) = plan.flows[0].workload.application(&context) else {
+        panic!("the workload is one of arrivals")
+    };
+    let (mut drawn, mut at) = (Vec::new(), Time::ZERO);
+    while at < NEVER {
+        let (arrival, next) = process.on_timer(at);
+        drawn.extend(arrival.map(|arrival| (at.0, arrival.bytes.0)));
+        at = next;
+    }
+    drawn
+}
+
+/// Each transfer has its own connection: a handshake of 20 ms and half a round trip for the data. Starts and sizes are
+/// those of the simulator.
+#[test]
+fn arriving_transfers_have_the_simulators_times_and_sizes() {
+    let size = json!({ "kind": "exponential", "mean": "20 kB" });
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms",
+        "workload": { "kind": "arrivals", "per_second": 40, "size": size, "count": 60 } }]);
+    let document = dumbbell("4 s", json!({ "capacity": "100 packets" }), flows);
+    let drawn = drawn_arrivals(&document);
+    let Some((records, _)) = run(&document) else { return };
+    let rows: Vec<_> = records.transfers.iter().map(|row| (row.start_ns, row.size_bytes)).collect();
+    assert_eq!((rows.len(), &rows), (60, &drawn));
+    assert_eq!(records.transfers.iter().map(|row| row.transfer).collect::<Vec<_>>(), (0..60).collect::<Vec<_>>());
+    assert!(records.transfers.iter().all(|row| row.end_ns - row.start_ns >= 30_000_000));
+    let (flow, bytes) = (&records.flows[0], drawn.iter().map(|(_, bytes)| bytes).sum::<u64>());
+    assert_eq!((flow.delivered_bytes, flow.end_ns.is_some()), (bytes, true));
+    // SYN and FIN of each connection take a sequence number (RFC 9293, section 3.4).
+    assert!((bytes..=bytes + 60 * 2).contains(&flow.acked_bytes), "{} of {bytes}", flow.acked_bytes);
+    assert!(records.samples.iter().all(|row| row.cwnd_bytes.is_none() && row.srtt_ns.is_none()));
+    assert!(flow.min_rtt_ns.expect("a sample") >= 20_000_000);
+}
+
+/// No transfer of 200 kB is complete within 10 ms on this path, so that one connection refuses most of 100 per second.
+#[test]
+fn arrivals_beyond_the_connections_are_refused() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms",
+        "workload": { "kind": "arrivals", "per_second": 100, "size": "200 kB", "connections": 1 } }]);
+    let document = dumbbell("2 s", json!({ "capacity": "100 packets" }), flows);
+    let drawn = drawn_arrivals(&document);
+    let Some((records, _)) = run(&document) else { return };
+    let refused: Vec<_> = records.events.iter().filter(|row| row.kind == "refused").collect();
+    assert!(refused.iter().all(|row| row.cause == "connections"));
+    assert!(records.transfers.len() > 2 && refused.len() > records.transfers.len());
+    // At the end of the run, at most one transfer is under way, and the last arrival may not have been drawn yet.
+    let counted = records.transfers.len() + refused.len();
+    assert!((drawn.len() - 2..=drawn.len()).contains(&counted), "{counted} of {}", drawn.len());
+}
+
+/// `TCP_INFO` of a connection that a program made itself: a window of at least one segment and an RTT of at least the
+/// base RTT (20 ms). The queue of 20 packets drops, so that the sender retransmits; counters never fall.
+#[test]
+fn connections_of_programs_are_sampled() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms" }]);
+    let document = dumbbell("2 s", json!({ "capacity": "20 packets" }), flows);
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let options = Options { programs: true, ..Options::default() };
+    let session = match Session::open(Arc::new(plan), 1, &options) {
+        Ok(session) => session,
+        Err(fault) if std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_none() => {
+            eprintln!("skipped: {fault}");
+            return;
+        }
+        Err(fault) => panic!("{fault}"),
+    };
+    let at = (Side::Receivers.address(0, Family::V6), 5201);
+    let io = |error: std::io::Error| Fault { place: "socket".into(), what: error.to_string(), hint: String::new() };
+    let listener = session.namespace(Side::Receivers).enter(|| TcpListener::bind(at).map_err(io)).expect("bound");
+    let mut sender = session.namespace(Side::Senders).enter(|| TcpStream::connect(at).map_err(io)).expect("connected");
+    let (mut receiver, _) = listener.accept().expect("a connection");
+    receiver.set_read_timeout(Some(LIMIT)).expect("an option");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            sender.write_all(&vec![0; 3_000_000]).expect("the receiver reads");
+            sender.shutdown(Shutdown::Write).expect("it is open");
+        });
+        let read = std::io::copy(&mut receiver, &mut std::io::sink()).expect("no error");
+        assert_eq!(read, 3_000_000);
+    });
+    drop(sender);
+    let (records, ..) = session.close().expect("the records");
+    let rows: Vec<_> = records.samples.iter().filter(|row| row.cwnd_bytes.is_some()).collect();
+    assert!(!rows.is_empty(), "3 MB at 20 Mbit/s take 1.2 s");
+    assert!(rows.iter().all(|row| row.cwnd_bytes >= Some(1428) && row.srtt_ns >= Some(20_000_000)), "{rows:?}");
+    assert!(records.samples.is_sorted_by_key(|row| row.retransmitted_packets));
+    assert!(records.samples.last().is_some_and(|row| row.retransmitted_packets > 0), "{:?}", records.samples.last());
+}
+
+/// The last link takes microseconds and delivers each packet twice, so that the copies arrive together. Each copy is a
+/// delivery of its own, with the bytes of its packet. A receiver discards the second copy (RFC 9293, 3.10.7.4).
+#[test]
+fn a_wire_that_duplicates_every_packet_delivers_every_packet_whole() {
+    let workload = json!({ "kind": "transfers", "bytes": "500 kB", "count": 4 });
+    let document = json!({
+        "schema_version": 1, "duration": "4 s",
+        "link": [
+            { "from": "a", "to": "b", "rate": "20 Mbps", "delay": "10 ms", "queue": { "capacity": "1000 packets" } },
+            { "from": "b", "to": "c", "rate": "10 Gbps", "delay": "0 ms", "duplicate": 1.0 },
+        ],
+        "flow": [{ "algorithm": "cubic", "from": "a", "to": "c", "workload": workload }],
+    });
+    let Some((records, quality)) = run(&document) else { return };
+    assert_eq!(records.transfers.iter().map(|row| row.size_bytes).collect::<Vec<_>>(), [500_000; 4]);
+    let (flow, link) = (&records.flows[0], &records.links[0]);
+    assert_eq!((flow.delivered_bytes, flow.wire_losses, quality.refused), (2_000_000, 0, 0));
+    let deliveries = quality.lateness.total() - flow.ack_packets;
+    assert!(deliveries >= 2 * link.sent_packets, "{deliveries}, {flow:?}, {:?}", records.links);
+}
+
+/// Flows that share a queue which marks above 5 ms (CoDel, RFC 8289): a flow with ECN has reductions without losses
+/// (RFC 3168), a flow without ECN has losses. The setting is the flow's own, over either version of IP.
+#[test]
+fn ecn_is_a_setting_of_each_flow() {
+    let ipv6 = json!({ "mss": "1428 B", "header": "72 B", "ack": "72 B", "ecn": "classic" });
+    let flows = json!([
+        { "algorithm": "reno", "rtt": "20 ms" },
+        { "algorithm": "reno", "rtt": "20 ms", "stack": { "ecn": "classic" } },
+        { "algorithm": "reno", "rtt": "20 ms", "stack": ipv6 },
+    ]);
+    let queue = json!({ "kind": "codel", "capacity": "1000 packets", "ecn": true });
+    let Some((records, _)) = run(&dumbbell("4 s", queue, flows)) else { return };
+    let [without, with, over_ipv6] = &records.flows[..] else { panic!("three flows") };
+    assert!(without.ecn_reductions == 0 && without.queue_drops > 0, "{without:?}");
+    for flow in [with, over_ipv6] {
+        assert!(flow.ecn_reductions > 0 && flow.queue_drops == 0, "{flow:?}");
+    }
+    assert!(records.links[0].marked_packets > 0);
+}
+
+/// `enum tcp_ecn_mode` of `include/net/tcp_ecn.h`: 3 is accurate ECN for incoming and outgoing connections.
+/// The kernel has one setting for all connections of a namespace, so that a mixture has classic ECN.
+#[test]
+fn accurate_ecn_is_used_where_the_kernel_has_it() {
+    let queue = json!({ "kind": "codel", "capacity": "1000 packets", "ecn": true });
+    let stack = json!({ "ecn": "accurate" });
+    let one = json!({ "algorithm": "reno", "rtt": "20 ms", "stack": stack });
+    let other = json!({ "algorithm": "reno", "rtt": "20 ms" });
+    let write = || sysctl::write("net.ipv4.tcp_ecn", "3");
+    let has_it = Namespace::new().is_ok_and(|namespace| namespace.enter(write).is_ok());
+    for (flows, accurate) in [(json!([one]), has_it), (json!([one, other]), false)] {
+        let Some((records, quality)) = run(&dumbbell("3 s", queue.clone(), flows)) else { return };
+        let told = quality.notes.iter().any(|note| note == "ECN of flow0: accurate (RFC 9768)");
+        let classic = quality.notes.iter().any(|note| note.starts_with("ECN of flow0: classic (RFC 3168)"));
+        assert_eq!((told, classic), (accurate, !accurate), "{:?}", quality.notes);
+        let flow = &records.flows[0];
+        assert!(flow.ecn_reductions > 0 && flow.queue_drops == 0, "{flow:?}");
     }
 }
 

@@ -44,7 +44,12 @@ struct {
 	__type(value, struct totals);
 } totals SEC(".maps");
 
-__u32 next_slot;
+// Slots without a connection; the process fills the queue before it registers the program.
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, SLOTS);
+	__type(value, __u32);
+} free_slots SEC(".maps");
 
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 
@@ -101,45 +106,36 @@ static __always_inline bool is_cwnd_limited(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-// Sends the accumulated sums. If the ring is full, the next report includes them.
-static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u32 slot, __u64 now, __u8 kind,
-					__u8 state, __u64 idle_ns, __u64 wake)
+// The flags of a report on the state of the connection now.
+static __always_inline __u8 report_flags(const struct tcp_sock *tp, const struct flow *f)
 {
-	struct totals *t = get_totals();
-	struct report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
-
-	if (!r) {
-		if (t)
-			__sync_fetch_and_add(&t->lost, 1);
-		return;
-	}
-	if (t)
-		__sync_fetch_and_add(&t->reports, 1);
-	__u32 number = f->number + 1;
-	__u32 rtt_min = tp->rtt_min.s[0].v;
-	__u32 ce = tp->delivered_ce, lost = tp->lost, sent = tp->data_segs_out;
 	__u8 flags = f->flags;
+
 	if (is_cwnd_limited(tp))
 		flags |= FLAG_CWND_LIMITED;
 	if (tp->app_limited)
 		flags |= FLAG_APP_LIMITED;
 	if (f->ece)
 		flags |= FLAG_ECE;
+	return flags;
+}
+
+// Writes the sums since the last report and the state of the connection.
+static __always_inline void fill_report(struct report *r, const struct tcp_sock *tp, const struct flow *f, __u64 now)
+{
+	__u32 rtt_min = tp->rtt_min.s[0].v;
+
 	r->now_ns = now;
 	r->first_ns = f->acks ? f->first_ns : now;
-	r->idle_ns = idle_ns;
-	r->slot = slot;
 	r->generation = f->generation;
-	r->number = number;
-	r->kind = kind;
-	r->state = state;
-	r->flags = flags;
+	r->number = f->number + 1;
+	r->flags = report_flags(tp, f);
 	r->padding = 0;
 	r->acked = f->acked;
 	r->acks = f->acks;
-	r->lost = lost - f->lost_seen;
-	r->ce = ce - f->ce_seen;
-	r->sent = sent - f->sent_seen;
+	r->lost = tp->lost - f->lost_seen;
+	r->ce = tp->delivered_ce - f->ce_seen;
+	r->sent = tp->data_segs_out - f->sent_seen;
 	r->prior_in_flight = f->acks ? f->prior_in_flight : in_flight(tp);
 	r->in_flight = in_flight(tp);
 	r->flight = tp->packets_out - tp->sacked_out;
@@ -155,20 +151,25 @@ static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u
 	r->nxt = tp->snd_nxt;
 	r->cwnd = tp->snd_cwnd;
 	r->mss = tp->mss_cache;
-	bpf_ringbuf_submit(r, wake);
+}
+
+// Begins the sums of the next report, and stores what monitors read.
+static __always_inline void begin_sums(const struct tcp_sock *tp, struct flow *f, __u64 now, __u8 state)
+{
+	__u32 rtt_min = tp->rtt_min.s[0].v;
 
 	if (f->rate_interval_us)
 		f->rate_Bps = (__u64)f->rate_delivered * tp->mss_cache * 1000000 / f->rate_interval_us;
 	f->flags = 0;
 	f->acked = 0;
 	f->acks = 0;
-	f->lost_seen = lost;
-	f->ce_seen = ce;
-	f->sent_seen = sent;
+	f->lost_seen = tp->lost;
+	f->ce_seen = tp->delivered_ce;
+	f->sent_seen = tp->data_segs_out;
 	f->rtt_us = 0;
 	f->rate_delivered = 0;
 	f->rate_interval_us = 0;
-	f->number = number;
+	f->number++;
 	f->report_ns = now;
 	if (!f->waiting_since_ns)
 		f->waiting_since_ns = now;
@@ -178,6 +179,59 @@ static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u
 	f->delivered = tp->delivered;
 	f->mss = tp->mss_cache;
 	f->state = state;
+}
+
+// Sends one report; returns whether the ring had room for it. Only ACKs do not wake the decider.
+static __noinline int send_one(struct tcp_sock *tp, struct flow *f, __u64 now, __u32 kind, __u32 state)
+{
+	struct totals *t = get_totals();
+	struct report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
+
+	if (!r) {
+		if (t)
+			__sync_fetch_and_add(&t->lost, 1);
+		return 0;
+	}
+	if (t)
+		__sync_fetch_and_add(&t->reports, 1);
+	fill_report(r, tp, f, now);
+	r->slot = (__u32)tp->inet_conn.icsk_ca_priv[0];
+	r->kind = kind;
+	r->state = state;
+	r->idle_ns = kind == KIND_IDLE ? f->idle_ns : 0;
+	bpf_ringbuf_submit(r, kind == KIND_ACKS ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
+	begin_sums(tp, f, now, state);
+	return 1;
+}
+
+// Reports an event for which the ring had no room, if there was one; returns whether none is left.
+static __noinline int send_missed(struct tcp_sock *tp, struct flow *f, __u64 now, __u32 kind)
+{
+	if (!(f->missed & 1u << kind))
+		return 1;
+	if (!send_one(tp, f, now, kind, state_of(tp)))
+		return 0;
+	f->missed &= ~(1u << kind);
+	f->hold = f->number;
+	return 1;
+}
+
+// Sends a report, after those of events for which the ring had no room: the decider must know of each event, whereas
+// the sums of ACKs are part of the next report. Decisions on earlier reports do not set the window after an event.
+static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u64 now, __u32 kind, __u32 state)
+{
+	bool event = kind == KIND_STATE || kind == KIND_UNDO || kind == KIND_IDLE;
+
+	if (f->missed && (!send_missed(tp, f, now, KIND_UNDO) || !send_missed(tp, f, now, KIND_STATE) ||
+			  !send_missed(tp, f, now, KIND_IDLE))) {
+		if (event)
+			f->missed |= 1u << kind;
+		return;
+	}
+	if (!send_one(tp, f, now, kind, state) && event) {
+		f->missed |= 1u << kind;
+		f->hold = f->number + 1;
+	}
 }
 
 // The bucket of a latency. Buckets are quarters of an octave in units of 256 ns: 0-3 linear, then (octave, quarter).
@@ -216,17 +270,17 @@ static __always_inline void full_barrier(void)
 	asm volatile("" : : "r"(__sync_lock_test_and_set(&scratch, 1)) : "memory");
 }
 
-// Reads and stores a new decision, if there is one. The process writes `begun`, the decision and `number` in this
-// order: a sequence lock whose reader does not wait.
-static __always_inline void read_decision(struct flow *f, __u32 slot, __u64 now)
+// Reads and stores a new decision; returns whether there was one. The process writes `begun`, the decision and `number`
+// in this order: a sequence lock whose reader does not wait.
+static __always_inline bool read_decision(struct flow *f, __u32 slot, __u64 now)
 {
 	struct decision *d = bpf_map_lookup_elem(&decisions, &slot);
 
 	if (!d)
-		return;
+		return 0;
 	__u32 number = READ_ONCE(d->number);
 	if (number == f->decided)
-		return;
+		return 0;
 	full_barrier(); // the fields read next are at least as new as `number`
 	__u32 generation = READ_ONCE(d->generation);
 	__u32 cwnd = READ_ONCE(d->cwnd);
@@ -235,9 +289,9 @@ static __always_inline void read_decision(struct flow *f, __u32 slot, __u64 now)
 	__u64 report_ns = READ_ONCE(d->report_ns);
 	full_barrier(); // orders the fields before `begun`, which shows whether the next decision is being written
 	if (generation != f->generation)
-		return;
+		return 0;
 	if (READ_ONCE(d->begun) != number || (__s32)(number - f->number) > 0)
-		return; // partly written: read again at the next ACK
+		return 0; // partly written: read again at the next ACK
 	f->window = cwnd;
 	f->ssthresh = ssthresh;
 	f->pacing_Bps = pacing;
@@ -256,6 +310,7 @@ static __always_inline void read_decision(struct flow *f, __u32 slot, __u64 now)
 		if (now - report_ns > t->applied_max_ns)
 			t->applied_max_ns = now - report_ns;
 	}
+	return 1;
 }
 
 // Activates Reno until a decision arrives, if the oldest report without a decision has timed out.
@@ -350,22 +405,16 @@ void BPF_PROG(init, struct sock *sk)
 	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0ul)
 		sk->sk_pacing_status = SK_PACING_NONE;
 	set_pacing_rate(sk, tp, 0);
-	for (int i = 0; i < 128; i++) {
-		slot = __sync_fetch_and_add(&next_slot, 1) % SLOTS;
+	if (!bpf_map_pop_elem(&free_slots, &slot))
 		f = bpf_map_lookup_elem(&flows, &slot);
-		if (f && __sync_val_compare_and_swap(&f->used, 0, 1) == 0)
-			break;
-		f = (void *)0;
-	}
 	if (!f) {
 		if (t)
 			__sync_fetch_and_add(&t->refused, 1);
 		return;
 	}
 	__u32 generation = f->generation + 1;
-	__u32 used = f->used;
 	__builtin_memset(f, 0, sizeof(*f));
-	f->used = used;
+	f->used = 1;
 	f->generation = generation;
 	f->window = tp->snd_cwnd;
 	f->prior_cwnd = tp->snd_cwnd;
@@ -380,7 +429,7 @@ void BPF_PROG(init, struct sock *sk)
 	tp->inet_conn.icsk_ca_priv[0] = slot | (__u64)generation << 32;
 	if (t)
 		__sync_fetch_and_add(&t->connections, 1);
-	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_OPEN, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, bpf_ktime_get_ns(), KIND_OPEN, state_of(tp));
 }
 
 SEC("struct_ops")
@@ -392,9 +441,10 @@ void BPF_PROG(release, struct sock *sk)
 
 	if (!f)
 		return;
-	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_CLOSE, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
+	send_report(tp, f, bpf_ktime_get_ns(), KIND_CLOSE, state_of(tp));
 	tp->inet_conn.icsk_ca_priv[0] = NO_SLOT;
 	f->used = 0;
+	bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
 SEC("struct_ops")
@@ -447,8 +497,8 @@ void BPF_PROG(set_state, struct sock *sk, __u8 state)
 	    (old == CWR || tp->undo_marker))
 		set_window(tp, tp->snd_ssthresh);
 	__u64 now = bpf_ktime_get_ns();
-	send_report(tp, f, slot, now, KIND_STATE, state, 0, BPF_RB_FORCE_WAKEUP);
-	if (state >= CWR)
+	send_report(tp, f, now, KIND_STATE, state);
+	if (state >= CWR && !f->missed)
 		f->hold = f->number;
 }
 
@@ -461,8 +511,13 @@ __u32 BPF_PROG(undo_cwnd, struct sock *sk)
 
 	if (!f)
 		return cwnd;
-	send_report(tp, f, slot, bpf_ktime_get_ns(), KIND_UNDO, state_of(tp), 0, BPF_RB_FORCE_WAKEUP);
-	f->hold = f->number;
+	if ((f->missed & 1u << KIND_STATE) && (f->flags & FLAG_CONGESTION)) {
+		f->flags &= ~FLAG_CONGESTION; // the decider does not know of the reduction
+	} else {
+		send_report(tp, f, bpf_ktime_get_ns(), KIND_UNDO, state_of(tp));
+		if (!f->missed)
+			f->hold = f->number;
+	}
 	if (settings.model_based && !f->fallback)
 		return cwnd;
 	return cwnd > f->prior_cwnd ? cwnd : f->prior_cwnd;
@@ -481,8 +536,9 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	if (!f || tp->delivered == f->delivered_first)
 		return;
 	__u64 now = bpf_ktime_get_ns();
+	f->idle_ns = now - f->report_ns;
 	if (settings.model_based && !f->fallback) {
-		send_report(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
+		send_report(tp, f, now, KIND_IDLE, state_of(tp));
 		return;
 	}
 	struct net *net = sk->__sk_common.skc_net.net;
@@ -501,8 +557,9 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	}
 	tp->snd_ssthresh = ssthresh > three_quarters ? ssthresh : three_quarters; // tcp_current_ssthresh
 	set_window(tp, cwnd > restart ? cwnd : restart);
-	send_report(tp, f, slot, now, KIND_IDLE, state_of(tp), now - f->report_ns, BPF_RB_FORCE_WAKEUP);
-	f->hold = f->number;
+	send_report(tp, f, now, KIND_IDLE, state_of(tp));
+	if (!f->missed)
+		f->hold = f->number;
 }
 
 // Adds an ACK to the sums of the next report.
@@ -568,7 +625,22 @@ void BPF_PROG(cong_control, struct sock *sk, __u32 ack, int flag, const struct r
 		tcp_reno_cong_avoid(sk, ack, rs->acked_sacked);
 	f->cwnd = tp->snd_cwnd;
 	if (f->acks && is_due(tp, f, now))
-		send_report(tp, f, slot, now, KIND_ACKS, state, 0, BPF_RB_NO_WAKEUP);
+		send_report(tp, f, now, KIND_ACKS, state);
+}
+
+// Called before each transmission (tcp_tso_autosize): a decision that arrived after the last ACK applies to it. Returns
+// the kernel's default.
+SEC("struct_ops")
+__u32 BPF_PROG(min_tso_segs, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct net *net = sk->__sk_common.skc_net.net;
+	__u32 slot;
+	struct flow *f = find_flow(tp, &slot);
+
+	if (f && read_decision(f, slot, bpf_ktime_get_ns()))
+		apply_decision(sk, tp, f, state_of(tp));
+	return net ? net->ipv4.sysctl_tcp_min_tso_segs : 2;
 }
 
 SEC(".struct_ops.link")
@@ -579,6 +651,7 @@ struct tcp_congestion_ops ops = {
 	.in_ack_event = (void *)in_ack_event,
 	.cong_control = (void *)cong_control,
 	.undo_cwnd = (void *)undo_cwnd,
+	.min_tso_segs = (void *)min_tso_segs,
 	.init = (void *)init,
 	.release = (void *)release,
 	.name = "cwndlab_unnamed",

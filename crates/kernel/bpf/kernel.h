@@ -17,7 +17,7 @@ typedef _Bool bool;
 
 #define KERNEL __attribute__((preserve_access_index))
 
-enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_RINGBUF = 27 };
+enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_QUEUE = 22, BPF_MAP_TYPE_RINGBUF = 27 };
 enum { BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
@@ -35,6 +35,7 @@ enum { TCP_CONG_NON_RESTRICTED = 1 };
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 
 struct netns_ipv4 {
+	__u8 sysctl_tcp_min_tso_segs;
 	__u8 sysctl_tcp_slow_start_after_idle;
 } KERNEL;
 
@@ -125,6 +126,7 @@ struct tcp_congestion_ops {
 	void (*in_ack_event)(struct sock *sk, __u32 flags);
 	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	__u32 (*min_tso_segs)(struct sock *sk);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	char name[16];

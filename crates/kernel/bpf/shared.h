@@ -80,6 +80,7 @@ struct flow {
 	__u64 waiting_since_ns; // time of the oldest report without a decision; 0: none
 	__u64 report_ns; // of the last report
 	__u64 first_ns;
+	__u64 idle_ns; // last idle period
 	__u64 pacing_Bps;
 	__u32 window;   // of the last decision
 	__u32 ssthresh; // of the last decision; 0: none
@@ -99,6 +100,8 @@ struct flow {
 	__u32 rate_prior_delivered;
 	__u32 ece;
 	__u32 delivered_first;
+	__u32 missed; // events for which the ring had no room: 1 << enum kind
+	__u32 padding;
 	// For monitoring:
 	__u32 cwnd;
 	__u32 srtt_us;

@@ -7,7 +7,7 @@
 //! - [`privileges`]: capabilities and user namespaces;
 //! - [`namespace`], [`pid_namespace`]: network and PID namespaces;
 //! - [`interface`], [`tun`], [`netlink`]: devices, addresses, routes;
-//! - [`socket`], [`tcp_info`], [`netstat`]: TCP sockets and their state;
+//! - [`socket`], [`tcp_info`], [`sock_diag`], [`netstat`]: TCP sockets and their state;
 //! - [`sysctl`], [`rlimit`]: settings and limits;
 //! - [`realtime`], [`poll`], [`clock`]: scheduling and time;
 //! - [`memory`]: the allocator.
@@ -24,6 +24,7 @@ pub mod poll;
 pub mod privileges;
 pub mod realtime;
 pub mod rlimit;
+pub mod sock_diag;
 pub mod socket;
 pub mod sysctl;
 pub mod tcp_info;

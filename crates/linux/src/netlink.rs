@@ -1,22 +1,35 @@
-//! Routes and device queues through rtnetlink(7), for settings that no `ioctl` provides: the congestion control of a
-//! route, and the queue length of a device in the network namespace of an unprivileged user.
+//! Routes, IPv6 addresses and device queues through rtnetlink(7), for settings that no `ioctl` provides: the congestion
+//! control of a route, an address without duplicate address detection, and the queue length of a device in the network
+//! namespace of an unprivileged user.
 
 use std::ffi::CString;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::fault::{fault, os_fault, Fault};
 use crate::interface::HINT;
 use crate::sysctl;
 
-// The kernel's names and values: include/uapi/linux/{netlink,if_link,rtnetlink}.h.
+// The kernel's names and values: include/uapi/linux/{netlink,if_link,if_addr,rtnetlink}.h.
 const NLM_F_REQUEST_ACK: u16 = 0x0001 | 0x0004;
 const NLM_F_CREATE_EXCL: u16 = 0x0400 | 0x0200;
 const IFLA_TXQLEN: u16 = 13;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_F_NODAD: u8 = 2;
+const RT_TABLE_MAIN: u8 = 254;
+const RT_TABLE_LOCAL: u8 = 255;
+const RT_SCOPE_UNIVERSE: u8 = 0;
+const RT_SCOPE_LINK: u8 = 253;
+const RTN_UNICAST: u8 = 1;
+const RTN_LOCAL: u8 = 2;
+const RTPROT_STATIC: u8 = 4;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
+const RTAX_FEATURES: u16 = 12;
+const RTAX_FEATURE_ECN: u32 = 1;
 const RTAX_CC_ALGO: u16 = 16;
 
 /// Appends an attribute, padded to 4 bytes.
@@ -27,16 +40,48 @@ fn push_attribute(into: &mut Vec<u8>, kind: u16, value: &[u8]) {
     into.resize(into.len().next_multiple_of(4), 0);
 }
 
-/// A request for a route to `prefix`/16 through the device with the index `device`.
-fn route_request(prefix: Ipv4Addr, source: Ipv4Addr, device: u32, algorithm: Option<&str>) -> Vec<u8> {
-    // struct rtmsg: family, prefix lengths, TOS, table (main), protocol (static), scope (link), type (unicast), flags.
-    let mut body = vec![libc::AF_INET as u8, 16, 0, 0, 254, 4, 253, 1, 0, 0, 0, 0];
-    push_attribute(&mut body, RTA_DST, &prefix.octets());
+/// A route through a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// The destinations: an address and the length of its prefix, bits.
+    pub prefix: (IpAddr, u8),
+    /// The address from which unbound sockets send.
+    pub source: IpAddr,
+    /// The congestion control of all TCP connections over the route (`congctl` of ip-route(8)).
+    pub algorithm: Option<&'a str>,
+    /// TCP connections over the route use ECN, whatever `net.ipv4.tcp_ecn` says (`features ecn` of ip-route(8)).
+    pub ecn: bool,
+}
+
+/// Family and bytes of an address.
+fn address_bytes(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+/// `struct rtmsg`: family, lengths of the prefixes of destination and source, TOS, table, protocol, scope, type, flags.
+fn route_header(family: u8, length: u8, table: u8, kind: u8) -> Vec<u8> {
+    let scope = if family == libc::AF_INET as u8 { RT_SCOPE_LINK } else { RT_SCOPE_UNIVERSE };
+    vec![family, length, 0, 0, table, RTPROT_STATIC, scope, kind, 0, 0, 0, 0]
+}
+
+/// A request for a route through the device with the index `device`.
+fn route_request(route: &Route<'_>, device: u32) -> Vec<u8> {
+    let (family, prefix) = address_bytes(route.prefix.0);
+    let mut body = route_header(family, route.prefix.1, RT_TABLE_MAIN, RTN_UNICAST);
+    push_attribute(&mut body, RTA_DST, &prefix);
     push_attribute(&mut body, RTA_OIF, &device.to_ne_bytes());
-    push_attribute(&mut body, RTA_PREFSRC, &source.octets());
-    if let Some(name) = algorithm {
-        let (mut metrics, name) = (Vec::new(), [name.as_bytes(), b"\0"].concat());
-        push_attribute(&mut metrics, RTAX_CC_ALGO, &name);
+    push_attribute(&mut body, RTA_PREFSRC, &address_bytes(route.source).1);
+    let mut metrics = Vec::new();
+    if route.ecn {
+        push_attribute(&mut metrics, RTAX_FEATURES, &RTAX_FEATURE_ECN.to_ne_bytes());
+    }
+    if let Some(name) = route.algorithm {
+        push_attribute(&mut metrics, RTAX_CC_ALGO, &[name.as_bytes(), b"\0"].concat());
+    }
+    if !metrics.is_empty() {
         push_attribute(&mut body, RTA_METRICS, &metrics);
     }
     request(libc::RTM_NEWROUTE, NLM_F_CREATE_EXCL, &body)
@@ -76,15 +121,39 @@ fn errno_fault(place: String, error: i32) -> Fault {
     fault(place, std::io::Error::from_raw_os_error(-error).to_string(), HINT)
 }
 
-/// Adds a route to `prefix`/16 through a device in the calling thread's namespace. Unbound sockets send from `source`.
-/// With `algorithm`, all TCP connections over the route use this congestion control (`congctl` of ip-route(8)).
-pub fn add_route(prefix: Ipv4Addr, source: Ipv4Addr, device: &str, algorithm: Option<&str>) -> Result<(), Fault> {
+/// Adds a route through a device in the calling thread's namespace.
+pub fn add_route(route: &Route<'_>, device: &str) -> Result<(), Fault> {
     let place = format!("{device}: route");
-    match (exchange(&place, &route_request(prefix, source, index_of(device), algorithm))?, algorithm) {
+    match (exchange(&place, &route_request(route, index_of(device)))?, route.algorithm) {
         (0, _) => Ok(()),
         (error, Some(name)) if error == -libc::EINVAL => Err(no_such_algorithm("algorithm", name)),
         (error, _) => Err(errno_fault(place, error)),
     }
+}
+
+/// Makes the IPv6 prefix of `address`, a /64, local: the kernel treats every address of the prefix as an address of the
+/// host. Unbound sockets can send from `address` itself. It has no duplicate address detection, so that it is usable at
+/// once.
+pub fn add_local_prefix6(address: Ipv6Addr) -> Result<(), Fault> {
+    let loopback = index_of("lo");
+    // struct ifaddrmsg: family, length of the prefix, flags, scope (universe); then the index of the device.
+    let mut body = vec![libc::AF_INET6 as u8, 128, IFA_F_NODAD, RT_SCOPE_UNIVERSE];
+    body.extend(loopback.to_ne_bytes());
+    push_attribute(&mut body, IFA_LOCAL, &address.octets());
+    push_attribute(&mut body, IFA_ADDRESS, &address.octets());
+    let added = request(libc::RTM_NEWADDR, NLM_F_CREATE_EXCL, &body);
+    let network = Ipv6Addr::from(u128::from(address) & !u128::from(u64::MAX));
+    let mut body = route_header(libc::AF_INET6 as u8, 64, RT_TABLE_LOCAL, RTN_LOCAL);
+    push_attribute(&mut body, RTA_DST, &network.octets());
+    push_attribute(&mut body, RTA_OIF, &loopback.to_ne_bytes());
+    let routed = request(libc::RTM_NEWROUTE, NLM_F_CREATE_EXCL, &body);
+    for (place, message) in [("lo: IPv6 address", added), ("lo: local IPv6 route", routed)] {
+        match exchange(place, &message)? {
+            0 => {}
+            error => return Err(errno_fault(place.to_owned(), error)),
+        }
+    }
+    Ok(())
 }
 
 /// Sends a request. Returns 0, or the kernel's error as a negative `errno`.
@@ -118,18 +187,31 @@ fn no_such_algorithm(place: &str, name: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     /// By hand from rtnetlink(7): a header of 16 bytes, rtmsg of 12, and 8 for each attribute of 4 bytes. The name of 5
     /// bytes with its terminator takes 4 + 6 bytes, padded to 12, in a nested attribute with 4 more.
     #[test]
     fn a_request_has_the_lengths_of_the_protocol() {
-        let (prefix, source) = (Ipv4Addr::new(10, 102, 0, 0), Ipv4Addr::new(10, 101, 0, 1));
-        assert_eq!(route_request(prefix, source, 2, None).len(), 16 + 12 + 3 * 8);
-        let request = route_request(prefix, source, 2, Some("cubic"));
+        let (prefix, source) = (Ipv4Addr::new(10, 102, 0, 0).into(), Ipv4Addr::new(10, 101, 0, 1).into());
+        let route = Route { prefix: (prefix, 16), source, algorithm: None, ecn: false };
+        assert_eq!(route_request(&route, 2).len(), 16 + 12 + 3 * 8);
+        let request = route_request(&Route { algorithm: Some("cubic"), ..route }, 2);
         assert_eq!(request.len(), 16 + 12 + 3 * 8 + 4 + 12);
         assert_eq!(u32::from_ne_bytes([request[0], request[1], request[2], request[3]]) as usize, request.len());
         assert_eq!(&request[request.len() - 8..], b"cubic\0\0\0");
+        assert_eq!(route_request(&Route { ecn: true, ..route }, 2).len(), 16 + 12 + 3 * 8 + 4 + 8);
+    }
+
+    /// By hand from rtnetlink(7): two attributes of 16 bytes and one of 4, each with 4 bytes of its own header.
+    #[test]
+    fn a_request_for_ipv6_has_the_lengths_of_the_protocol() {
+        let (prefix, source) = (Ipv6Addr::new(0xfdcc, 0x102, 0, 0, 0, 0, 0, 0), Ipv6Addr::LOCALHOST);
+        let prefix = (prefix.into(), 64);
+        let request = route_request(&Route { prefix, source: source.into(), algorithm: None, ecn: false }, 2);
+        assert_eq!((request.len(), request[16], request[17]), (16 + 12 + 20 + 8 + 20, 10, 64));
     }
 
     /// rtnetlink(7): a request for a device that does not exist fails with ENODEV.

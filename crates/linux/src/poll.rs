@@ -4,14 +4,15 @@ use std::os::fd::RawFd;
 
 use cwndlab_units::Duration;
 
-/// Sleeps until one of the descriptors is readable or `timeout` has passed.
-pub fn wait_readable<const N: usize>(descriptors: [RawFd; N], timeout: Duration) {
+/// Sleeps until one of the descriptors is readable or `timeout` has passed; returns whether one is readable.
+#[must_use]
+pub fn wait_readable<const N: usize>(descriptors: [RawFd; N], timeout: Duration) -> bool {
     let mut polled = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     let second = Duration::from_secs(1).0;
     let time =
         libc::timespec { tv_sec: (timeout.0 / second).cast_signed(), tv_nsec: (timeout.0 % second).cast_signed() };
     // SAFETY: the array and the time outlive the call, and the count is the array's length; there is no signal mask.
-    unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, &raw const time, std::ptr::null()) };
+    unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, &raw const time, std::ptr::null()) > 0 }
 }
 
 #[cfg(test)]
@@ -26,7 +27,7 @@ mod tests {
     fn a_readable_descriptor_ends_the_wait() {
         let (empty, mut pipe) = (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
         pipe.1.write_all(b"x").expect("it has room");
-        wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600));
-        wait_readable([empty.0.as_raw_fd()], Duration(1_000));
+        assert!(wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600)));
+        assert!(!wait_readable([empty.0.as_raw_fd()], Duration(1_000)));
     }
 }

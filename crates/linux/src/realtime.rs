@@ -9,6 +9,17 @@ pub enum Policy {
     RoundRobin,
 }
 
+/// Gives the calling thread the default policy, with the largest share that the kernel permits (nice −20).
+pub fn set_default() {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter outlives the call; both calls change this thread alone (setpriority(2): on Linux a nice
+    // value belongs to a thread).
+    unsafe {
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_OTHER, &raw const parameter);
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+    }
+}
+
 /// Gives the calling thread a real-time policy and priority (1 to 99). Returns whether the kernel permitted it.
 ///
 /// Without real-time priority the kernel extends sleeps by the timer slack, 50 µs by default. The function also sets

@@ -1,6 +1,6 @@
 //! TCP sockets with options that the standard library does not set: tcp(7), socket(7), connect(2).
 
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::time::Duration as Wait;
 
@@ -28,6 +28,21 @@ pub fn set_max_segment(socket: RawFd, size: Bytes) -> std::io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &size.to_ne_bytes())
 }
 
+/// Sets the number of bytes that must have arrived before a read returns (`SO_RCVLOWAT` of socket(7)). A read also
+/// returns at the end of the stream and after its timeout.
+pub fn set_receive_low_water(socket: &TcpStream, bytes: Bytes) -> std::io::Result<()> {
+    let bytes = i32::try_from(bytes.0).unwrap_or(i32::MAX);
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes.to_ne_bytes())
+}
+
+/// Reads up to `limit` bytes and discards them without a copy (`MSG_TRUNC` of tcp(7)); returns their number, 0 at the
+/// end of the stream.
+pub fn discard(socket: &TcpStream, limit: Bytes) -> std::io::Result<Bytes> {
+    // SAFETY: with MSG_TRUNC the kernel discards the data and does not write to the buffer (tcp(7)).
+    let read = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), limit.0 as usize, libc::MSG_TRUNC) };
+    u64::try_from(read).map(Bytes).map_err(|_| std::io::Error::last_os_error())
+}
+
 /// Payload in the send buffer that the remote endpoint has not acknowledged (`SIOCOUTQ` of tcp(7)); 0 for a closed
 /// socket.
 #[must_use]
@@ -53,25 +68,42 @@ pub struct Options<'a> {
     pub write_timeout: Wait,
 }
 
-/// `struct sockaddr_in`.
-fn socket_address(address: SocketAddrV4) -> [u8; 16] {
-    let mut out = [0u8; 16];
-    out[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-    out[2..4].copy_from_slice(&address.port().to_be_bytes());
-    out[4..8].copy_from_slice(&address.ip().octets());
+/// The version of IP of an address, as an address family.
+fn family(address: SocketAddr) -> libc::c_int {
+    match address {
+        SocketAddr::V4(_) => libc::AF_INET,
+        SocketAddr::V6(_) => libc::AF_INET6,
+    }
+}
+
+/// `struct sockaddr_in` of ip(7) or `struct sockaddr_in6` of ipv6(7).
+fn socket_address(address: SocketAddr) -> Vec<u8> {
+    let mut out = (family(address) as u16).to_ne_bytes().to_vec();
+    out.extend(address.port().to_be_bytes());
+    match address {
+        SocketAddr::V4(address) => {
+            out.extend(address.ip().octets());
+            out.extend([0; 8]); // sin_zero
+        }
+        SocketAddr::V6(address) => {
+            out.extend(address.flowinfo().to_be_bytes());
+            out.extend(address.ip().octets());
+            out.extend(address.scope_id().to_ne_bytes());
+        }
+    }
     out
 }
 
 /// Connects from `local` to `remote`, with TCP_NODELAY. Repeats the call until the handshake is complete, or until
 /// `cancelled` returns true; then it returns `None`.
 pub fn connect(
-    local: SocketAddrV4,
-    remote: SocketAddrV4,
+    local: SocketAddr,
+    remote: SocketAddr,
     options: Options<'_>,
     cancelled: impl Fn() -> bool,
 ) -> std::io::Result<Option<TcpStream>> {
     // SAFETY: no pointers; the result is checked.
-    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    let raw = unsafe { libc::socket(family(local), libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if raw < 0 {
         return Err(std::io::Error::last_os_error());
     }
@@ -79,16 +111,19 @@ pub fn connect(
     let socket = unsafe { TcpStream::from_raw_fd(raw) };
     set_congestion_control(raw, options.algorithm)?;
     set_max_segment(raw, options.max_segment)?;
+    // The port is chosen by connect(2), which reuses ports of closed connections to other destinations (ip(7)). Kernels
+    // that refuse the option for IPv6 choose the port at once.
+    let _ = set_option(raw, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32.to_ne_bytes());
     socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(options.write_timeout))?;
     let (local, remote) = (socket_address(local), socket_address(remote));
-    // SAFETY: the address is a `struct sockaddr_in`, which has 16 bytes, and outlives the call.
-    if unsafe { libc::bind(raw, local.as_ptr().cast(), 16) } != 0 {
+    // SAFETY: the address has the layout of its family, outlives the call, and is passed with its own length.
+    if unsafe { libc::bind(raw, local.as_ptr().cast(), local.len() as libc::socklen_t) } != 0 {
         return Err(std::io::Error::last_os_error());
     }
     while !cancelled() {
         // SAFETY: as for bind.
-        if unsafe { libc::connect(raw, remote.as_ptr().cast(), 16) } == 0 {
+        if unsafe { libc::connect(raw, remote.as_ptr().cast(), remote.len() as libc::socklen_t) } == 0 {
             return Ok(Some(socket));
         }
         let error = std::io::Error::last_os_error();
@@ -103,13 +138,12 @@ pub fn connect(
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 
     use super::*;
 
-    fn local(port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
-    }
+    const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const LOCAL6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
     const OPTIONS: Options<'static> =
         Options { algorithm: "reno", max_segment: Bytes(1448), write_timeout: Wait::from_millis(20) };
@@ -118,21 +152,54 @@ mod tests {
     /// data no byte is unacknowledged.
     #[test]
     fn a_connection_succeeds_where_a_socket_listens() {
-        let listener = TcpListener::bind(local(0)).expect("a free port");
+        for local in [LOCAL, LOCAL6] {
+            let Ok(listener) = TcpListener::bind((local, 0)) else {
+                assert_eq!(local, LOCAL6, "only IPv6 may be absent");
+                continue;
+            };
+            let remote = listener.local_addr().expect("bound");
+            let local = SocketAddr::new(local, 0);
+            let socket = connect(local, remote, OPTIONS, || false).expect("no error").expect("not cancelled");
+            assert_eq!((unacknowledged(&socket), socket.peer_addr().expect("connected")), (Bytes(0), remote));
+            assert!(connect(local, remote, OPTIONS, || true).expect("no error").is_none());
+            drop(listener);
+            let error = connect(local, remote, OPTIONS, || false).expect_err("nothing listens");
+            assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED));
+        }
+    }
+
+    /// tcp(7), `MSG_TRUNC`: received bytes are discarded. socket(7), `SO_RCVLOWAT`: a read waits for this number of bytes,
+    /// or for the end of the stream, at which the rest is read.
+    #[test]
+    fn a_read_waits_for_the_low_water_mark_and_discards() {
+        use std::io::Write;
+        let listener = TcpListener::bind((LOCAL, 0)).expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let socket = connect(local(0), local(port), OPTIONS, || false).expect("no error").expect("not cancelled");
-        assert_eq!(unacknowledged(&socket), Bytes(0));
-        assert!(connect(local(0), local(port), OPTIONS, || true).expect("no error").is_none());
-        drop(listener);
-        let error = connect(local(0), local(port), OPTIONS, || false).expect_err("nothing listens");
-        assert_eq!(error.raw_os_error(), Some(libc::ECONNREFUSED));
+        let mut sender = connect(SocketAddr::new(LOCAL, 0), SocketAddr::new(LOCAL, port), OPTIONS, || false)
+            .expect("no error")
+            .expect("not cancelled");
+        let (receiver, _) = listener.accept().expect("connected");
+        set_receive_low_water(&receiver, Bytes(1_000)).expect("set");
+        let writer = std::thread::spawn(move || {
+            for _ in 0..15 {
+                sender.write_all(&[1; 100]).expect("room");
+                std::thread::yield_now();
+            }
+        });
+        let first = discard(&receiver, Bytes(1 << 20)).expect("read");
+        assert!((1_000..=1_500).contains(&first.0), "{first:?}");
+        writer.join().expect("written");
+        let rest = discard(&receiver, Bytes(1 << 20)).expect("read");
+        assert_eq!(first + rest, Bytes(1_500));
+        assert_eq!(discard(&receiver, Bytes(1 << 20)).expect("end"), Bytes::ZERO);
     }
 
     /// tcp(7): an unknown congestion control fails with ENOENT.
     #[test]
     fn an_unknown_congestion_control_is_refused() {
         let options = Options { algorithm: "no_such", ..OPTIONS };
-        let error = connect(local(0), local(1), options, || false).expect_err("no such algorithm");
+        let error = connect(SocketAddr::new(LOCAL, 0), SocketAddr::new(LOCAL, 1), options, || false)
+            .expect_err("no such algorithm");
         assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
     }
 }

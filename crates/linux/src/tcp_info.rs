@@ -107,6 +107,14 @@ impl TcpInfo {
         (status == 0).then(|| Self::parse(&raw))
     }
 
+    /// The state in `struct tcp_info` of any length.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let mut raw = [0; LENGTH];
+        let length = bytes.len().min(LENGTH);
+        raw[..length].copy_from_slice(&bytes[..length]);
+        Self::parse(&raw)
+    }
+
     fn parse(raw: &[u8; LENGTH]) -> Self {
         let word = |at: usize| u64::from(u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]));
         let long = |at: usize| u64::from_ne_bytes(raw[at..at + 8].try_into().expect("eight bytes"));

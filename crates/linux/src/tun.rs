@@ -79,6 +79,7 @@ mod tests {
 
     use super::*;
     use crate::namespace::Namespace;
+    use crate::netlink::Route;
     use crate::privileges::{has_capability, CAP_SYS_ADMIN};
 
     /// tuntap.rst: a read returns a packet that is routed to the device. RFC 791 and 768: version 4, protocol 17, and a
@@ -92,7 +93,8 @@ mod tests {
             let mut tun = Tun::new("test0", Bytes(1500))?;
             let (local, remote) = (Ipv4Addr::new(10, 101, 0, 1), Ipv4Addr::new(10, 102, 0, 0));
             interface::add_local_prefix(local)?;
-            netlink::add_route(remote, local, "test0", None)?;
+            let route = Route { prefix: (remote.into(), 16), source: local.into(), algorithm: None, ecn: false };
+            netlink::add_route(&route, "test0")?;
             let io = |error: std::io::Error| fault("socket", error.to_string(), "");
             let socket = UdpSocket::bind((local, 0)).map_err(io)?;
             socket.send_to(b"hello", (Ipv4Addr::new(10, 102, 3, 4), 9)).map_err(io)?;

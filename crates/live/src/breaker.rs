@@ -1,11 +1,11 @@
-//! A circuit breaker (RFC 8084): it measures a transfer over periods much longer than a round trip, and ends the
+//! A circuit breaker (RFC 8084): it measures the transfers of a connection over periods much longer than a round trip, and ends the
 //! transfer when several consecutive measurements are outside an envelope. It is slow by design, so that congestion
 //! control reacts first.
 
 use crate::limits::Envelope;
 use crate::snapshot::Snapshot;
 
-/// The circuit breaker of a transfer.
+/// The circuit breaker of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Breaker {
     envelope: Envelope,
@@ -26,7 +26,7 @@ impl Breaker {
         Self { envelope, start, outside: 0 }
     }
 
-    /// Checks a snapshot; returns the reason if the transfer must end.
+    /// Checks a snapshot, whose time counts while data are in flight; returns the reason if the transfer must end.
     pub(crate) fn check(&mut self, now: &Snapshot) -> Option<String> {
         let interval = (self.envelope.interval.as_nanos() as u64).max(MIN_ROUNDS * now.srtt_ns);
         if now.time_ns.saturating_sub(self.start.time_ns) < interval {
@@ -50,7 +50,7 @@ impl Breaker {
     fn outside(&self, before: &Snapshot, now: &Snapshot) -> Option<String> {
         let sent = now.sent_packets.saturating_sub(before.sent_packets);
         let retransmitted = now.retransmitted_packets.saturating_sub(before.retransmitted_packets);
-        let timeouts = now.timeouts.saturating_sub(before.timeouts);
+        let timeouts = now.timeouts.unwrap_or(0).saturating_sub(before.timeouts.unwrap_or(0));
         let envelope = &self.envelope;
         if sent >= MIN_PACKETS && retransmitted as f64 > envelope.loss * sent as f64 {
             let share = 100.0 * retransmitted as f64 / sent as f64;
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn timeouts_and_an_rtt_of_twenty_times_the_minimum_end_a_transfer() {
-        let (_, why) = end_of((1..60).map(|at| Snapshot { timeouts: 2 * at, ..snapshot(at, at, 0) })).unwrap();
+        let (_, why) = end_of((1..60).map(|at| Snapshot { timeouts: Some(2 * at), ..snapshot(at, at, 0) })).unwrap();
         assert!(why.starts_with("6 retransmission timeouts; the limit is 3"), "{why}");
         let slow = |at| Snapshot { srtt_ns: 2 * SECOND, ..snapshot(at, at * 10, 0) };
         let (second, why) = end_of((1..90).map(slow)).unwrap();

@@ -49,6 +49,8 @@ counters! {
     complete,
     /// Transfers ended by the circuit breaker.
     broken,
+    /// Connections whose algorithm failed: an exception of a class in Python.
+    failed_algorithms,
     /// Connections whose task panicked, which is a defect of the server.
     panics,
 }

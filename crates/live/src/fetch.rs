@@ -18,6 +18,7 @@ use crate::fetch_quic::Quic;
 use crate::fetch_tcp::Tcp;
 use crate::handler::{ALGORITHM, TRANSFER};
 use crate::snapshot::Snapshot;
+use crate::transfer::End;
 use crate::trust;
 
 /// The result of a fetch. Times are relative to `started_unix_ns`.
@@ -234,12 +235,12 @@ async fn run<T: Transport>(
     receive(options, &mut connection, &mut result, until, times.began, stop, progress).await;
     result.receiver = connection.snapshot();
     result.sender = fetch_account(options, server, connection, &result, stop).await;
-    if result.ended == "broken" {
-        let text = |key| result.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
-        let (ended, why) = (text("ended"), text("why"));
-        if !matches!(ended.as_str(), "" | "disconnected" | "complete") {
-            (result.ended, result.why) = (ended, why);
-        }
+    let text = |key| result.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
+    let (ended, why) = (text("ended"), text("why"));
+    let server_ended_it = result.ended == "broken" && !matches!(ended.as_str(), "" | "disconnected" | "complete");
+    // A complete transfer, too, in which another algorithm replaced the requested one.
+    if server_ended_it || ended == End::Failed.name() {
+        (result.ended, result.why) = (ended, why);
     }
     Ok(result)
 }

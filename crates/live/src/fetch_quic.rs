@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use cwndlab_linux::fault::{fault, Fault};
@@ -13,6 +14,7 @@ use hyper::StatusCode;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint, TransportConfig, VarInt};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::client_transport::{Failure, FetchOptions, ServerAddress, Times, Transport};
 use crate::clock::since_ns;
@@ -20,6 +22,9 @@ use crate::snapshot::Snapshot;
 
 /// Receive window, bytes: large enough that only the network limits the transfer.
 const RECEIVE_WINDOW: u32 = 64 << 20;
+
+/// Maximum time for the handshake with an address of a server that has further ones.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A connection over QUIC.
 pub(crate) struct Quic {
@@ -61,6 +66,23 @@ fn failed(server: &ServerAddress, cause: &ConnectionError) -> Failure {
     }
 }
 
+/// Connects to one address.
+async fn connect_to(
+    server: &ServerAddress,
+    config: ClientConfig,
+    address: SocketAddr,
+) -> Result<(Endpoint, quinn::Connection), Failure> {
+    let local: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    // Without IPv6 on this machine, another address may be reachable.
+    let unusable = |cause: String| Failure::Transient(fault(server.name(), format!("{address}: {cause}"), ""));
+    let endpoint = Endpoint::client(local).map_err(|cause| unusable(cause.to_string()))?;
+    let connecting =
+        endpoint.connect_with(config, address, &server.host).map_err(|cause| unusable(cause.to_string()))?;
+    let connection = connecting.await.map_err(|cause| failed(server, &cause))?;
+    Ok((endpoint, connection))
+}
+
 impl Transport for Quic {
     async fn connect(
         server: &ServerAddress,
@@ -69,23 +91,31 @@ impl Transport for Quic {
         mut times: Times,
     ) -> Result<(Self, Times), Failure> {
         let internal = |cause: String| Failure::Permanent(fault("fetch", cause, ""));
-        let address = addresses.first().copied().ok_or_else(|| internal("no address".to_owned()))?;
-        times.address = address;
-        let local: SocketAddr =
-            if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let endpoint = Endpoint::client(local).map_err(|cause| internal(cause.to_string()))?;
+        let (last, others) = addresses.split_last().ok_or_else(|| internal("no address".to_owned()))?;
         let crypto = QuicClientConfig::try_from(config).map_err(|cause| internal(cause.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
         let mut transport = TransportConfig::default();
         transport
             .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
             .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
-            .keep_alive_interval(Some(std::time::Duration::from_secs(5)));
+            .keep_alive_interval(Some(Duration::from_secs(5)));
         config.transport_config(Arc::new(transport));
-        let connecting = endpoint
-            .connect_with(config, address, &server.host)
-            .map_err(|cause| internal(format!("'{}': {cause}", server.host)))?;
-        let connection = connecting.await.map_err(|cause| failed(server, &cause))?;
+        let mut connected = None;
+        for address in others {
+            match timeout(ADDRESS_TIMEOUT, connect_to(server, config.clone(), *address)).await {
+                Ok(Err(failure @ Failure::Permanent(_))) => return Err(failure),
+                Ok(Ok(pair)) => {
+                    connected = Some((pair, *address));
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let ((endpoint, connection), address) = match connected {
+            Some(connected) => connected,
+            None => (connect_to(server, config, *last).await?, *last),
+        };
+        times.address = address;
         times.connect_ns = since_ns(times.began);
         times.handshake_ns = times.connect_ns;
         let opened = h3::client::new(h3_quinn::Connection::new(connection.clone())).await;
@@ -125,5 +155,41 @@ impl Transport for Quic {
 
     fn snapshot(&self) -> Option<Snapshot> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::Certificate;
+    use crate::clock::now;
+    use crate::limits::Limits;
+    use crate::server::{Server, Settings};
+    use crate::tokens::Tokens;
+    use crate::trust;
+    use crate::Classes;
+
+    /// A name with an address of each family, one of which reaches no server: a socket that answers nothing.
+    #[test]
+    fn a_silent_address_does_not_hide_the_next_one() {
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let settings = Settings {
+            listen: "127.0.0.1:0".to_owned(),
+            certificate: Certificate::self_signed(&["localhost".to_owned()]).unwrap(),
+            tokens: Tokens::parse("anna 0123456789abcdef\n", "tokens").unwrap(),
+            limits: Limits::default(),
+            quic: Some(Classes::default()),
+        };
+        let server = Server::start(settings).unwrap();
+        let url = ServerAddress::parse("https://localhost").unwrap();
+        let config = trust::config(Some(server.fingerprint()), b"h3").unwrap();
+        let addresses = [silent.local_addr().unwrap(), server.address()];
+        let (began, started_unix_ns) = (now(), 0);
+        let times =
+            Times { began, started_unix_ns, lookup_ns: 0, connect_ns: 0, handshake_ns: 0, address: addresses[0] };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let connected = runtime.block_on(Quic::connect(&url, config, &addresses, times));
+        let address = connected.map(|(_, times)| times.address).map_err(|_| "no connection");
+        assert_eq!(address, Ok(server.address()));
     }
 }

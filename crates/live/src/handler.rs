@@ -12,11 +12,12 @@ use serde_json::json;
 
 use crate::body::{Content, TransferStream};
 use crate::certificate::hex;
+use crate::congestion;
 use crate::counters::count;
 use crate::request::{range, target, Refusal, Target};
 use crate::server_state::{LimitReached, ServedConnection, ServerState};
+use crate::swappable::DEFAULT;
 use crate::transfer::{lock, End, Transfer, TransferRequest};
-use crate::{congestion, swappable};
 
 /// The header with the ID of a transfer, for `/transfers/ID`.
 pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
@@ -136,7 +137,7 @@ fn route(
     }
     match target {
         Target::Algorithms => {
-            let quic = server.quic.then(|| json!({"usual": swappable::DEFAULT, "algorithms": swappable::offered()}));
+            let quic = server.quic.as_ref().map(|one| json!({"usual": DEFAULT, "algorithms": one.names()}));
             let names = congestion::request_names(&congestion::offered());
             let tcp = json!({"usual": library_name(&congestion::system_default()), "algorithms": names});
             let offered = json!({"tcp": tcp, "quic": quic});
@@ -252,6 +253,10 @@ fn bytes(
         return Ok(part.reply(Content::Text(None), &name));
     }
     complete_previous(server, served)?;
+    if served.running().is_some() {
+        let line = "the previous transfer of this connection is not acknowledged: read it before the next request";
+        return Err(Box::new(Reply::line(StatusCode::CONFLICT, line)));
+    }
     let client = &server.clients[owner];
     if !client.begin(server.limits.transfers_per_token) {
         let max = server.limits.transfers_per_token;
@@ -275,7 +280,10 @@ fn start_transfer(
 ) -> Result<Arc<Transfer>, Box<Reply>> {
     let refuse = |line: String| Box::new(Reply::line(StatusCode::SERVICE_UNAVAILABLE, line));
     let is_selected = lock(&served.state).algorithm.is_some();
-    let actual = if is_selected { Ok(name.to_owned()) } else { served.transport.select(name) };
+    let mut actual = if is_selected { Ok(name.to_owned()) } else { served.transport.select(name) };
+    if let Some(failure) = served.transport.take_failure() {
+        actual = Err(server.on_failure(&failure).to_owned());
+    }
     let id = random_id();
     let request = TransferRequest {
         size: part.size,
@@ -334,4 +342,71 @@ fn random_id() -> Option<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).ok()?;
     Some(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::admission::Evictable;
+    use crate::limits::Limits;
+    use crate::server_state::ServerTransport;
+    use crate::snapshot::Snapshot;
+    use crate::tokens::Tokens;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    /// A sender whose client acknowledges no data.
+    struct SilentClient;
+
+    impl ServerTransport for SilentClient {
+        fn name(&self) -> &'static str {
+            "tcp"
+        }
+
+        fn offered(&self) -> Vec<String> {
+            vec!["reno".to_owned()]
+        }
+
+        fn resolve(&self, name: &str) -> Option<String> {
+            Some(name.to_owned())
+        }
+
+        fn default_algorithm(&self) -> String {
+            "reno".to_owned()
+        }
+
+        fn select(&self, name: &str) -> Result<String, String> {
+            Ok(name.to_owned())
+        }
+
+        fn snapshot(&self) -> Option<Snapshot> {
+            Some(Snapshot::default())
+        }
+    }
+
+    fn get(server: &Arc<ServerState>, served: &ServedConnection, path: &str) -> StatusCode {
+        let request = hyper::Request::builder().uri(path).header(header::HOST, "x");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {TOKEN}")).body(()).unwrap();
+        handle(server, served, &request.into_parts().0, false).response.status()
+    }
+
+    /// Otherwise the first transfer would never end, and would count against the limit of its token for ever.
+    #[test]
+    fn a_connection_has_one_transfer_at_a_time() {
+        let tokens = Tokens::parse(&format!("anna {TOKEN}\n"), "tokens").unwrap();
+        let (_stop, stopped) = watch::channel(false);
+        let server = Arc::new(ServerState::new(Limits::default(), tokens, stopped, None));
+        let address = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let served = ServedConnection::new(&server, address, Evictable::default(), Box::new(SilentClient));
+        assert_eq!(get(&server, &served, "/bytes/100000"), StatusCode::OK);
+        assert_eq!(get(&server, &served, "/bytes/1"), StatusCode::CONFLICT);
+        assert_eq!(get(&server, &served, "/algorithms"), StatusCode::OK);
+        drop(served);
+        let next = ServedConnection::new(&server, address, Evictable::default(), Box::new(SilentClient));
+        assert_eq!(get(&server, &next, "/bytes/1"), StatusCode::OK);
+    }
 }

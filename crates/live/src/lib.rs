@@ -7,7 +7,7 @@
 //!
 //! - `admission`, `tcp`, `quic`, `tls`: accepting connections; `server_state`: their shared state;
 //! - `request`, `handler`, `body`: HTTP requests and responses;
-//! - `transfer`, [`snapshot`], `breaker`: a transfer, its samples, its circuit breaker;
+//! - `transfer`, [`snapshot`]: a transfer and its samples; `monitor`, `breaker`: the limits of a connection;
 //! - [`congestion`], `swappable`: the sender's algorithm over TCP and over QUIC;
 //! - [`fetch`], `client_transport`, `fetch_tcp`, `fetch_quic`, `trust`: the client.
 
@@ -24,6 +24,7 @@ mod fetch_quic;
 mod fetch_tcp;
 mod handler;
 pub mod limits;
+mod monitor;
 pub mod payload;
 mod quic;
 mod request;
@@ -39,3 +40,4 @@ mod transfer;
 mod trust;
 
 pub use handler::{ALGORITHM, TRANSFER};
+pub use swappable::Classes;

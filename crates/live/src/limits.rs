@@ -31,9 +31,9 @@ pub struct Limits {
     pub header: Duration,
     /// Maximum size of the head of a request, bytes.
     pub header_bytes: usize,
-    /// Period over which a transfer must reach `progress_bps`.
+    /// Time of waiting for the acknowledgements of a client, over which it must reach `progress_bps`.
     pub patience: Duration,
-    /// Minimum rate of a transfer, bit/s.
+    /// Minimum rate at which a client acknowledges data, bit/s.
     pub progress_bps: u64,
     /// Sampling interval of a transfer.
     pub sample_interval: Duration,
@@ -160,8 +160,8 @@ pub const LIMITS: [Limit; 26] = [
     Limit { name: "handshake_s", min: 0.001, doc: "time from the connection to the end of the TLS handshake", get: |l| Some(l.handshake.as_secs_f64()), set: |l, v| l.handshake = Duration::from_secs_f64(v) },
     Limit { name: "header_s", min: 0.001, doc: "time for the head of a request, and between two requests", get: |l| Some(l.header.as_secs_f64()), set: |l, v| l.header = Duration::from_secs_f64(v) },
     Limit { name: "header_bytes", min: 8192.0, doc: "size of the head of a request", get: |l| Some(l.header_bytes as f64), set: |l, v| l.header_bytes = v as usize },
-    Limit { name: "patience_s", min: 0.001, doc: "period over which a transfer must reach progress_bps", get: |l| Some(l.patience.as_secs_f64()), set: |l, v| l.patience = Duration::from_secs_f64(v) },
-    Limit { name: "progress_bps", min: 0.0, doc: "minimum rate of a transfer", get: |l| Some(l.progress_bps as f64), set: |l, v| l.progress_bps = v as u64 },
+    Limit { name: "patience_s", min: 0.001, doc: "time of waiting for a client, over which it must reach progress_bps", get: |l| Some(l.patience.as_secs_f64()), set: |l, v| l.patience = Duration::from_secs_f64(v) },
+    Limit { name: "progress_bps", min: 0.0, doc: "minimum rate at which a client acknowledges data", get: |l| Some(l.progress_bps as f64), set: |l, v| l.progress_bps = v as u64 },
     Limit { name: "sample_interval_s", min: 0.001, doc: "sampling interval of a transfer", get: |l| Some(l.sample_interval.as_secs_f64()), set: |l, v| l.sample_interval = Duration::from_secs_f64(v) },
     Limit { name: "samples", min: 2.0, doc: "samples of a transfer; when full, every other one is dropped and the interval doubles", get: |l| Some(l.samples as f64), set: |l, v| l.samples = v as usize },
     Limit { name: "transfers_kept", min: 1.0, doc: "accounts of transfers; a new one evicts the oldest account of an ended transfer", get: |l| Some(l.transfers_kept as f64), set: |l, v| l.transfers_kept = v as usize },

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::counters::count;
 use crate::handler::handle;
 use crate::server_state::{PanicCounter, ServedConnection, ServerState, ServerTransport};
 use crate::snapshot::Snapshot;
-use crate::swappable::{self, SwappableFactory, SwappableState};
+use crate::swappable::{FailureReason, Offer, SwappableFactory, SwappableState, DEFAULT};
 use crate::tls;
 use crate::transfer::{lock, End};
 
@@ -42,6 +43,8 @@ const SEND_WINDOW: u64 = 12_500_000;
 struct QuicSender {
     connection: quinn::Connection,
     state: Arc<Mutex<SwappableState>>,
+    offer: Arc<Offer>,
+    failure: FailureReason,
 }
 
 impl ServerTransport for QuicSender {
@@ -50,25 +53,31 @@ impl ServerTransport for QuicSender {
     }
 
     fn offered(&self) -> Vec<String> {
-        swappable::offered()
+        self.offer.names().to_vec()
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
-        swappable::factory(name).map(|(full, _)| full)
+        self.offer.factory(name, &FailureReason::default()).map(|(full, _)| full)
     }
 
     fn default_algorithm(&self) -> String {
-        swappable::DEFAULT.to_owned()
+        DEFAULT.to_owned()
     }
 
     fn select(&self, name: &str) -> Result<String, String> {
-        let (full, factory) = swappable::factory(name).ok_or("unknown algorithm")?;
+        let (full, factory) = self.offer.factory(name, &self.failure).ok_or("unknown algorithm")?;
         lock(&self.state).replace(factory);
         Ok(full)
     }
 
+    fn take_failure(&self) -> Option<String> {
+        lock(&self.failure).take()
+    }
+
     fn snapshot(&self) -> Option<Snapshot> {
-        let stats = self.connection.stats();
+        // quinn calls the controller, which locks the state, while it locks the connection: no call of the connection may
+        // follow the lock of the state.
+        let (stats, closed) = (self.connection.stats(), self.connection.close_reason().is_some());
         let state = lock(&self.state);
         let metrics = state.metrics();
         Some(Snapshot {
@@ -83,8 +92,10 @@ impl ServerTransport for QuicSender {
             sent_packets: stats.path.sent_packets,
             retransmitted_packets: stats.path.lost_packets,
             idle: state.in_flight_bytes == 0,
-            closed: self.connection.close_reason().is_some(),
+            closed,
             min_rtt_ns: Some(stats.path.min_rtt.as_nanos() as u64),
+            // quinn reports no expirations of its probe timer (RFC 9002, section 6.2).
+            timeouts: None,
             ..Snapshot::default()
         })
     }
@@ -123,7 +134,12 @@ pub(crate) fn listen(
 }
 
 /// Accepts connections until the server stops.
-pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto: Arc<QuicServerConfig>) {
+pub(crate) async fn accept(
+    server: Arc<ServerState>,
+    endpoint: Endpoint,
+    crypto: Arc<QuicServerConfig>,
+    offer: Arc<Offer>,
+) {
     let mut stop = server.stop.clone();
     loop {
         let incoming = tokio::select! {
@@ -150,7 +166,8 @@ pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto:
             continue;
         }
         let evictable = Evictable::default();
-        let task = tokio::spawn(serve(Arc::clone(&server), incoming, Arc::clone(&crypto), evictable.clone()));
+        let settings = (Arc::clone(&crypto), Arc::clone(&offer));
+        let task = tokio::spawn(serve(Arc::clone(&server), incoming, settings, evictable.clone()));
         if lock(&server.unproven).push(evictable, task.abort_handle()) {
             count(&server.counters.displaced_unproven);
         }
@@ -160,7 +177,12 @@ pub(crate) async fn accept(server: Arc<ServerState>, endpoint: Endpoint, crypto:
 }
 
 /// Serves a connection: handshake and requests.
-async fn serve(server: Arc<ServerState>, incoming: Incoming, crypto: Arc<QuicServerConfig>, evictable: Evictable) {
+async fn serve(
+    server: Arc<ServerState>,
+    incoming: Incoming,
+    (crypto, offer): (Arc<QuicServerConfig>, Arc<Offer>),
+    evictable: Evictable,
+) {
     let _guard = PanicCounter(Arc::clone(&server));
     let peer = incoming.remote_address().ip().to_canonical();
     let factory = Arc::<SwappableFactory>::default();
@@ -173,8 +195,8 @@ async fn serve(server: Arc<ServerState>, incoming: Incoming, crypto: Arc<QuicSer
     };
     count(&server.counters.handshakes);
     let Some(state) = factory.state() else { return };
-    let transport = QuicSender { connection: connection.clone(), state };
-    let served = ServedConnection::new(peer, evictable, Box::new(transport));
+    let transport = QuicSender { connection: connection.clone(), state, offer, failure: FailureReason::default() };
+    let served = ServedConnection::new(&server, peer, evictable, Box::new(transport));
     serve_requests(&server, &served, &connection).await;
     let stopped = *server.stop.borrow();
     if stopped {
@@ -264,10 +286,87 @@ async fn respond(server: &Arc<ServerState>, served: &ServedConnection, requests:
         Content::Text(None) => {}
         Content::Stream(mut body) => {
             while let Some(chunk) = poll_fn(|cx| body.poll_chunk(cx)).await {
+                // Data that the client's flow control does not admit are not in flight.
+                served.is_blocked.store(true, Ordering::Relaxed);
                 stream.send_data(chunk).await.ok()?;
+                served.is_blocked.store(false, Ordering::Relaxed);
             }
         }
     }
     timeout(limit, stream.finish()).await.ok()?.ok()?;
     Some(reply.close)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use bytes::Buf as _;
+    use hyper::header::AUTHORIZATION;
+    use hyper::Request;
+    use quinn::crypto::rustls::QuicClientConfig;
+    use quinn::ClientConfig;
+
+    use super::*;
+    use crate::limits::Limits;
+    use crate::server::{Server, Settings};
+    use crate::tokens::Tokens;
+    use crate::trust;
+    use crate::Classes;
+
+    const TOKEN: &str = "0123456789abcdef";
+    const SIZE: usize = 40_000;
+
+    fn start_server() -> Server {
+        let mut limits = Limits::default();
+        limits.set([("patience_s", 0.5), ("progress_bps", 1e9), ("sample_interval_s", 0.02)]).unwrap();
+        let settings = Settings {
+            listen: "127.0.0.1:0".to_owned(),
+            certificate: Certificate::self_signed(&["localhost".to_owned()]).unwrap(),
+            tokens: Tokens::parse(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
+            limits,
+            quic: Some(Classes::default()),
+        };
+        Server::start(settings).unwrap()
+    }
+
+    /// Requests up to `max` streams over one connection with a receive window of 4 kB, and reads a part of each every
+    /// 5 ms; returns the number of complete ones.
+    async fn read_slowly(server: &Server, max: u32) -> u32 {
+        let endpoint = Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+        let crypto = QuicClientConfig::try_from(trust::config(Some(server.fingerprint()), b"h3").unwrap()).unwrap();
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        transport.stream_receive_window(VarInt::from_u32(4096));
+        config.transport_config(Arc::new(transport));
+        let connection = endpoint.connect_with(config, server.address(), "localhost").unwrap().await.unwrap();
+        let (mut driver, mut requests) = h3::client::new(H3::new(connection)).await.unwrap();
+        tokio::spawn(async move { poll_fn(|cx| driver.poll_close(cx)).await });
+        for complete in 0..max {
+            let request = Request::get(format!("https://localhost/bytes/{SIZE}"));
+            let request = request.header(AUTHORIZATION, format!("Bearer {TOKEN}")).body(()).unwrap();
+            let Ok(mut stream) = requests.send_request(request).await else { return complete };
+            if stream.finish().await.is_err() || stream.recv_response().await.is_err() {
+                return complete;
+            }
+            let mut left = SIZE;
+            while left > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                let Ok(Some(data)) = stream.recv_data().await else { return complete };
+                left -= data.remaining();
+            }
+        }
+        max
+    }
+
+    /// Each stream takes far less than `patience_s`, but none reaches the minimum rate. The client's flow control holds
+    /// the data back, so that none are in flight while the server waits.
+    #[test]
+    fn a_series_of_short_transfers_is_limited_like_a_long_one() {
+        let server = start_server();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let complete = runtime.block_on(read_slowly(&server, 100));
+        assert!(complete < 100, "{complete}");
+        assert_eq!(server.counters().panics.load(Ordering::Relaxed), 0);
+    }
 }

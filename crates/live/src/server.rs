@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cwndlab_linux::fault::{fault, Fault};
@@ -17,6 +17,7 @@ use crate::certificate::Certificate;
 use crate::counters::Counters;
 use crate::limits::Limits;
 use crate::server_state::ServerState;
+use crate::swappable::{Classes, Offer};
 use crate::tokens::Tokens;
 use crate::transfer::lock;
 use crate::{quic, tcp, tls};
@@ -32,8 +33,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// The limits.
     pub limits: Limits,
-    /// Accept QUIC as well, on the same port.
-    pub quic: bool,
+    /// Accept QUIC as well, on the same port, with these algorithms besides those of the catalogue.
+    pub quic: Option<Classes>,
 }
 
 /// A running server, which stops when it is dropped.
@@ -41,6 +42,7 @@ pub struct Server {
     address: SocketAddr,
     fingerprint: String,
     counters: Arc<Counters>,
+    failures: Arc<Mutex<Vec<String>>>,
     notes: Vec<String>,
     stop: watch::Sender<bool>,
     runtime: Option<Runtime>,
@@ -129,20 +131,21 @@ impl Server {
         let listener = tcp::listen(address).map_err(bind_fault)?;
         let address = listener.local_addr().map_err(bind_fault)?;
         let (stop, stopped) = watch::channel(false);
-        let server = Arc::new(ServerState::new(settings.limits, settings.tokens, stopped, settings.quic));
-        let counters = Arc::clone(&server.counters);
+        let offer = settings.quic.map(|classes| Arc::new(Offer::new(classes)));
+        let server = Arc::new(ServerState::new(settings.limits, settings.tokens, stopped, offer.clone()));
+        let (counters, failures) = (Arc::clone(&server.counters), Arc::clone(&server.failures));
         let listener = {
             let _runtime = runtime.enter();
             TcpListener::from_std(listener).map_err(bind_fault)?
         };
-        if settings.quic {
+        if let Some(offer) = offer {
             let _runtime = runtime.enter();
             let (endpoint, crypto) = quic::listen(address, &settings.certificate)?;
-            runtime.spawn(quic::accept(Arc::clone(&server), endpoint, crypto));
+            runtime.spawn(quic::accept(Arc::clone(&server), endpoint, crypto, offer));
         }
         runtime.spawn(maintain(Arc::clone(&server)));
         runtime.spawn(tcp::accept(server, listener, TlsAcceptor::from(Arc::new(config))));
-        Ok(Self { address, fingerprint, counters, notes: notes(), stop, runtime: Some(runtime) })
+        Ok(Self { address, fingerprint, counters, failures, notes: notes(), stop, runtime: Some(runtime) })
     }
 
     /// The address on which the server listens.
@@ -161,6 +164,12 @@ impl Server {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The failures of algorithms since the last call, each with its traceback.
+    #[must_use]
+    pub fn take_failures(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.failures))
     }
 
     /// Notes on settings of this machine that affect measurements.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -12,9 +12,14 @@ use crate::admission::{host, Admission, Evictable, WaitingList};
 use crate::clock::{now, since_ns};
 use crate::counters::{count, Counters};
 use crate::limits::Limits;
+use crate::monitor::{Activity, Monitor};
 use crate::snapshot::Snapshot;
+use crate::swappable::Offer;
 use crate::tokens::Tokens;
 use crate::transfer::{lock, Accounts, Client, End, Transfer};
+
+/// Maximum number of failures of algorithms that are stored.
+const MAX_FAILURES: usize = 100;
 
 /// Open connections that presented a valid token: their number, and the number per host.
 type Authenticated = (usize, BTreeMap<[u8; 9], usize>);
@@ -31,8 +36,10 @@ pub(crate) struct ServerState {
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) epoch: Instant,
     pub(crate) stop: watch::Receiver<bool>,
-    /// The server accepts QUIC as well.
-    pub(crate) quic: bool,
+    /// The algorithms over QUIC, if the server accepts it as well.
+    pub(crate) quic: Option<Arc<Offer>>,
+    /// Failures of algorithms that nobody has read yet, at most [`MAX_FAILURES`].
+    pub(crate) failures: Arc<Mutex<Vec<String>>>,
     authenticated: Mutex<Authenticated>,
 }
 
@@ -45,7 +52,7 @@ pub(crate) enum LimitReached {
 }
 
 impl ServerState {
-    pub(crate) fn new(limits: Limits, tokens: Tokens, stop: watch::Receiver<bool>, quic: bool) -> Self {
+    pub(crate) fn new(limits: Limits, tokens: Tokens, stop: watch::Receiver<bool>, quic: Option<Arc<Offer>>) -> Self {
         let client =
             |name: &str| Client { name: name.to_owned(), running: AtomicUsize::new(0), free_ns: Mutex::new(0) };
         Self {
@@ -59,6 +66,7 @@ impl ServerState {
             epoch: now(),
             stop,
             quic,
+            failures: Arc::default(),
             authenticated: Mutex::default(),
         }
     }
@@ -71,6 +79,17 @@ impl ServerState {
     /// Number of open connections that presented a valid token.
     pub(crate) fn connections(&self) -> usize {
         lock(&self.authenticated).0
+    }
+
+    /// Counts and stores a failure of an algorithm; returns its first line for the client. The rest has paths of this
+    /// machine.
+    pub(crate) fn on_failure<'a>(&self, failure: &'a str) -> &'a str {
+        count(&self.counters.failed_algorithms);
+        let mut failures = lock(&self.failures);
+        if failures.len() < MAX_FAILURES {
+            failures.push(failure.to_owned());
+        }
+        failure.lines().next().unwrap_or_default()
     }
 
     /// Acquires a slot for a connection from `address` that presented a valid token.
@@ -134,6 +153,10 @@ pub(crate) trait ServerTransport: Send + Sync {
     fn select(&self, name: &str) -> Result<String, String>;
     /// The state of the sender.
     fn snapshot(&self) -> Option<Snapshot>;
+    /// The reason why the selected algorithm was replaced, once.
+    fn take_failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A connection.
@@ -141,7 +164,10 @@ pub(crate) struct ServedConnection {
     pub(crate) peer: IpAddr,
     pub(crate) evictable: Evictable,
     pub(crate) transport: Box<dyn ServerTransport>,
+    /// The transport accepts no more data of a response. Over TCP its send buffer shows that.
+    pub(crate) is_blocked: AtomicBool,
     pub(crate) state: Mutex<ServedState>,
+    monitor: Mutex<Monitor>,
 }
 
 /// The changing state of a connection.
@@ -156,8 +182,14 @@ pub(crate) struct ServedState {
 }
 
 impl ServedConnection {
-    pub(crate) fn new(peer: IpAddr, evictable: Evictable, transport: Box<dyn ServerTransport>) -> Self {
-        Self { peer, evictable, transport, state: Mutex::default() }
+    pub(crate) fn new(
+        server: &ServerState,
+        peer: IpAddr,
+        evictable: Evictable,
+        transport: Box<dyn ServerTransport>,
+    ) -> Self {
+        let monitor = Mutex::new(Monitor::new(&server.limits));
+        Self { peer, evictable, transport, is_blocked: AtomicBool::new(false), state: Mutex::default(), monitor }
     }
 
     /// Admits the connection, whose client presented a valid token.
@@ -178,14 +210,31 @@ impl ServedConnection {
         lock(&self.state).current.clone().filter(|transfer| !transfer.has_ended())
     }
 
-    /// Updates the current transfer with the state of the sender; returns how it ends if it ends now.
+    /// Updates the current transfer and the limits of the connection with the state of the sender; returns how the
+    /// transfer ends if it ends now. Unless that is [`End::Complete`], the caller must end the connection, which may be
+    /// between two transfers.
     pub(crate) fn observe(&self, server: &ServerState) -> Option<End> {
-        let transfer = self.running()?;
-        let end = transfer.observe(&self.transport.snapshot()?)?;
-        match end {
-            End::Complete => count(&server.counters.complete),
-            End::Breaker => count(&server.counters.broken),
-            _ => {}
+        let snapshot = self.transport.snapshot()?;
+        let transfer = self.running();
+        if let Some(failure) = self.transport.take_failure() {
+            let why = server.on_failure(&failure);
+            if let Some(transfer) = transfer {
+                transfer.end(End::Failed, why);
+            }
+            return Some(End::Failed);
+        }
+        let activity =
+            Activity { has_transfer: transfer.is_some(), is_blocked: self.is_blocked.load(Ordering::Relaxed) };
+        let ended = transfer.as_ref().and_then(|transfer| transfer.observe(&snapshot));
+        if ended == Some(End::Complete) {
+            count(&server.counters.complete);
+        }
+        let Some((end, why)) = lock(&self.monitor).observe(server.age_ns(), &snapshot, activity) else { return ended };
+        if let Some(transfer) = transfer.filter(|_| ended.is_none()) {
+            transfer.end(end, why);
+            if end == End::Breaker {
+                count(&server.counters.broken);
+            }
         }
         Some(end)
     }

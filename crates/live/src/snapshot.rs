@@ -35,8 +35,8 @@ pub struct Snapshot {
     pub sent_packets: u64,
     /// Packets retransmitted; over QUIC packets declared lost.
     pub retransmitted_packets: u64,
-    /// Expired retransmission timers.
-    pub timeouts: u64,
+    /// Expired retransmission timers; `None` over QUIC, where they are not reported.
+    pub timeouts: Option<u64>,
     /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss.
     pub state: Option<u8>,
     /// Unsent bytes in the send buffer.
@@ -90,7 +90,7 @@ impl Snapshot {
             retransmitted_bytes: info.counters.retransmitted.0,
             sent_packets: info.counters.data_segments,
             retransmitted_packets: info.counters.retransmitted_segments,
-            timeouts: info.counters.timeouts,
+            timeouts: Some(info.counters.timeouts),
             state: Some(info.ca_state),
             unsent_bytes: info.notsent.0,
             busy: Some(info.busy),
@@ -113,7 +113,7 @@ impl Snapshot {
             retransmitted_bytes: self.retransmitted_bytes.saturating_sub(base.retransmitted_bytes),
             sent_packets: self.sent_packets.saturating_sub(base.sent_packets),
             retransmitted_packets: self.retransmitted_packets.saturating_sub(base.retransmitted_packets),
-            timeouts: self.timeouts.saturating_sub(base.timeouts),
+            timeouts: self.timeouts.map(|count| count.saturating_sub(base.timeouts.unwrap_or(0))),
             busy,
             ..self.clone()
         }
@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn every_column_has_a_name() {
         assert_eq!(Snapshot::default().row().as_array().unwrap().len(), COLUMNS.len());
-        assert_eq!(Snapshot { timeouts: 7, ..Snapshot::default() }.object()["timeouts"], 7);
+        assert_eq!(Snapshot { timeouts: Some(7), ..Snapshot::default() }.object()["timeouts"], 7);
+        assert!(Snapshot::default().object()["timeouts"].is_null());
     }
 
     #[test]

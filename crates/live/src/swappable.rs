@@ -2,9 +2,10 @@
 //! must be replaceable because the handshake precedes the request that selects the algorithm.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use cwndlab_control::{Catalogue, Spec};
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 
 use crate::clock::now;
@@ -16,34 +17,63 @@ pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 /// The controller of the handshake, and of transfers without a selected algorithm.
 pub(crate) const DEFAULT: &str = "quinn:newreno";
 
-/// The algorithms over QUIC: those of the library that QUIC supports, and the controllers of `quinn`.
-pub(crate) fn offered() -> Vec<String> {
-    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
-    let names = || {
-        let entries = cwndlab_algorithms::catalogue();
-        let own =
-            entries.specs.iter().map(|spec| spec.name).filter(|name| cwndlab_quic::controller_factory(name).is_ok());
-        let mut names: Vec<String> = own.map(str::to_owned).collect();
-        names.extend(["quinn:bbr", "quinn:cubic", "quinn:newreno"].map(str::to_owned));
-        names.sort_unstable();
-        names
-    };
-    NAMES.get_or_init(names).clone()
+/// Algorithms outside of the catalogue, whose methods may unwind.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    /// Their entries.
+    pub specs: Vec<&'static Spec>,
+    /// The reason why an algorithm unwound in this thread, if it left one.
+    pub describe: Option<fn() -> Option<String>>,
 }
 
-/// The full name of an algorithm and the factory of its controllers.
-pub(crate) fn factory(name: &str) -> Option<(String, Factory)> {
-    let builtin: Option<Factory> = match name {
-        "quinn:newreno" => Some(Arc::new(NewRenoConfig::default())),
-        "quinn:cubic" => Some(Arc::new(CubicConfig::default())),
-        "quinn:bbr" => Some(Arc::new(BbrConfig::default())),
-        _ => None,
-    };
-    if let Some(factory) = builtin {
-        return Some((name.to_owned(), factory));
+/// The reason why the algorithm of a connection was replaced; `None`: it was not, or the reason has been taken.
+pub(crate) type FailureReason = Arc<Mutex<Option<String>>>;
+
+/// The algorithms over QUIC: those of the library that QUIC supports, the controllers of `quinn`, and classes.
+pub(crate) struct Offer {
+    catalogue: Catalogue,
+    classes: Classes,
+    names: Vec<String>,
+}
+
+impl Offer {
+    pub(crate) fn new(classes: Classes) -> Self {
+        let mut catalogue = cwndlab_algorithms::catalogue();
+        catalogue.specs.extend(&classes.specs);
+        let of_library = catalogue.specs.iter().map(|spec| spec.name);
+        let supported = of_library.filter(|name| cwndlab_quic::Factory::parse(&catalogue, name).is_ok());
+        let mut names: Vec<String> = supported.map(str::to_owned).collect();
+        names.extend(["quinn:bbr", "quinn:cubic", "quinn:newreno"].map(str::to_owned));
+        names.sort_unstable();
+        Self { catalogue, classes, names }
     }
-    let factory = cwndlab_quic::controller_factory(name).ok()?;
-    Some((factory.name().to_owned(), factory))
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The full name of an algorithm and the factory of its controllers, which report a failure in `failure`.
+    pub(crate) fn factory(&self, name: &str, failure: &FailureReason) -> Option<(String, Factory)> {
+        let builtin: Option<Factory> = match name {
+            "quinn:newreno" => Some(Arc::new(NewRenoConfig::default())),
+            "quinn:cubic" => Some(Arc::new(CubicConfig::default())),
+            "quinn:bbr" => Some(Arc::new(BbrConfig::default())),
+            _ => None,
+        };
+        if let Some(factory) = builtin {
+            return Some((name.to_owned(), factory));
+        }
+        let algorithm = self.catalogue.parse(name).ok()?;
+        let mut factory = cwndlab_quic::Factory::new(&algorithm).ok()?;
+        if self.classes.specs.iter().any(|spec| std::ptr::eq(*spec, algorithm.growth.spec)) {
+            let (describe, failure) = (self.classes.describe, Arc::clone(failure));
+            factory = factory.with_substitute(Arc::new(move || {
+                let reason = describe.and_then(|describe| describe());
+                *lock(&failure) = Some(reason.unwrap_or_else(|| "the algorithm panicked".to_owned()));
+            }));
+        }
+        Some((factory.name().to_owned(), Arc::new(factory)))
+    }
 }
 
 /// The current controller and the counters.

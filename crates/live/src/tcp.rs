@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::Body as _;
 use hyper::header::{HeaderValue, CONNECTION};
@@ -20,7 +20,6 @@ use tokio::time::{interval, timeout, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 
 use crate::admission::{Evictable, WaitingList};
-use crate::clock::{now, since_ns};
 use crate::congestion;
 use crate::counters::count;
 use crate::handler::handle;
@@ -152,7 +151,7 @@ async fn serve(
     };
     count(&server.counters.handshakes);
     close_gracefully(&stream);
-    let served = Arc::new(ServedConnection::new(peer, evictable, Box::new(TcpSender(Arc::clone(&stream)))));
+    let served = Arc::new(ServedConnection::new(&server, peer, evictable, Box::new(TcpSender(Arc::clone(&stream)))));
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         let has_body = !request.body().is_end_stream();
         let (parts, body) = request.into_parts();
@@ -184,7 +183,6 @@ async fn supervise(
     let mut tick = interval(server.limits.sample_interval.max(Duration::from_millis(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut open = true;
-    let mut progress = (0, now());
     while open || served.running().is_some() {
         tokio::select! {
             () = stopped(&mut stop) => {
@@ -201,27 +199,13 @@ async fn supervise(
             }
             _ = tick.tick() => {
                 let has_failed = served.observe(server).is_some_and(|end| end != End::Complete);
-                if has_failed || is_stuck(server, served, &mut progress) {
+                if has_failed {
                     reset_on_close(stream);
                     return;
                 }
             }
         }
     }
-}
-
-/// Whether no transfer runs and the client has acknowledged no data of a response for `limits.patience`. `progress` is
-/// the last number of acknowledged bytes, and its time.
-fn is_stuck(server: &ServerState, served: &ServedConnection, progress: &mut (u64, Instant)) -> bool {
-    let Some(snapshot) = served.transport.snapshot().filter(|snapshot| !snapshot.idle && served.running().is_none())
-    else {
-        *progress = (0, now());
-        return false;
-    };
-    if snapshot.acked_bytes != progress.0 {
-        *progress = (snapshot.acked_bytes, now());
-    }
-    since_ns(progress.1) > server.limits.patience.as_nanos() as u64
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use serde_json::{json, Value};
 
-use crate::breaker::Breaker;
 use crate::clock::{now, since_ns, unix_ns};
 use crate::limits::Limits;
 use crate::snapshot::{Samples, Snapshot};
@@ -47,6 +46,8 @@ pub(crate) enum End {
     Slow,
     /// The transfer exceeded the maximum duration.
     Long,
+    /// The algorithm failed.
+    Failed,
     /// The server stopped.
     Stopped,
 }
@@ -59,6 +60,7 @@ impl End {
             Self::Breaker => "breaker",
             Self::Slow => "slow",
             Self::Long => "long",
+            Self::Failed => "failed",
             Self::Stopped => "stopped",
         }
     }
@@ -83,8 +85,6 @@ struct State {
     base: Snapshot,
     last: Snapshot,
     samples: Samples,
-    breaker: Breaker,
-    progress: (u64, u64),
     ended: Option<(End, u64, String)>,
 }
 
@@ -118,15 +118,7 @@ impl Transfer {
         let first = base.since(&base);
         let mut samples = Samples::new(limits.samples, limits.sample_interval.as_nanos() as u64);
         samples.offer(first.clone());
-        let state = State {
-            written: 0,
-            base,
-            last: first.clone(),
-            samples,
-            breaker: Breaker::new(limits.envelope, first),
-            progress: (0, 0),
-            ended: None,
-        };
+        let state = State { written: 0, base, last: first, samples, ended: None };
         Self { id, owner, request, client, started_unix_ns: unix_ns(), began: now(), limits, state: Mutex::new(state) }
     }
 
@@ -160,28 +152,12 @@ impl Transfer {
         } else if snapshot.time_ns > self.limits.duration.as_nanos() as u64 {
             let max = self.limits.duration.as_secs_f64();
             Some((End::Long, format!("the limit of a transfer is {max} s")))
-        } else if let Some(why) = state.breaker.check(&snapshot) {
-            Some((End::Breaker, why))
         } else {
-            self.check_rate(&mut state, &snapshot).map(|why| (End::Slow, why))
+            None
         };
         let (end, why) = verdict?;
         self.close(&mut state, end, why);
         Some(end)
-    }
-
-    /// Checks the rate of the transfer; returns the reason if it is too slow.
-    fn check_rate(&self, state: &mut State, snapshot: &Snapshot) -> Option<String> {
-        let (since, acked) = state.progress;
-        let patience = self.limits.patience.as_nanos() as u64;
-        if snapshot.time_ns - since < patience {
-            return None;
-        }
-        state.progress = (snapshot.time_ns, snapshot.acked_bytes);
-        let seconds = (snapshot.time_ns - since) as f64 * 1e-9;
-        let rate = 8.0 * snapshot.acked_bytes.saturating_sub(acked) as f64 / seconds;
-        let min = self.limits.progress_bps;
-        (rate < min as f64).then(|| format!("{rate:.0} bit/s over {seconds:.0} s; the minimum is {min} bit/s"))
     }
 
     /// Ends the transfer for `end`, unless it has ended.

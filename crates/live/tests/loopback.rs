@@ -10,6 +10,7 @@ use cwndlab_live::fetch::{fetch, FetchOptions, FetchResult};
 use cwndlab_live::limits::Limits;
 use cwndlab_live::server::{Server, Settings};
 use cwndlab_live::tokens::Tokens;
+use cwndlab_live::Classes;
 use proptest::prelude::*;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -22,7 +23,7 @@ fn start_server(overrides: &[(&str, f64)]) -> Server {
         certificate: Certificate::self_signed(&["localhost".to_owned()]).unwrap(),
         tokens: Tokens::parse(&format!("anna {TOKEN}\n"), "tokens").unwrap(),
         limits,
-        quic: true,
+        quic: Some(Classes::default()),
     };
     Server::start(settings).unwrap()
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_control::{Algorithm, CongestionControl, Fault, Need, Path, RecoveryKind};
+use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Fault, Need, Path, RecoveryKind};
 use cwndlab_units::Bytes;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use crate::controller::{Adapter, Observer, State};
+use crate::guarded::{Guarded, OnFailure};
 
 /// Initial window, packets (RFC 9002, 7.2).
 const INITIAL_PACKETS: u64 = 10;
@@ -47,7 +48,7 @@ fn unsupported<T>(what: String, hint: &str) -> Result<T, UnsupportedAlgorithm> {
 ///
 /// An unknown algorithm, or one that needs router assistance or the recovery of Tahoe, which QUIC does not have.
 pub fn controller_factory(text: &str) -> Result<Arc<Factory>, UnsupportedAlgorithm> {
-    Factory::new(&catalogue().parse(text).map_err(UnsupportedAlgorithm)?).map(Arc::new)
+    Factory::parse(&catalogue(), text).map(Arc::new)
 }
 
 /// Creates the controllers of connections.
@@ -61,6 +62,7 @@ pub struct Factory {
     /// Number of controllers created so far.
     count: Arc<AtomicU64>,
     observer: Option<Observer>,
+    on_failure: Option<OnFailure>,
 }
 
 impl fmt::Debug for Factory {
@@ -70,6 +72,15 @@ impl fmt::Debug for Factory {
 }
 
 impl Factory {
+    /// Creates a factory from the text form of an algorithm of `catalogue`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`controller_factory`].
+    pub fn parse(catalogue: &Catalogue, text: &str) -> Result<Self, UnsupportedAlgorithm> {
+        Self::new(&catalogue.parse(text).map_err(UnsupportedAlgorithm)?)
+    }
+
     /// Creates a factory from a parsed algorithm.
     ///
     /// # Errors
@@ -107,6 +118,7 @@ impl Factory {
             seed,
             count: Arc::default(),
             observer: None,
+            on_failure: None,
         }
     }
 
@@ -132,6 +144,14 @@ impl Factory {
         self
     }
 
+    /// Continues a connection with Reno where a method of its algorithm unwinds, and calls `on_failure` once then. Without
+    /// this, the unwinding ends the task of the connection.
+    #[must_use]
+    pub fn with_substitute(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = Some(on_failure);
+        self
+    }
+
     /// The full text form of the algorithm.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -144,14 +164,18 @@ impl Factory {
         let mtu = u64::from(mtu);
         let initial = self.initial_window(mtu);
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let control = (self.construct)(&Path {
+        let path = Path {
             mss: Bytes(mtu),
             initial_cwnd: Bytes(initial),
             initial_ssthresh: None,
             paced: true,
             seed: self.seed.wrapping_add(number),
             oracle_buffer: None,
-        });
+        };
+        let control: Box<dyn CongestionControl> = match &self.on_failure {
+            Some(on_failure) => Box::new(Guarded::new(&*self.construct, path, Arc::clone(on_failure))),
+            None => (self.construct)(&path),
+        };
         Adapter::new(now, initial, State::new(control, self.model_based, mtu, self.observer.clone()))
     }
 

@@ -21,8 +21,10 @@
 mod controller;
 mod delivery_tracker;
 pub mod factory;
+mod guarded;
 pub mod limits;
 
 pub use controller::{Adapter, Observation, Observer};
 pub use factory::{controller_factory, Constructor, Factory, UnsupportedAlgorithm};
+pub use guarded::OnFailure;
 pub use limits::limits;

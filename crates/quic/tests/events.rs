@@ -1,10 +1,12 @@
 //! Random calls of a QUIC stack, which every algorithm behind the adapter must tolerate.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cwndlab_control::{Algorithm, Kind};
-use cwndlab_quic::{controller_factory, limits, Factory};
+use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Kind};
+use cwndlab_quic::{controller_factory, limits, Adapter, Constructor, Factory};
+use cwndlab_units::Bytes;
 use proptest::prelude::*;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
@@ -201,6 +203,65 @@ fn reno_halves_once_per_window_and_acks_of_earlier_packets_do_not_increase_it() 
     // Persistent congestion (RFC 9002, 7.6.2): the minimum, two packets.
     one.on_congestion_event(at(3000), at(101), true, 8000);
     assert_eq!(one.window(), 2_001);
+}
+
+/// An algorithm that unwinds at its third report.
+#[derive(Clone, Debug)]
+struct Failing {
+    reports: u32,
+}
+
+impl CongestionControl for Failing {
+    fn on_ack(&mut self, _ack: &Ack) -> Option<Event> {
+        self.reports += 1;
+        if self.reports == 3 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        None
+    }
+
+    fn on_congestion(&mut self, _event: &Congestion) {}
+
+    fn cwnd(&self) -> Bytes {
+        Bytes(20_000)
+    }
+}
+
+/// By hand, with packets of 1000 bytes and a window of 20: the failure is reported once, and Reno receives the report
+/// again. In congestion avoidance (RFC 5681, section 3.1) twenty acknowledged packets increase its window by one packet.
+#[test]
+fn reno_continues_with_the_window_of_an_algorithm_that_fails() {
+    let (base, failures) = (origin(), Arc::new(AtomicU32::new(0)));
+    let at = |ms: u64| base + Duration::from_millis(ms);
+    let counter = Arc::clone(&failures);
+    let factory = Factory::from_constructor("failing", false, Arc::new(|_| Box::new(Failing { reports: 0 })));
+    let factory = factory.with_substitute(Arc::new(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }));
+    let mut one = factory.adapter(base, 1000);
+    one.on_sent(at(0), 1000, 0);
+    one.on_packet_acked(at(0), 1000, true);
+    one.on_end_acks(at(50), 0, true, Some(0));
+    let round = |one: &mut Adapter, number: u64, packets: u64| {
+        one.on_sent(at(50 * number), packets * 1000, number * 100);
+        for _ in 0..packets {
+            one.on_packet_acked(at(50 * number), 1000, false);
+        }
+        one.on_end_acks(at(50 * (number + 1)), 0, false, Some(number * 100));
+        (one.window(), failures.load(Ordering::Relaxed))
+    };
+    assert_eq!(round(&mut one, 1, 20), (20_001, 0));
+    assert_eq!(round(&mut one, 2, 20), (20_001, 0));
+    assert_eq!(round(&mut one, 3, 20), (21_001, 1));
+    assert_eq!(round(&mut one, 4, 21), (22_001, 1));
+}
+
+/// A constructor that fails: Reno begins with the initial window.
+#[test]
+fn reno_replaces_an_algorithm_that_cannot_be_created() {
+    let constructor: Constructor = Arc::new(|_| std::panic::resume_unwind(Box::new("on purpose")));
+    let factory = Factory::from_constructor("failing", false, constructor).with_substitute(Arc::new(|| ()));
+    assert_eq!(factory.adapter(origin(), 1200).window(), 12_001);
 }
 
 /// RFC 8899, section 3: a larger datagram size does not raise the window, in bytes; its minimum is two of the new size.

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cwndlab_control::{Algorithm, Make, RecoveryKind};
+use cwndlab_control::{Algorithm, Make, RecoveryKind, ReportSchedule};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -428,6 +428,6 @@ impl FlowPlan {
 pub struct ControlDelay {
     /// Time from an event to the application of the new window.
     pub delay: Duration,
-    /// Minimum time between reports of ACKs; zero: a report per ACK.
-    pub interval: Duration,
+    /// When ACKs are reported to the algorithm.
+    pub schedule: ReportSchedule,
 }

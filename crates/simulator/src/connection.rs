@@ -107,7 +107,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         None => algorithm.build(&path),
     };
     match plan.control_delay {
-        Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.interval)),
+        Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.schedule)),
         None => control,
     }
 }

@@ -443,7 +443,8 @@ fn any_flow() -> impl Strategy<Value = Value> {
                 "direction": if reverse { "reverse" } else { "forward" },
             });
             if remote {
-                flow["control"] = json!({ "delay": "100 us", "interval": "1 ms" });
+                let interval = if rtt % 2 == 0 { "1 ms" } else { "rtt" };
+                flow["control"] = json!({ "delay": "100 us", "interval": interval });
             }
             flow
         })

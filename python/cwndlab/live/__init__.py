@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cwndlab.live import results as results
     from cwndlab.live import schedule as schedule
     from cwndlab.live import server_info as server_info
+    from cwndlab.live import server_results as server_results
     from cwndlab.live import spec as spec
     from cwndlab.live import store as store
     from cwndlab.live import transfer_records as transfer_records
@@ -30,6 +31,7 @@ if not TYPE_CHECKING:
             "results",
             "schedule",
             "server_info",
+            "server_results",
             "spec",
             "store",
             "transfer_records",

@@ -1,47 +1,69 @@
-"""What a campaign found: the paper's table, means with intervals, differences within rounds, the time of day."""
+"""The results of a campaign: those of each server, differences within rounds, and the comparison over all servers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from cwndlab.errors import RecordsError
-from cwndlab.live.campaign import State
-from cwndlab.live.schedule import PARTS, zone_of
+from cwndlab.live.campaign import Block, State, block_name
+from cwndlab.live.server_results import ServerResults
 from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import place_of, read_journal, read_spec
+from cwndlab.live.store import read_journal, read_preflight, read_spec, transfer_folder
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, estimate, holm
-from cwndlab.statistics.digits import effect_size, interval, mean_and_half, number
+from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, holm
+from cwndlab.statistics.digits import effect_size, interval, number
 
-#: What is judged: the family over which Holm's correction goes, times the pairs of algorithms.
+#: Metrics that are compared. Holm's correction covers all pairs of algorithms in these metrics, of each server and over
+#: all servers.
 JUDGED = ("goodput_bps", "mean_rtt_ms", "loss_ratio")
 _ALL = (*JUDGED, "retransmitted_packets", "timeouts")
 # Significance level of a factor.
 _ALPHA = 0.05
+_ALL_SERVERS = "all servers"
+
+
+class Pair(NamedTuple):
+    """A comparison: the algorithm ``second`` minus ``first``, at ``server``, or over all servers (None)."""
+
+    first: str
+    second: str
+    metric: str
+    server: str | None
+
+
+class Analysis(NamedTuple):
+    """An analysis of variance: that of a server, whose groups are parts of the day, or over all servers (None), whose
+    groups are the servers."""
+
+    server: str | None
+    effects: list[Effect]
 
 
 @dataclass(repr=False)
 class Measurement:
     """A campaign as far as it has come. ``rows`` has one entry per finished transfer; a transfer that a breaker ended
-    has no throughput, and its round is none of those that are compared."""
+    has no throughput, and its block is not compared. ``missing`` has the blocks that their servers' failures left
+    incomplete."""
 
     question: CampaignSpec
     rows: list[dict[str, Any]]
     folder: Path | None = None
     notes: list[str] = field(default_factory=list)
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    #: The rounds that have begun, with the drawn order of servers and algorithms.
+    rounds: list[dict[str, Any]] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return f"<Measurement of {', '.join(self.algorithms)} from {self.question.url}: {len(self.rows)} transfers>"
+        servers = ", ".join(self.question.servers)
+        return f"<Measurement of {', '.join(self.algorithms)} from {servers}: {len(self.rows)} transfers>"
 
     @classmethod
     def read(cls, folder: Path | str) -> Measurement:
@@ -52,8 +74,11 @@ class Measurement:
     @classmethod
     def of(cls, state: State, folder: Path | None = None) -> Measurement:
         """What is done of a campaign."""
-        rows = [state.finished[key] for key in sorted(state.finished)]
-        made = cls(state.question, rows, folder)
+        spec = state.question
+        keys = sorted(state.finished, key=lambda key: (key[0].round, spec.position(key[0].server), key[1]))
+        rows = [state.finished[key] for key in keys]
+        rounds = [_plain(row) for row in state.rows if row["kind"] == "round"]
+        made = cls(spec, rows, folder, missing=[_plain(row) for row in state.missing()], rounds=rounds)
         made.notes = made._notes(state)
         return made
 
@@ -63,23 +88,30 @@ class Measurement:
         return list(self.question.algorithms)
 
     @cached_property
-    def seeds(self) -> list[int]:
-        """Rounds that are complete: every transfer of the round is complete."""
-        complete = {(row["round"], row["algorithm"]) for row in self.rows if row["ended"] == "complete"}
-        numbers = sorted({row["round"] for row in self.rows})
-        return [number for number in numbers if all((number, name) in complete for name in self.algorithms)]
+    def servers(self) -> list[ServerResults]:
+        """The results of each server, in the order of the request."""
+        return [
+            ServerResults(self.question, server, [row for row in self.rows if row["server"] == server])
+            for server in self.question.servers
+        ]
+
+    @cached_property
+    def series(self) -> dict[str, tuple[ServerResults, str]]:
+        """Server and algorithm by the label in figures: the algorithm and, with several servers, the server."""
+        return {self.label_of(one.server, name): (one, name) for one in self.servers for name in self.algorithms}
+
+    def label_of(self, server: str, algorithm: str) -> str:
+        """The label of a series in figures."""
+        return f"{algorithm}, {self.question.label(server)}" if len(self.question.servers) > 1 else algorithm
 
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
-        """A metric of every complete transfer: by algorithm, then by round."""
-        result: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
-        for row in self.rows:
-            if row["ended"] == "complete" and row.get(metric) is not None:
-                result[row["algorithm"]][row["round"]] = row[metric]
-        return result
+        """A metric of every complete transfer: by the label in figures, then by round."""
+        return {label: one.by_round(metric)[name] for label, (one, name) in self.series.items()}
 
-    def estimate(self, algorithm: str, metric: str) -> Estimate:
-        """Mean and 95 % interval over rounds."""
-        return estimate(list(self.by_seed(metric)[algorithm].values()))
+    def estimate(self, label: str, metric: str) -> Estimate:
+        """Mean and 95 % interval over rounds, by the label in figures."""
+        one, name = self.series[label]
+        return one.estimate(name, metric)
 
     def judged(self) -> list[str]:
         """Those of `JUDGED` that have a value in some transfer."""
@@ -87,120 +119,133 @@ class Measurement:
 
     @cached_property
     def examples(self) -> dict[str, Records]:
-        """The records of the first complete round."""
-        if self.folder is None or not self.seeds:
-            return {}
+        """The records of each server's first complete block, by the label in figures."""
         result = {}
-        for name in self.algorithms:
+        for label, (one, name) in self.series.items():
+            if self.folder is None or not one.rounds:
+                continue
+            block = Block(one.rounds[0], one.server)
             try:
-                result[name] = Records.read(place_of(self.folder, self.seeds[0], name))
+                result[label] = Records.read(transfer_folder(self.folder, self.question, *block, name))
             except RecordsError:
-                self.notes.append(f"the records of round {self.seeds[0]}, {name} are not there any more")
+                self.notes.append(f"the records of {block_name(self.question, block)}, {name} are not there any more")
         return result
+
+    @cached_property
+    def preflight(self) -> list[dict[str, Any]]:
+        """The inspection of each server's path before the first transfer from it."""
+        inspections = [] if self.folder is None else read_preflight(self.folder)
+        return [one for server in self.question.servers for one in inspections if one["server"] == server]
 
     # What decides.
 
-    def comparisons(self) -> dict[tuple[str, str, str], tuple[Difference, float | None]]:
-        """Every difference within complete rounds, second minus first, by (first, second, metric), with the p-value of
-        the paired t-test after Holm's correction over all of them."""
+    def comparisons(self) -> dict[Pair, tuple[Difference, float | None]]:
+        """Every difference within complete blocks, second minus first: of each server and, with several servers, over
+        all of them with the server as a blocking factor. The p-value is that of the paired t-test after Holm's
+        correction over all of these comparisons together."""
         result = {}
-        for metric in self.judged():
-            values = self.by_seed(metric)
-            for one, other in combinations(self.algorithms, 2):
-                both = [n for n in self.seeds if n in values[one] and n in values[other]]
-                if both:
-                    first, second = ([values[name][n] for n in both] for name in (one, other))
-                    result[one, other, metric] = difference(first, second)
+        metrics = self.judged()
+        for server in (*self.question.servers, None):
+            for metric in metrics:
+                for one, other in combinations(self.algorithms, 2):
+                    first, second, groups = self._pairs(server, metric, one, other)
+                    if first and (server is not None or len(set(groups)) > 1):
+                        delta = difference(first, second, groups=groups if server is None else ())
+                        result[Pair(one, other, metric, server)] = delta
         adjusted = holm([delta.p for delta in result.values()])
         return {key: (delta, p) for (key, delta), p in zip(result.items(), adjusted, strict=True)}
 
-    def parts(self) -> dict[int, str]:
-        """The part of the day of each complete round: that of its first transfer."""
-        result: dict[int, tuple[str, str]] = {}
-        for row in self.rows:
-            if row["round"] in self.seeds:
-                result[row["round"]] = min(result.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
-        return {number: part for number, (_, part) in result.items()}
+    def _pairs(
+        self, server: str | None, metric: str, one: str, other: str
+    ) -> tuple[list[float], list[float], list[str]]:
+        """The values of two algorithms in the complete blocks of a server, or of all (None), and their servers."""
+        first, second, groups = [], [], []
+        for results in self.servers:
+            values = results.by_round(metric)
+            for n in results.rounds if server in (None, results.server) else ():
+                if n in values[one] and n in values[other]:
+                    first.append(values[one][n])
+                    second.append(values[other][n])
+                    groups.append(results.server)
+        return first, second, groups
 
-    def effects(self, metric: str = "goodput_bps") -> list[Effect]:
-        """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`)."""
-        values, parts = self.by_seed(metric), self.parts()
-        rounds = [n for n in self.seeds if all(n in values[name] for name in self.algorithms)]
-        return blocks([{name: values[name][n] for name in self.algorithms} for n in rounds], [parts[n] for n in rounds])
+    def analyses(self, metric: str = "goodput_bps") -> list[Analysis]:
+        """The analysis of variance of each server, in groups of parts of the day, and over all servers, in groups of
+        servers (`cwndlab.statistics.blocks`)."""
+        result = [Analysis(one.server, one.effects(metric)) for one in self.servers]
+        values = [(one.server, block) for one in self.servers for _, block in one.complete(metric)]
+        groups = [server for server, _ in values]
+        if len(set(groups)) > 1:
+            result.append(Analysis(None, blocks([block for _, block in values], groups)))
+        return [one for one in result if one.effects]
 
     def method(self) -> str:
         """How it is tested, in a sentence."""
-        count = sum(p is not None for _, p in self.comparisons().values())
+        effect = "Effect: Hedges' g of the pairs, with its 95 % interval."
+        tested = [pair for pair, (_, p) in self.comparisons().items() if p is not None]
+        if len(self.servers) == 1:
+            return (
+                f"Paired t-test within the {len(self.servers[0].rounds)} complete rounds; p after Holm's correction "
+                f"for the {len(tested)} comparisons judged here. {effect}"
+            )
+        over_all = sum(pair.server is None for pair in tested)
+        rounds = ", ".join(f"{len(one.rounds)} of {one.label}" for one in self.servers)
+        blocking = (
+            "Over all servers, the server is a blocking factor: the mean difference of all blocks is tested against "
+            "the variation within servers. "
+        )
         return (
-            f"Paired t-test within the {len(self.seeds)} complete rounds; p after Holm's correction for the {count} "
-            "comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval."
+            f"Paired t-test within the complete rounds of each server ({rounds}). {blocking if over_all else ''}"
+            f"p after one Holm correction for the {len(tested)} comparisons judged here: "
+            f"{len(tested) - over_all} of single servers and {over_all} over all servers. {effect}"
         )
 
-    # How it is shown: header and cells.
+    # How it is shown: header and cells. With several servers, the first column names the server.
+
+    def _by_server(self, rows: Sequence[tuple[ServerResults, list[list[str]]]]) -> list[list[str]]:
+        several = len(self.servers) > 1
+        return [[one.label, *row] if several else row for one, cells in rows for row in cells]
+
+    def _header(self, *names: str) -> list[str]:
+        return ["server", *names] if len(self.servers) > 1 else list(names)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Throughput of every round in Mbit/s, as the paper's Table 1 has it, then means with half of their 95 %
         intervals."""
-        zone = zone_of(self.question.zone)
-        header = ["round", "begins", "part", *(f"{name}\nMbit/s" for name in self.algorithms)]
-        cells = []
-        for n in sorted({row["round"] for row in self.rows}):
-            mine = {row["algorithm"]: row for row in self.rows if row["round"] == n}
-            first = min(mine.values(), key=lambda row: str(row["at"]))
-            begins = datetime.fromisoformat(first["at"]).astimezone(zone)
-            shown = [_rate(mine.get(name)) for name in self.algorithms]
-            cells.append([str(n), f"{begins:%Y-%m-%d %H:%M}", first["part"], *shown])
-        cells.append(["mean", "", "", *(self.cell(name, "goodput_bps") for name in self.algorithms)])
-        return header, cells
+        header = self._header("round", "begins", "part", *(f"{name}\nMbit/s" for name in self.algorithms))
+        cells = self._by_server([(one, one.table()) for one in self.servers])
+        return header, [*cells, *self.mean_rows()]
 
-    def cell(self, algorithm: str, metric: str) -> str:
-        """A metric of an algorithm for people to read."""
-        one, factor = self.estimate(algorithm, metric), COLUMNS[metric].factor
-        if not one.n:
-            return "–"
-        return mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
+    def mean_rows(self) -> list[list[str]]:
+        """The last rows of `table`: the means of each server."""
+        return self._by_server(
+            [
+                (one, [["mean", "", "", *(one.cell(name, "goodput_bps") for name in self.algorithms)]])
+                for one in self.servers
+            ]
+        )
 
     def means(self) -> tuple[list[str], list[list[str]]]:
         """What else was measured, mean ± half of the 95 % interval."""
         shown = [metric for metric in _ALL if any(row.get(metric) is not None for row in self.rows)]
-        header = [
-            "algorithm",
-            "sender",
-            *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in shown),
-        ]
-        header += ["idle RTT\nms", "loaded RTT\nms"]
-        cells = []
-        for name in self.algorithms:
-            mine = [row for row in self.rows if row["algorithm"] == name and row["ended"] == "complete"]
-            senders = ", ".join(dict.fromkeys(str(row["sender_algorithm"]) for row in mine)) or "–"
-            apart = [
-                _median([row[key] for row in mine if row[key] is not None]) for key in ("idle_rtt_ms", "loaded_rtt_ms")
-            ]
-            cells.append([name, senders, *(self.cell(name, metric) for metric in shown), *apart])
-        return header, cells
+        titles = [f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in shown]
+        header = self._header("algorithm", "sender", *titles, "idle RTT\nms", "loaded RTT\nms")
+        return header, self._by_server([(one, one.means(shown)) for one in self.servers])
 
     def differences(self) -> tuple[list[str], list[list[str | Verdict]]]:
         """Header and cells of the differences within rounds."""
-        header = [
-            "algorithm",
-            "minus",
-            "metric",
-            "difference",
-            "95 % interval",
-            "ratio",
-            "p (Holm)",
-            "effect",
-            "n",
-            "verdict",
-        ]
+        header = self._header("algorithm", "minus", "metric", "difference", "95 % interval", "ratio", "p (Holm)")
+        header += ["effect", "n", "verdict"]
         cells: list[list[str | Verdict]] = []
-        for (one, other, metric), (delta, adjusted) in self.comparisons().items():
-            column = COLUMNS[metric]
+        for pair, (delta, adjusted) in self.comparisons().items():
+            column = COLUMNS[pair.metric]
             mean, low, high = interval(delta.paired, column.factor)
+            there = [_ALL_SERVERS if pair.server is None else self.question.label(pair.server)]
             cells.append(
                 [
-                    other,
-                    one,
+                    *(there if len(self.servers) > 1 else ()),
+                    pair.second,
+                    pair.first,
                     f"{column.title} {column.unit}".strip(),
                     mean,
                     f"{low} … {high}" if low else "–",
@@ -208,61 +253,44 @@ class Measurement:
                     _p(adjusted),
                     effect_size(delta.effect),
                     str(delta.paired.n),
-                    verdict_of(metric, delta, adjusted),
+                    verdict_of(pair.metric, delta, adjusted),
                 ]
             )
         return header, cells
 
     def day(self) -> tuple[list[str], list[list[str]]]:
         """Mean throughput by part of the day."""
-        parts = self.parts()
-        values = self.by_seed("goodput_bps")
-        header = ["part", "rounds", *(f"{name}\nMbit/s" for name in self.algorithms)]
-        cells = []
-        for part in (part for part in PARTS if part in parts.values()):
-            mine = [n for n in self.seeds if parts[n] == part]
-            shown = [estimate([values[name][n] / 1e6 for n in mine if n in values[name]]) for name in self.algorithms]
-            cells.append(
-                [part, str(len(mine)), *(mean_and_half(one.mean, one.half) if one.n else "–" for one in shown)]
-            )
-        return header, cells
+        header = self._header("part", "rounds", *(f"{name}\nMbit/s" for name in self.algorithms))
+        return header, self._by_server([(one, one.day()) for one in self.servers])
 
     def factors(self) -> tuple[list[str], list[list[str]]]:
-        """The analysis of variance of the throughput."""
-        names = {
-            "group": "part of the day",
-            "blocks": "rounds within a part",
-            "treatment": "algorithm",
-            "treatment × group": "algorithm × part of the day",
-            "rest": "rest",
-        }
-        header = ["effect of", "squares (Mbit/s)²", "df", "F", "p", "verdict"]
+        """The analyses of variance of the throughput."""
+        header = self._header("effect of", "squares (Mbit/s)²", "df", "F", "p", "verdict")
         cells = []
-        for one in self.effects():
-            verdict = "" if one.p is None else "shown" if one.p < _ALPHA else "not shown"
-            if one.p is None and one.name in ("group", "treatment", "treatment × group"):
-                verdict = "undetermined: too few rounds" if one.freedom else "one part of the day only"
-            cells.append(
-                [
-                    names[one.name],
+        for analysis in self.analyses():
+            label = _ALL_SERVERS if analysis.server is None else self.question.label(analysis.server)
+            for one in analysis.effects:
+                row = [
+                    _factor(one.name, analysis),
                     number(one.squares * 1e-12),
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
                     _p(one.p),
-                    verdict,
+                    _shown(one),
                 ]
-            )
+                cells.append([label, *row] if len(self.servers) > 1 else row)
         return header, cells
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but time series, for programs."""
         tested = []
-        for (one, other, metric), (delta, adjusted) in self.comparisons().items():
+        for pair, (delta, adjusted) in self.comparisons().items():
             tested.append(
                 {
-                    "algorithm": other,
-                    "minus": one,
-                    "metric": metric,
+                    "server": pair.server,
+                    "algorithm": pair.second,
+                    "minus": pair.first,
+                    "metric": pair.metric,
                     "difference": delta.paired.mean,
                     "low": delta.paired.low,
                     "high": delta.paired.high,
@@ -271,45 +299,67 @@ class Measurement:
                     "p": delta.p,
                     "adjusted_p": adjusted,
                     "wilcoxon_p": delta.wilcoxon_p,
-                    "verdict": str(verdict_of(metric, delta, adjusted)),
+                    "verdict": str(verdict_of(pair.metric, delta, adjusted)),
                 }
             )
         means = []
-        for name in self.algorithms:
+        for one, name in self.series.values():
             for metric in _ALL:
-                result = self.estimate(name, metric)
+                result = one.estimate(name, metric)
                 mean = result.mean if result.n else None
-                entry = {"algorithm": name, "metric": metric, "mean": mean, "low": result.low, "high": result.high}
-                means.append(entry | {"n": result.n})
+                entry = {"server": one.server, "algorithm": name, "metric": metric, "mean": mean}
+                means.append(entry | {"low": result.low, "high": result.high, "n": result.n})
         return {
             "question": self.question.as_dict(),
+            "rounds": self.rounds,
             "rows": self.rows,
-            "complete_rounds": self.seeds,
+            "complete_rounds": {one.server: one.rounds for one in self.servers},
+            "missing": self.missing,
             "summary": means,
             "differences": tested,
-            "factors": [one.__dict__ for one in self.effects()],
+            "factors": [
+                {"server": analysis.server, **effect.__dict__}
+                for analysis in self.analyses()
+                for effect in analysis.effects
+            ],
             "method": self.method(),
             "notes": self.notes,
+            "preflight": self.preflight,
         }
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
         return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
 
+    def _name(self, row: dict[str, Any]) -> str:
+        return block_name(self.question, Block(row["round"], row["server"]))
+
     def _notes(self, state: State) -> list[str]:
         left = state.todo()
-        notes = []
+        notes = [
+            f"{self._name(row)} was begun anew, because {row['why']}: its transfers were to be of one time"
+            for row in state.rows
+            if row["kind"] == "repeat"
+        ]
+        notes += [f"{self._name(row)} is incomplete: {row['why']}" for row in self.missing]
         if left:
-            count = self.question.rounds * len(self.algorithms)
+            count = self.question.transfers
             notes.append(f"{len(left)} of {count} transfers are left; the same command goes on")
         for row in self.rows:
             if row["ended"] != "complete":
-                notes.append(f"round {row['round']}, {row['algorithm']}: the circuit breaker ended it: {row['why']}")
-        broken = {row["round"] for row in self.rows if row["ended"] != "complete"}
+                notes.append(f"{self._name(row)}, {row['algorithm']}: the circuit breaker ended it: {row['why']}")
+        broken = {(row["round"], row["server"]) for row in self.rows if row["ended"] != "complete"}
         if broken:
-            notes.append(f"{len(broken)} rounds are not complete and are not compared")
+            notes.append(
+                f"{len(broken)} rounds are not complete and are not compared"
+                if len(self.question.servers) == 1
+                else f"blocks that are not complete and are not compared: {len(broken)} "
+                "(a block is a round of one server)"
+            )
         failed = sum(row["kind"] == "transfer" and row["ended"] == "failed" for row in state.rows)
-        again = sum(row["kind"] == "transfer" for row in state.rows) - len(state.finished) - failed
+        again = (
+            sum(row["kind"] == "transfer" for row in state.rows) - len(state.finished) - len(state.superseded) - failed
+        )
         if failed + again > 0:
             notes.append(f"{failed + again} transfers did not come whole for reasons of the network and were repeated")
         ends = {row["id"] for row in state.rows if row["kind"] == "transfer"}
@@ -319,16 +369,28 @@ class Measurement:
         return notes
 
 
-def _rate(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return "–"
-    if row["ended"] != "complete" or row["goodput_bps"] is None:
-        return row["ended"]  # type: ignore[no-any-return]
-    return number(row["goodput_bps"] / 1e6)
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """An event of the journal without its kind."""
+    return {name: value for name, value in row.items() if name != "kind"}
 
 
-def _median(values: Sequence[float]) -> str:
-    return number(median(values)) if values else "–"
+def _factor(name: str, analysis: Analysis) -> str:
+    """The name of a factor in the table."""
+    group, block = ("server", "rounds within a server") if analysis.server is None else _DAY
+    names = {"group": group, "blocks": block, "treatment": "algorithm", "treatment × group": f"algorithm × {group}"}
+    return names.get(name, name)
+
+
+_DAY = ("part of the day", "rounds within a part")
+
+
+def _shown(effect: Effect) -> str:
+    """The verdict on a factor, without a correction."""
+    if effect.p is not None:
+        return "shown" if effect.p < _ALPHA else "not shown"
+    if effect.name in ("group", "treatment", "treatment × group"):
+        return "undetermined: too few rounds" if effect.freedom else "one part of the day only"
+    return ""
 
 
 def _p(value: float | None) -> str:

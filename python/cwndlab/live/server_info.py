@@ -108,7 +108,8 @@ def ours(name: str) -> str:
 def sender_names(
     url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
 ) -> dict[str, str]:
-    """The server's own name of each algorithm; raises ``RunError`` with all names that it lacks, and those that it has.
+    """The server's own name of each algorithm; raises ``ScenarioError`` with all names that it lacks, and those that it
+    has, and ``RunError`` where the server cannot be reached.
 
     Over QUIC, which Python does not speak, ``fetch`` requests a byte under each name.
     """
@@ -118,7 +119,7 @@ def sender_names(
     taken, missing = {}, []
     if transport == "quic":
         if not result.get("quic"):
-            raise RunError(Fault("--transport", "the server offers no QUIC", "--transport tcp"))
+            raise ScenarioError(Fault("--transport", f"the server {url} offers no QUIC", "write --transport tcp"))
         for name in names:
             options = {"token": token, "algorithm": name, "transport": transport, "trust": trust, "timeout_s": 10.0}
             taken[name] = str(fetch(url, size_bytes=1, **options)["algorithm"])
@@ -134,6 +135,6 @@ def sender_names(
         faults = []
         for name in missing:
             hint = f"it offers {there}; on that machine `cwndlab kernel run --algorithm {name}` adds it"
-            faults.append(Fault("--algorithms", f"the server has no '{name}'", hint))
-        raise RunError(*faults)
+            faults.append(Fault("--algorithms", f"the server {url} has no '{name}'", hint))
+        raise ScenarioError(*faults)
     return taken

@@ -1,4 +1,4 @@
-"""The description of a campaign: server, algorithms, rounds, sizes, schedule."""
+"""The description of a campaign: servers, algorithms, rounds, sizes, schedule."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.schedule import Schedule, zone_of
+from cwndlab.live.server_info import place_of
 
 
 @dataclass(frozen=True)
 class CampaignSpec:
-    """A campaign. ``rounds`` are complete blocks: each has every algorithm once, in an order that ``seed`` draws."""
+    """A campaign. A round has a block for each of ``servers`` (URLs), and a block has every algorithm once. ``seed``
+    draws the order of the servers in a round and of the algorithms in a block."""
 
-    url: str
+    servers: tuple[str, ...]
     algorithms: tuple[str, ...]
     rounds: int
     schedule: str
@@ -30,46 +32,90 @@ class CampaignSpec:
     """The breaker: round trips beyond so many idle ones end a transfer."""
 
     def __post_init__(self) -> None:
-        faults = []
+        faults = self._faults_of_servers()
         if not self.algorithms:
             faults.append(Fault("--algorithms", "names no algorithm", "write --algorithms newreno,ctcp,cubic"))
         twice = sorted({name for name in self.algorithms if self.algorithms.count(name) > 1})
         if twice:
-            faults.append(Fault("--algorithms", f"'{twice[0]}' stands there twice", "a round has each one once"))
+            faults.append(Fault("--algorithms", f"'{twice[0]}' is given twice", "name each algorithm once"))
         odd = [name for name in self.algorithms if not re.fullmatch(r"[A-Za-z0-9_./+-]{1,64}", name)]
         if odd:
             faults.append(Fault("--algorithms", f"'{odd[0]}' is no name that a server knows", "`cwndlab list`"))
         if self.transport not in ("tcp", "quic"):
             faults.append(Fault("--transport", f"'{self.transport}' is none", "write tcp or quic"))
-        if not self.url.startswith("https://"):
-            faults.append(Fault("URL", f"'{self.url}' is no https address", "write https://HOST:PORT"))
-        limit = self.limit_bytes_per_day
-        if limit is not None and limit < self.size_bytes:
-            what = f"{limit} bytes a day are less than one transfer of {self.size_bytes}"
+        limit, size = self.limit_bytes_per_day, len(self.algorithms) * self.size_bytes
+        if limit is not None and limit < size:
+            what = f"{limit} bytes a day are less than one block of {size}, whose transfers belong together"
             faults.append(Fault("--limit-bytes-per-day", what, "allow more, or ask for less by --bytes"))
         if faults:
             raise ScenarioError(*faults)
         Schedule.parse(self.schedule)
         zone_of(self.zone)
 
-    def order(self, number: int) -> list[str]:
-        """The algorithms in the order of round ``number`` (from 1 on): sorted by SHA-256 of seed, round and name, which
-        is a uniform draw that every version and machine makes alike."""
+    def _faults_of_servers(self) -> list[Fault]:
+        """Servers that are missing, invalid or given twice."""
+        if not self.servers:
+            return [Fault("URL", "no server is given", "write https://HOST:PORT, once for each server")]
+        faults: list[Fault] = []
+        first: dict[tuple[str, int], str] = {}
+        for server in self.servers:
+            try:
+                place = place_of(server)
+            except ScenarioError as error:
+                faults += error.faults
+                continue
+            if place in first:
+                both = f"'{first[place]}' and '{server}' are the same server"
+                what = both if server != first[place] else f"'{server}' is given twice"
+                faults.append(Fault("URL", what, "name each server once"))
+            first.setdefault(place, server)
+        return faults
 
-        def drawn(name: str) -> bytes:
-            return hashlib.sha256(f"{self.seed}/{number}/{name}".encode()).digest()
+    def server_order(self, number: int) -> list[str]:
+        """The servers in the order of round ``number`` (from 1 on): sorted by SHA-256 of the seed, the round and the
+        server's position in `servers`. Every version and machine draws the same order."""
+        return sorted(self.servers, key=lambda server: self._draw(number, server))
 
-        return sorted(self.algorithms, key=drawn)
+    def order(self, number: int, server: str) -> list[str]:
+        """The algorithms in the order of a server's block in round ``number``: sorted by SHA-256 of the seed, the
+        round, the server's position in `servers`, and the name."""
+        return sorted(self.algorithms, key=lambda name: self._draw(number, server, name))
+
+    def _draw(self, number: int, server: str, *names: str) -> bytes:
+        text = "/".join([str(self.seed), str(number), str(self.position(server)), *names])
+        return hashlib.sha256(text.encode()).digest()
+
+    @property
+    def transfers(self) -> int:
+        """The number of transfers of the whole campaign."""
+        return self.rounds * len(self.servers) * len(self.algorithms)
+
+    def position(self, server: str) -> int:
+        """The position of a server in `servers`, from 1 on."""
+        return self.servers.index(server) + 1
+
+    def label(self, server: str) -> str:
+        """The name of a server in tables: its host, with the port if another server has the same host.
+
+        >>> servers = ("https://a.example", "https://b.example:1", "https://b.example:2")
+        >>> spec = CampaignSpec(servers, ("cubic",), 1, "now", 1)
+        >>> [spec.label(server) for server in servers]
+        ['a.example', 'b.example:1', 'b.example:2']
+        """
+        host, port = place_of(server)
+        if sum(place_of(other)[0] == host for other in self.servers) == 1:
+            return host
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self) | {"algorithms": list(self.algorithms)}
+        return asdict(self) | {"servers": list(self.servers), "algorithms": list(self.algorithms)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> CampaignSpec:
         """What `as_dict` made; raises ``KeyError``, ``TypeError`` for anything else."""
         known = {field.name: document[field.name] for field in fields(cls)}
-        return cls(**known | {"algorithms": tuple(document["algorithms"])})
+        return cls(**known | {name: tuple(document[name]) for name in ("servers", "algorithms")})
 
     def differs(self, other: CampaignSpec) -> list[str]:
         """What tells two campaigns apart: not how many rounds are wanted, nor what guards them."""

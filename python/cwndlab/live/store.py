@@ -1,8 +1,10 @@
 """The folder of a campaign. A process may be killed at any moment; the next one continues.
 
     DIR/measurement.json            the description of the campaign
+    DIR/preflight.json              the inspection of each server's path before its first transfer
     DIR/journal.jsonl               its events, a line each (`cwndlab.study.journal`)
-    DIR/transfers/ROUND-ALGORITHM/  records of a finished transfer, and answer.json.gz, the reports of
+    DIR/transfers/SERVER/ROUND-ALGORITHM/
+                                    records of a finished transfer, and answer.json.gz, the reports of
                                     server and client
 
 A transfer is finished as soon as its line is in the journal, which is written after its records; a transfer without
@@ -17,6 +19,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -30,11 +33,15 @@ from cwndlab.study.lock import FileLock
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: The file with the description of the campaign.
 SPEC = "measurement.json"
+#: The file with the inspection of each server's path before its first transfer.
+PREFLIGHT = "preflight.json"
 _JOURNAL = "journal.jsonl"
-_OURS = {SPEC, _JOURNAL, ".lock", "transfers"}
+# Keys that every inspection has.
+_INSPECTION = {"server", "at", "rtt", "route", "tcp", "unknown"}
+_OURS = {SPEC, PREFLIGHT, _JOURNAL, ".lock", "transfers"}
 
 
 def read_spec(folder: Path) -> CampaignSpec:
@@ -44,7 +51,7 @@ def read_spec(folder: Path) -> CampaignSpec:
         document = parsed(place.read_text(encoding="utf-8"))
         if document["schema_version"] != SCHEMA_VERSION:
             what = f"is of schema {document['schema_version']}, this is cwndlab with schema {SCHEMA_VERSION}"
-            raise RecordsError(Fault(str(place), what, "choose another folder"))
+            raise RecordsError(Fault(str(place), what, "use the version that wrote it, or choose another folder"))
         return CampaignSpec.from_dict(document["question"])
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
@@ -63,16 +70,37 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
         raise RecordsError(Fault(str(folder / _JOURNAL), f"cannot be read: {error.strerror}", "")) from None
 
 
-def place_of(folder: Path, number: int, algorithm: str) -> Path:
+def read_preflight(folder: Path) -> list[dict[str, Any]]:
+    """The inspections of the paths before the first transfers: those of `cwndlab.live.preflight.Survey.as_dict`, with
+    ``server`` and ``at``, the time. Raises ``RecordsError`` where the file is damaged."""
+    place = folder / PREFLIGHT
+    try:
+        document = parsed(place.read_text(encoding="utf-8"))
+        if isinstance(document, list) and all(one.keys() >= _INSPECTION for one in document):
+            for one in document:
+                datetime.fromisoformat(one["at"])
+            return document
+        what = "is no inspection of a path"
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+    except (ValueError, TypeError, AttributeError):
+        what = "is cut off or no inspection of a path"
+    raise RecordsError(Fault(str(place), what, "remove it; the report is then without it"))
+
+
+def transfer_folder(folder: Path, spec: CampaignSpec, number: int, server: str, algorithm: str) -> Path:
     """The folder of the records of a transfer."""
-    return folder / "transfers" / f"{number:03}-{slug(algorithm)}"
+    there = f"{spec.position(server)}-{slug(spec.label(server))}"
+    return folder / "transfers" / there / f"{number:03}-{slug(algorithm)}"
 
 
 class Folder:
     """A campaign's folder, locked for this process."""
 
     def __init__(self, place: Path, spec: CampaignSpec) -> None:
-        self.place = place
+        self.place, self._spec = place, spec
         try:
             place.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(place)
@@ -118,13 +146,19 @@ class Folder:
         os.fsync(self._journal)
         self.rows.append(row)
 
-    def keep(self, number: int, algorithm: str, records: Records, answer: Mapping[str, Any]) -> None:
+    def keep(self, number: int, server: str, algorithm: str, records: Records, answer: Mapping[str, Any]) -> None:
         """Writes the records of a transfer, in place of those that a killed process left."""
-        place = place_of(self.place, number, algorithm)
+        place = transfer_folder(self.place, self._spec, number, server, algorithm)
         shutil.rmtree(place, ignore_errors=True)
         records.save(place)
         with gzip.GzipFile(place / "answer.json.gz", "wb", mtime=0) as file:
             file.write(json.dumps(dict(answer)).encode())
+
+    def keep_preflight(self, server: str, at: datetime, document: Mapping[str, Any]) -> None:
+        """Adds the inspection of the path to a server."""
+        inspections = [*read_preflight(self.place), {"server": server, "at": at.isoformat(), **document}]
+        text = json.dumps(inspections, indent=1, ensure_ascii=False)
+        save(text + "\n", self.place / PREFLIGHT)
 
     def close(self) -> None:
         """Releases the folder."""

@@ -2,8 +2,9 @@
 
 The clock is the client's; zero is the start of the resolution of the server's name. The sender counts from the arrival
 of the request, which is not observed here: it lies half a round trip after the request left, which is when the TLS
-handshake was done, and the round trip is that of the TCP handshake (over QUIC half of the one handshake, which takes
-two). The estimate is wrong by half a round trip at most. Wall clocks are not used; their difference is a note.
+handshake was done. The round trip is the smallest one that either end measured, because that of the handshake contains
+a second or more where a SYN was lost. The request arrived after it left and before the first byte came back, which
+bounds the error. Wall clocks are not used; their difference is a note.
 
 Samples stand on a regular grid, as those of every engine: each has what was last known at its instant.
 `delivered_bytes` is what the client had received; everything else is the sender's ``TCP_INFO``, whose sent and
@@ -28,14 +29,20 @@ from cwndlab.scenario.reader import check
 _REDUCED = {2: "ecn", 3: "recovery", 4: "timeout"}
 # Without an interval of the sender.
 _INTERVAL_NS = 100_000_000
-# Headers of a full packet: IPv4, TCP, timestamps.
-_HEADER_BYTES = 52
+# Headers of a full packet by IP and transport protocol. TCP: IP (RFC 791, RFC 8200), TCP, time stamps. QUIC counts
+# whole datagrams: IP and UDP.
+_HEADER_BYTES = {(4, "tcp"): 20 + 32, (6, "tcp"): 40 + 32, (4, "quic"): 20 + 8, (6, "quic"): 40 + 8}
 
 
 def round_trip_ns(answer: Mapping[str, Any]) -> int:
-    """The round trip of the handshake: that of TCP's; over QUIC half of the handshake, which takes two."""
+    """The smallest round trip that is known: of the handshake (over QUIC half of it, which takes two round trips), of
+    the client's socket, and of the sender. After a lost SYN the handshake contains the initial RTO of a second
+    (RFC 6298, section 2), and the sockets take no sample from a retransmission (Karn's algorithm)."""
     took = int(answer["connect_ns"]) - int(answer.get("lookup_ns") or 0)
-    return max(1, took if answer.get("transport") == "tcp" else took // 2)
+    ends = answer.get("receiver") or {}, (answer.get("sender") or {}).get("last") or {}
+    known = [took if answer.get("transport") == "tcp" else took // 2]
+    known += [int(end["min_rtt_ns"]) for end in ends if end.get("min_rtt_ns")]
+    return max(1, min(known))
 
 
 def sender_begins_ns(answer: Mapping[str, Any]) -> int:
@@ -127,7 +134,7 @@ def joined(
         "delivered_bytes": int(answer["received_bytes"]),
         "acked_bytes": int(last.get("acked_bytes") or 0),
         "sent_bytes": sent,
-        "wire_bytes": sent + packets * _HEADER_BYTES,
+        "wire_bytes": sent + packets * _header_bytes(answer),
         "sent_packets": packets,
         "retransmitted_bytes": int(last.get("retransmitted_bytes") or 0),
         "retransmitted_packets": int(last.get("retransmitted_packets") or 0),
@@ -151,6 +158,12 @@ def joined(
         "transfers": transfers,
     }
     return Records(assemble_records(header, tables))
+
+
+def _header_bytes(answer: Mapping[str, Any]) -> int:
+    """Bytes of the headers of a packet, by the server's address (``ADDRESS:PORT``, IPv6 in brackets)."""
+    version = 6 if str(answer.get("address") or "").startswith("[") else 4
+    return _HEADER_BYTES[version, "quic" if answer.get("transport") == "quic" else "tcp"]
 
 
 def _step(end_ns: int, interval_ns: int) -> int:
@@ -233,18 +246,21 @@ def _events(answer: Mapping[str, Any], sender: Sequence[Mapping[str, Any]], why:
 
 def _notes(answer: Mapping[str, Any], why: str) -> list[str]:
     sender = answer.get("sender") or {}
-    half = round_trip_ns(answer) / 2e6
+    begins, left, first = sender_begins_ns(answer), int(answer["handshake_ns"]), answer.get("first_byte_ns")
+    error = max(begins - left, begins - left if first is None else int(first) - begins) / 1e6
     notes = [
         f"sent by {answer.get('algorithm') or '?'} from {answer.get('address')}, transfer {answer.get('transfer')}",
-        f"the sender's clock begins at {sender_begins_ns(answer) / 1e6:.3f} ms, by half of the handshake's round trip; "
-        f"within {half:.3f} ms",
+        f"the sender's clock begins at {begins / 1e6:.3f} ms, by half of the smallest round trip; "
+        f"within {error:.3f} ms",
         "the path between is not known: run again in the simulator, this scenario has its round trip and no bottleneck",
     ]
     if sender.get("started_unix_ns"):
-        apart = int(sender["started_unix_ns"]) - int(answer["started_unix_ns"]) - sender_begins_ns(answer)
+        apart = int(sender["started_unix_ns"]) - int(answer["started_unix_ns"]) - begins
         notes.append(f"the sender's wall clock was {apart / 1e6:.3f} ms ahead of the client's")
     else:
         notes.append("the sender's account was not to be had: window, RTT and retransmissions are not known")
+    if sender and answer.get("transport") == "quic":
+        notes.append("the sender's timeouts are not known over QUIC: their number is 0 in these tables")
     if answer["ended"] != "complete":
         notes.append(
             f"ended early: {answer['ended']}" + (f", {why or answer.get('why')}" if why or answer.get("why") else "")

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 # Columns of text.
-_TEXTS = ("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins", "name", "route")
+_TEXTS = (
+    *("metric", "algorithm", "link", "part", "effect of", "verdict", "minus", "sender", "begins", "name", "route"),
+    *("method", "address", "ssid", "band", "note", "server"),
+)
 
 
 @dataclass(frozen=True)

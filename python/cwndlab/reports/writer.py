@@ -150,9 +150,13 @@ def _figures(result: Result | Measurement | Records | Sequence[Records]) -> dict
         made |= {f"cdf-{of}": one} if one is not None else {}
     if not isinstance(result, Result | Measurement):
         return made
+    if isinstance(result, Measurement):
+        labels, repetitions = list(result.series), max(len(one.rounds) for one in result.servers)
+    else:
+        labels, repetitions = result.algorithms, len(result.seeds)
     for metric in result.judged():
         column = COLUMNS[metric]
-        made[metric] = bars(result.algorithms, [result.estimate(name, metric) for name in result.algorithms], column)
-        if len(result.seeds) > 1:
+        made[metric] = bars(labels, [result.estimate(label, metric) for label in labels], column)
+        if repetitions > 1:
             made[f"boxes-{metric}"] = boxes(result.by_seed(metric), column)
     return made

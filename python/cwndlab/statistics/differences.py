@@ -44,8 +44,13 @@ class Difference:
         return bootstrap(self.deltas, seed=_SEED)
 
 
-def difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Difference:
+def difference(
+    first: Sequence[float], second: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()
+) -> Difference:
     """The second series minus the first, value by value: both are in the order of the same seeds.
+
+    ``groups`` is the group of each pair as a blocking factor, such as the server of a round: ``paired``, ``p`` and
+    ``effect`` then relate the mean to the variation within groups.
 
     Examples
     --------
@@ -60,14 +65,14 @@ def difference(first: Sequence[float], second: Sequence[float], level: float = L
     base = float(np.mean(first)) if first else 0.0
     return Difference(
         deltas=deltas,
-        paired=estimate(deltas, level),
+        paired=estimate(deltas, level, groups=groups),
         reference=base,
         ratio=float(np.mean(second)) / base if base else None,
-        p=paired_t(deltas),
+        p=paired_t(deltas, groups=groups),
         welch_p=welch(first, second),
         wilcoxon_p=wilcoxon(deltas),
         shapiro_p=shapiro(deltas),
-        effect=hedges(deltas, level),
+        effect=hedges(deltas, level, groups=groups),
         effect_unpaired=hedges_unpaired(first, second, level),
         rank_biserial=rank_biserial(deltas, level),
     )

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import optimize, special, stats
 
-from cwndlab.statistics.estimates import LEVEL, Estimate, deviation
+from cwndlab.statistics.estimates import LEVEL, Estimate, deviation, pooled_deviation
 
 
-def cohens_dz(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
+def cohens_dz(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate | None:
     """Cohen's d_z of paired differences: mean / s, its interval from the non-central t with n − 1 degrees of freedom;
-    nothing where they do not vary or there are fewer than three.
+    nothing where they do not vary or there are fewer than two degrees of freedom. With the group of each pair, s is the
+    standard deviation within groups, and each group takes a degree of freedom.
 
     Examples
     --------
@@ -28,15 +29,15 @@ def cohens_dz(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
     6.325
     """
     n = len(deltas)
-    spread = deviation(deltas) if n >= 3 else 0.0
-    if spread == 0:
+    spread, freedom = pooled_deviation(deltas, groups)
+    if spread == 0 or freedom < 2:
         return None
-    return _standardised(float(np.mean(deltas)) / spread, 1 / n, n - 1, n, level)
+    return _standardised(float(np.mean(deltas)) / spread, 1 / n, freedom, n, level)
 
 
-def hedges(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
-    """Hedges' g_z: d_z of paired differences, and its interval, times the correction J(n − 1) = 1 − 3 / (4 (n − 1) −
-    1); nothing where d_z is nothing.
+def hedges(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate | None:
+    """Hedges' g_z: d_z of paired differences, and its interval, times the correction J(m) = 1 − 3 / (4 m − 1) for m
+    degrees of freedom; nothing where d_z is nothing.
 
     Examples
     --------
@@ -45,7 +46,8 @@ def hedges(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
     >>> round(one.mean, 3)
     5.06
     """
-    return _scaled(cohens_dz(deltas, level), _correction(len(deltas) - 1))
+    freedom = len(deltas) - max(1, len(set(groups)))
+    return _scaled(cohens_dz(deltas, level, groups=groups), _correction(freedom))
 
 
 def hedges_unpaired(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate | None:

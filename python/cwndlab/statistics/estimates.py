@@ -45,20 +45,25 @@ class Estimate:
         return {0: "no values", 1: "one value tells nothing of the spread"}.get(self.n, "too few values")
 
 
-def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Mean and t-interval: mean ± t(n−1) · s / √n.
+def estimate(values: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate:
+    """Mean and t-interval: mean ± t(n−1) · s / √n; with the group of each value, s is the standard deviation within
+    groups (`pooled_deviation`), and t has n − number of groups degrees of freedom.
 
     >>> e = estimate([1.0, 2.0, 3.0])
     >>> round(e.mean, 3), round(e.half, 3)
     (2.0, 2.484)
+    >>> e = estimate([1.0, 3.0, 11.0, 13.0], groups=["a", "a", "b", "b"])  # s = √2, t(2) = 4.303
+    >>> round(e.mean, 3), round(e.half, 3)
+    (7.0, 3.042)
     """
     n = len(values)
     if n == 0:
         return Estimate(math.nan, None, None, 0)
     mean = float(np.mean(values))
-    if n < 2:
+    spread, freedom = pooled_deviation(values, groups)
+    if freedom < 1:
         return Estimate(mean, None, None, n)
-    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * deviation(values) / math.sqrt(n)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * spread / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n)
 
 
@@ -107,3 +112,20 @@ def deviation(values: Sequence[float]) -> float:
     """The sample's standard deviation: exactly zero where all values are equal, whatever rounding makes of their
     mean."""
     return 0.0 if min(values) == max(values) else float(np.std(values, ddof=1))
+
+
+def pooled_deviation(values: Sequence[float], groups: Sequence[str] = ()) -> tuple[float, int]:
+    """The standard deviation within groups, and its degrees of freedom: n − number of groups. Without ``groups`` all
+    values are one group. Zero without a degree of freedom.
+
+    >>> pooled_deviation([1.0, 3.0, 11.0, 15.0], ["a", "a", "b", "b"])  # squares 2 and 8, two degrees of freedom
+    (2.23606797749979, 2)
+    """
+    if not groups:
+        return (deviation(values) if len(values) > 1 else 0.0), len(values) - 1
+    if len(groups) != len(values):
+        raise ValueError(f"every value has a group, not {len(groups)} for {len(values)}")
+    parts = [[value for value, name in zip(values, groups, strict=True) if name == group] for group in set(groups)]
+    freedom = len(values) - len(parts)
+    squares = math.fsum((len(part) - 1) * deviation(part) ** 2 for part in parts if len(part) > 1)
+    return (math.sqrt(squares / freedom) if freedom else 0.0), freedom

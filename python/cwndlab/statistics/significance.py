@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from cwndlab.statistics.estimates import deviation
+from cwndlab.statistics.estimates import deviation, pooled_deviation
 
 
-def paired_t(deltas: Sequence[float]) -> float | None:
-    """p of the paired t-test, which is below 1 − level exactly where the paired t-interval excludes zero.
+def paired_t(deltas: Sequence[float], *, groups: Sequence[str] = ()) -> float | None:
+    """p of the paired t-test, which is below 1 − level exactly where the paired t-interval excludes zero. ``groups`` is
+    the group of each pair as a blocking factor: the mean is tested against the variation within groups. p is then that
+    of the treatment in `cwndlab.statistics.blocks`.
 
     Differences that are all the same leave no spread to test against: 1 where they are zero, 0 where they are not.
-    Nothing of fewer than two.
+    Nothing without a degree of freedom.
 
     Examples
     --------
@@ -30,13 +32,14 @@ def paired_t(deltas: Sequence[float]) -> float | None:
     >>> round(statistics.paired_t([1.2, 0.8, 1.1, -0.2]), 3)
     0.108
     """
-    if len(deltas) < 2:
+    spread, freedom = pooled_deviation(deltas, groups)
+    if freedom < 1:
         return None
-    if deviation(deltas) == 0:
-        return 1.0 if deltas[0] == 0 else 0.0
-    n = len(deltas)
-    t = float(np.mean(deltas)) / (deviation(deltas) / math.sqrt(n))
-    return 2 * float(special.stdtr(n - 1, -abs(t)))  # as scipy.stats.ttest_1samp has it, a hundred times as fast
+    mean = float(np.mean(deltas))
+    if spread == 0:
+        return 1.0 if mean == 0 else 0.0
+    t = mean / (spread / math.sqrt(len(deltas)))
+    return 2 * float(special.stdtr(freedom, -abs(t)))  # as scipy.stats.ttest_1samp has it, a hundred times as fast
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
-    from cwndlab.validation import audit, conformance, debugger, kernel, peers, references, replay
+    from cwndlab.validation import audit, conformance, debugger, kernel, peers, references, replay, report_schedule
 
-__all__ = ["audit", "conformance", "debugger", "kernel", "peers", "references", "replay"]
+__all__ = ["audit", "conformance", "debugger", "kernel", "peers", "references", "replay", "report_schedule"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("audit", "conformance", "debugger", "kernel", "peers", "references", "replay"),
+        modules=("audit", "conformance", "debugger", "kernel", "peers", "references", "replay", "report_schedule"),
         names={},
         public=__all__,
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from cwndlab.catalogue import parts
+from cwndlab.custom import Classes, CongestionControl, bound, classes_named, name_of
 from cwndlab.emulation import emulate
 from cwndlab.engine import replay as _replay
 from cwndlab.engine import replay_cases
@@ -16,11 +18,12 @@ from cwndlab.kernel import attach, timing
 from cwndlab.metrics import goodput
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
-from cwndlab.scenario.flows import Flow
+from cwndlab.scenario.flows import Control, Flow
 from cwndlab.scenario.links import Link
 from cwndlab.scenario.queues import DropTail
 from cwndlab.scenario.topology import Dumbbell
 from cwndlab.simulate import run
+from cwndlab.validation.report_schedule import DELAY
 
 COLUMNS = ("algorithm", "case", "backend", "verdict", "windows", "differing", "max_segments", "first", "reason")
 RUN_COLUMNS = (
@@ -99,8 +102,8 @@ class Run:
 
     algorithm: str
     backend: str
-    """``simulator``; ``kernel, cwndlab``: the kernel's TCP with the algorithm of the library; ``kernel, native``: with
-    the kernel's algorithm of the same name."""
+    """``simulator``; ``kernel, cwndlab``: the kernel's TCP with the algorithm of the library, which receives every ACK;
+    both also with ``, report per RTT``; ``kernel, native``: with the kernel's algorithm of the same name."""
     goodput_bps: float | None = None
     mean_rtt_ns: int | None = None
     retransmitted_packets: int | None = None
@@ -116,25 +119,30 @@ class Run:
         return asdict(self) | {"notes": list(self.notes)}
 
 
-def conform(algorithm: str) -> tuple[ReplayResult, ...]:
+def conform(algorithm: str | type[CongestionControl], *, classes: Classes | None = None) -> tuple[ReplayResult, ...]:
     """Records the events of an algorithm in the simulator in some short cases, and replays them in every backend.
 
     Parameters
     ----------
     algorithm
-        An algorithm, as a flow names it.
+        An algorithm, as a flow names it, or a class (`cwndlab.custom`).
+    classes
+        Classes that the name may refer to, by name, in addition to the registered ones.
 
     Raises
     ------
     ScenarioError
         If no algorithm has this name.
+    AlgorithmError
+        If a class fails.
 
     Examples
     --------
     >>> {one.verdict.name for one in conform("reno") if one.case == "clean"}
     {'SAME'}
     """
-    rows = _replay(algorithm)
+    text = algorithm if isinstance(algorithm, str) else name_of(algorithm)
+    rows = _replay(text, bound(classes_named([algorithm], classes)))
     return tuple(
         ReplayResult(**{**row, "verdict": Verdict(row["verdict"]), "events": tuple(row["events"])}) for row in rows
     )
@@ -145,30 +153,33 @@ def cases() -> dict[str, str]:
     return dict(replay_cases())
 
 
-def path(algorithm: str) -> Scenario:
+def path(algorithm: str, control: Control | None = None, classes: Classes | None = None) -> Scenario:
     """The scenario of `run_on_path`: 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product."""
     bottleneck = Link(rate="20 Mbps", delay="10 ms", queue=DropTail("1 bdp"))
     return Scenario(
         duration=f"{DURATION_S} s",
         sample_interval="20 ms",
         dumbbell=Dumbbell(bottleneck),
-        flows=[Flow(algorithm, rtt="40 ms")],
+        flows=[Flow(algorithm, rtt="40 ms", control=control)],
+        algorithms=dict(classes) if classes else None,
     )
 
 
-def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
+def run_on_path(algorithm: str, *, seed: int = 1, classes: Classes | None = None) -> tuple[Run, ...]:
     """Runs ``algorithm`` on one path in the simulator, in the kernel's TCP with the algorithm of the library, and, if
-    the kernel has an equivalent, with the kernel's algorithm.
+    the kernel has an equivalent, with the kernel's algorithm. Simulator and library run with a report at each ACK and
+    with one per round trip.
 
     Runs in the kernel require root and take `DURATION_S` each on the wall clock. If a prerequisite is missing,
     ``absent`` of the run names it.
     """
-    scenario = path(algorithm)
+    named = {name: one.kind for name, one in classes_named([algorithm], classes).items()}
+    scenario, control = path(algorithm, classes=named), Control(delay=DELAY, interval="rtt")
     simulated = run(scenario, seed=seed)
     window = _window(simulated)
 
-    def with_library() -> Records:
-        with attach([algorithm], report="ack", timeout_s=60) as datapath:
+    def with_library(report: str) -> Records:
+        with attach([algorithm], report=report, timeout_s=60, classes=named) as datapath:
             records = emulate(scenario, seed=seed, accept_late=True, datapath="cwndlab")
         notes.append(timing(datapath.totals, real_time=datapath.real_time))
         return records
@@ -177,8 +188,13 @@ def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
         return emulate(scenario, seed=seed, accept_late=True)
 
     runs = [_run(algorithm, "simulator", simulated, window, ())]
-    backends: list[tuple[str, Callable[[], Records]]] = [("kernel, cwndlab", with_library), ("kernel, native", native)]
-    if parts(algorithm).growth not in NATIVE:
+    backends: list[tuple[str, Callable[[], Records]]] = [
+        ("simulator, report per RTT", lambda: run(path(algorithm, control, named), seed=seed)),
+        ("kernel, cwndlab", partial(with_library, "ack")),
+        ("kernel, cwndlab, report per RTT", partial(with_library, "rtt")),
+        ("kernel, native", native),
+    ]
+    if named or parts(algorithm).growth not in NATIVE:
         backends.pop()
         missing = "Linux has no algorithm of this name"
         runs.append(Run(algorithm=algorithm, backend="kernel, native", absent=missing))
@@ -190,7 +206,8 @@ def run_on_path(algorithm: str, *, seed: int = 1) -> tuple[Run, ...]:
             reason = "; ".join(str(fault._replace(hint="")) for fault in error.faults)
             runs.append(Run(algorithm=algorithm, backend=backend, absent=reason))
             continue
-        notes.append(records.notes[-1])
+        if backend.startswith("kernel"):
+            notes.append(records.notes[-1])
         runs.append(_run(algorithm, backend, records, window, tuple(notes)))
     return tuple(runs)
 

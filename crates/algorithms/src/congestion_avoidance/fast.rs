@@ -15,8 +15,8 @@
 //! Differs from the source: an increase is spread over the ACKs of a round, not paced.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -89,7 +89,7 @@ pub static SPEC: Spec = Spec {
         "queueing on the reverse path counts as congestion",
     ],
     companion: "standard",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments))),

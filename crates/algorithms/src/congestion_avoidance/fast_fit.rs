@@ -15,8 +15,8 @@
 //! Differs from the source: the combination of the two is our choice; FAST's doubling below 0.75 ms is omitted.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value, Window,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
+    Spec, Value, Window,
 };
 
 use super::fast::Fast;
@@ -41,7 +41,7 @@ pub static SPEC: Spec = Spec {
     choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "FAST's update uses the current window", "no doubling at short queues"],
     pitfalls: &["the queue grows with the RTT of the path: N is inversely proportional to the fraction of queueing in the RTT"],
     companion: "standard",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),

@@ -18,8 +18,8 @@
 //! filter). TCP fusion of Solaris, which short-cuts loop-back connections, is unrelated.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
+    Parameter, Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -46,7 +46,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &["with less than 4 ms of buffer the delay carries no information, and the algorithm is a faster Reno"],
     companion: "standard",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),

@@ -17,8 +17,8 @@
 //! Differs from the source: the initial window is that of the stack, not two segments.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Reason, Spec, Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
+    Parameter, Reason, Spec, Step, Value, Window,
 };
 use cwndlab_units::{Duration, Time};
 
@@ -42,7 +42,7 @@ pub static SPEC: Spec = Spec {
     choices: &["two round trips are two smoothed RTTs", "a loss or a timeout ends a slowdown"],
     pitfalls: &["slowdowns also empty the path of a single flow: the bottleneck is not fully used for about a tenth of the time"],
     companion: "",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments))),

@@ -16,8 +16,8 @@
 //! later Linux versions is an option.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
+    Parameter, Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -56,7 +56,7 @@ pub static SPEC: Spec = Spec {
         "loses bandwidth to every algorithm that fills the buffer",
     ],
     companion: "vegas-ss",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments))),

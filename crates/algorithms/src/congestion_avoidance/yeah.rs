@@ -18,8 +18,8 @@
 //! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Reason, Spec, Step, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
+    Parameter, Reason, Spec, Step, Value, Window,
 };
 
 use super::reno::{acked_count, segments, PER_ACK};
@@ -50,7 +50,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &["with buffers of less than 80 segments it is loss-based"],
     companion: "",
-    needs: &[],
+    needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),

@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
         "with an initial window of 10 and delayed ACKs the third train is complete in the third round; on a path with a BDP of less than about thirty segments a loss occurs before",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck],
+    needs: &[Need::Pacing],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, _| Box::new(AfStart::default())),

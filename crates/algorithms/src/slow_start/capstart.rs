@@ -14,8 +14,8 @@
 //! Differs from the source: RTTs replace one-way delays, which a sender cannot measure.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Domain, Event, EventKind, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec,
-    Step, Value,
+    Ack, Arguments, Build, Confidence, Domain, Event, EventKind, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step,
+    Value,
 };
 
 use super::limited;
@@ -46,7 +46,7 @@ pub static SPEC: Spec = Spec {
         "a sender that paces its first window (pacing = always) measures its own pacing rate: max_ssthresh is far too small",
     ],
     companion: "",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(CapStart::new(arguments))),

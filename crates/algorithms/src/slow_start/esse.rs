@@ -14,8 +14,8 @@
 //! Differs from the source: nothing known; it describes the idea, the constants are ours.
 
 use cwndlab_control::{
-    Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
-    Value, Window,
+    Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
+    Window,
 };
 use cwndlab_units::maths::ceil;
 use cwndlab_units::Duration;
@@ -74,7 +74,7 @@ pub static SPEC: Spec = Spec {
         "needs two rounds with eight ACKs each: with an initial window of 10 and delayed ACKs the exit is in the third round at the earliest",
     ],
     companion: "",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {

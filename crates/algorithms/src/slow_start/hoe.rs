@@ -12,8 +12,7 @@
 //! Differs from the source: the median of the first three pairs replaces the line fitted through three ACKs.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart, Spec, Step,
-    Value,
+    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
 };
 
 use crate::congestion_avoidance::reno::segments;
@@ -47,7 +46,7 @@ pub static SPEC: Spec = Spec {
         "a sender that paces its first window (pacing = always) measures its own pacing rate, and slow start ends at about twice the initial window",
     ],
     companion: "",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| Box::new(Hoe::new(arguments))),

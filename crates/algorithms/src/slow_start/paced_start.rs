@@ -54,7 +54,7 @@ pub static SPEC: Spec = Spec {
         "a smaller receive window, as with auto-tuning, delays the full window",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck],
+    needs: &[Need::Pacing],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {

@@ -47,7 +47,7 @@ pub static SPEC: Spec = Spec {
         "with a short RTT and a moderate rate it is slower than regular TCP, as its authors report, since the initial window is smaller",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck],
+    needs: &[Need::Pacing],
     incompatible: &[
         ("ledbat", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
         ("ledbat-pp", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),

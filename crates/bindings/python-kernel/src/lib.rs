@@ -4,10 +4,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{Catalogue, Fault};
+use cwndlab_control::{Catalogue, Fault, ReportSchedule};
 use cwndlab_kernel::datapath::latency::Latency;
-use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, ReportSchedule, Totals};
+use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, Totals};
 use cwndlab_learned::policy::{self, Policy};
+use cwndlab_python_classes::class_entry::{bound_entry, Class};
+use cwndlab_python_classes::controller::describe_failure;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -87,8 +89,8 @@ fn totals_dict<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bou
     Ok(dict)
 }
 
-/// The catalogue with these policies: names and documents, JSON.
-fn catalogue_with(policies: &[(String, String)]) -> Result<Catalogue, (String, Fault)> {
+/// The catalogue with these policies (names and documents, JSON) and classes.
+fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<Catalogue, (String, Fault)> {
     let mut catalogue = cwndlab_algorithms::catalogue();
     for (name, document) in policies {
         let read = serde_json::from_str(document).map_err(|error| error.to_string());
@@ -99,6 +101,9 @@ fn catalogue_with(policies: &[(String, String)]) -> Result<Catalogue, (String, F
             )
         })?;
         catalogue.specs.push(policy::entry(name, policy));
+    }
+    for class in classes {
+        catalogue.specs.push(bound_entry(class)?);
     }
     Ok(catalogue)
 }
@@ -111,23 +116,25 @@ fn registration(catalogue: &Catalogue, text: &str, report: Option<&str>) -> Resu
         return Err(("--algorithm".to_owned(), Fault { what, hint }));
     }
     let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
-    Ok(Registration { algorithm, schedule })
+    Ok(Registration { algorithm, schedule, describe: Some(describe_failure) })
 }
 
 #[pymethods]
 impl Datapath {
     /// Registers `algorithms` and starts their deciders. Waits at most `timeout_s` for a name that another process has
-    /// registered. `policies` are names and documents (JSON) of policies among the algorithms.
+    /// registered. `policies` are names and documents (JSON) of policies among the algorithms, `classes` classes in
+    /// Python among them: name of the algorithm, name of the class, source file, parameters (JSON), constructor.
     #[new]
-    #[pyo3(signature = (algorithms, report=None, timeout_s=0.0, policies=Vec::new()))]
+    #[pyo3(signature = (algorithms, report=None, timeout_s=0.0, policies=Vec::new(), classes=Vec::new()))]
     fn new(
         py: Python<'_>,
         algorithms: Vec<String>,
         report: Option<&str>,
         timeout_s: f64,
         policies: Vec<(String, String)>,
+        classes: Vec<Class>,
     ) -> PyResult<Self> {
-        let registrations = catalogue_with(&policies)
+        let registrations = catalogue_with(&policies, classes)
             .and_then(|catalogue| algorithms.iter().map(|text| registration(&catalogue, text, report)).collect());
         let registrations: Vec<_> = registrations.map_err(|(place, fault)| run_error(py, &place, fault))?;
         let timeout = Duration::try_from_secs_f64(timeout_s)
@@ -163,7 +170,11 @@ impl Datapath {
 
     /// Unregisters the names. Open connections continue under the program's watchdog.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        // The lock is released first: a class may be in a call, which waits for a thread that waits for the lock.
+        py.detach(|| {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(inner);
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{Datapath, Options, Quality, Session, Side, MAX_LATENESS};
+use cwndlab_emulator::{Datapath, Family, Options, Quality, Session, Side, MAX_LATENESS};
 use cwndlab_linux::privileges;
 use cwndlab_linux::Fault;
 use cwndlab_records::table::{Header, Tables};
@@ -159,10 +159,20 @@ impl EmulatedPath {
         self.with(py, |session| Ok(session.now().as_secs()))
     }
 
-    /// The address of a flow's endpoint.
-    #[staticmethod]
-    fn address(side: &str, flow: u32) -> PyResult<String> {
-        Ok(side_of(side)?.address(flow).to_string())
+    /// Whether the path has IPv6.
+    fn has_ipv6(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |session| Ok(session.has_ipv6()))
+    }
+
+    /// The address of a flow's endpoint, of IPv4 (4) or IPv6 (6).
+    fn address(&self, py: Python<'_>, side: &str, flow: u32, family: u32) -> PyResult<String> {
+        let side = side_of(side)?;
+        let family = match family {
+            4 => Family::V4,
+            6 => Family::V6,
+            other => return Err(PyValueError::new_err(format!("'{other}' is neither 4 nor 6"))),
+        };
+        self.with(py, |session| session.address(side, flow, family)).map(|address| address.to_string())
     }
 
     /// Ends all programs and the path; returns the records and the quality of the run.

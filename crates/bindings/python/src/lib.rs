@@ -1,5 +1,5 @@
 //! The Python module `cwndlab._engine`: accepts scenarios as text and returns records as Arrow tables. During a run it
-//! calls Python only for algorithms that are Python classes (`py_controller`).
+//! calls Python only for algorithms that are Python classes (`cwndlab_python_classes`).
 
 mod audit;
 mod catalogue;
@@ -8,14 +8,11 @@ mod debugger;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
-mod events;
-mod intern;
 #[cfg(target_os = "linux")]
 mod live;
 mod packetdrill;
 mod panics;
 mod py_algorithms;
-mod py_controller;
 mod records;
 mod replay;
 mod scenario;
@@ -23,6 +20,7 @@ mod stepping;
 mod trace;
 mod work;
 
+use cwndlab_python_classes::events;
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 

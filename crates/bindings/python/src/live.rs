@@ -12,6 +12,9 @@ use cwndlab_live::fetch::{FetchOptions, FetchResult};
 use cwndlab_live::limits::{Limits, LIMITS};
 use cwndlab_live::server::Settings;
 use cwndlab_live::tokens::{generate, Tokens};
+use cwndlab_live::Classes;
+use cwndlab_python_classes::class_entry::{bound_entry, Class};
+use cwndlab_python_classes::controller::describe_failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -117,9 +120,10 @@ pub(crate) struct Server {
 
 /// Starts a server. `tokens` is the text of a file with lines `NAME TOKEN`; without it a token is generated. The
 /// certificate is read from PEM files, or stored in the folder `state`, or generated for `names` and used by this
-/// process only.
+/// process only. `classes` are classes in Python, which are offered over QUIC: name of the algorithm, name of the class,
+/// source file, parameters (JSON), constructor.
 #[pyfunction]
-#[pyo3(signature = (listen, *, tokens=None, tokens_from="tokens", certificate=None, key=None, state=None, names=None, quic=false, limits=None))]
+#[pyo3(signature = (listen, *, tokens=None, tokens_from="tokens", certificate=None, key=None, state=None, names=None, quic=false, limits=None, classes=Vec::new()))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn serve(
     py: Python<'_>,
@@ -132,6 +136,7 @@ pub(crate) fn serve(
     names: Option<Vec<String>>,
     quic: bool,
     limits: Option<BTreeMap<String, f64>>,
+    classes: Vec<Class>,
 ) -> PyResult<Server> {
     let scenario_error = |faults: Vec<Fault>| fault_error(py, "ScenarioError", faults);
     let mut server_limits = Limits::default();
@@ -156,6 +161,7 @@ pub(crate) fn serve(
     }
     let names = names.unwrap_or_else(|| ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec());
     let certificate = certificate_of(certificate, key, state, &names).map_err(|fault| scenario_error(vec![fault]))?;
+    let quic = over_quic(quic, classes).map_err(|fault| scenario_error(vec![fault]))?;
     let settings = Settings { listen, certificate, tokens, limits: server_limits, quic };
     let server = py.detach(|| cwndlab_live::server::Server::start(settings));
     let server = server.map_err(|fault| fault_error(py, "RunError", [fault]))?;
@@ -166,6 +172,17 @@ pub(crate) fn serve(
         notes: server.notes().to_vec(),
         inner: Mutex::new(server),
     })
+}
+
+/// The classes to serve over QUIC; `None` without it.
+fn over_quic(quic: bool, classes: Vec<Class>) -> Result<Option<Classes>, Fault> {
+    if !quic && !classes.is_empty() {
+        let hint = "add --quic; for TCP, register them by `cwndlab kernel run --algorithm-file`";
+        return Err(fault("--algorithm-file", "classes are served over QUIC", hint));
+    }
+    let specs = classes.into_iter().map(bound_entry).collect::<Result<_, _>>();
+    let specs = specs.map_err(|(place, cause)| fault(place, cause.what, cause.hint))?;
+    Ok(quic.then_some(Classes { specs, describe: Some(describe_failure) }))
 }
 
 /// The certificate of the PEM files, or the one stored in the folder, or a new one for `names`.
@@ -199,6 +216,11 @@ impl Server {
     /// Ends all transfers and connections.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).stop());
+    }
+
+    /// The failures of classes since the last call, each with its traceback.
+    fn take_failures(&self) -> Vec<String> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_failures()
     }
 
     /// Names and values of the counters.

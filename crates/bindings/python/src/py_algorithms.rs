@@ -4,15 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use cwndlab_control::{
-    Arguments, Build, Catalogue, Confidence, CongestionControl, Domain, Make, Parameter, Path, Spec, Value,
-};
+use cwndlab_control::{Arguments, Catalogue, CongestionControl, Make, Path, Spec};
 use cwndlab_learned::{external, policy, policy::Policy};
+use cwndlab_python_classes::class_entry::{self, Description};
+use cwndlab_python_classes::controller::{self, Failure, PyController};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_scenario::{Class, Fault, Scenario};
 use pyo3::prelude::*;
-
-use crate::py_controller::{self, Failure, PyController};
 
 /// The constructors of a run's objects, by the algorithm's name.
 pub(crate) type Constructors = BTreeMap<String, Py<PyAny>>;
@@ -39,17 +37,9 @@ impl Make for ClassEntry {
         });
         match created {
             Ok(object) => Box::new(object),
-            Err(failure) => py_controller::fail(*failure),
+            Err(failure) => controller::fail(*failure),
         }
     }
-}
-
-fn parameter(name: &str, default: &serde_json::Value) -> Parameter {
-    let (default, domain) = match default.as_bool() {
-        Some(flag) => (Value::Word(if flag { "true" } else { "false" }), Domain::Words(&["false", "true"])),
-        None => (Value::Number(default.as_f64().unwrap_or(f64::NAN)), Domain::Range(f64::NEG_INFINITY, f64::INFINITY)),
-    };
-    Parameter { name: name.to_owned().leak(), unit: "", default, domain, doc: "of the class's constructor" }
 }
 
 fn entry(class: &Class) -> Result<&'static Spec, Fault> {
@@ -69,25 +59,9 @@ fn entry(class: &Class) -> Result<&'static Spec, Fault> {
         entries.push((key, spec));
         return Ok(spec);
     }
-    let name: &'static str = class.name.clone().leak();
-    let parameters: Vec<Parameter> = class.parameters.iter().map(|(name, default)| parameter(name, default)).collect();
-    let spec: &'static Spec = Box::leak(Box::new(Spec {
-        name,
-        title: class.class.clone().leak(),
-        kind: class.kind,
-        source: class.file.clone().leak(),
-        year: 0,
-        confidence: Confidence::High,
-        summary: "A class in Python.",
-        parameters: parameters.leak(),
-        choices: &[],
-        pitfalls: &[],
-        companion: "",
-        needs: &[],
-        incompatible: &[],
-        model_based: false,
-        build: Build::Dynamic(Box::leak(Box::new(ClassEntry(name)))),
-    }));
+    let description =
+        Description { name: &class.name, class: &class.class, file: &class.file, parameters: &class.parameters };
+    let spec = class_entry::entry(description, class.kind, |name| Box::leak(Box::new(ClassEntry(name))));
     entries.push((key, spec));
     Ok(spec)
 }
@@ -175,6 +149,6 @@ pub(crate) fn with_constructors<T: Send>(
         // ACK.
         let done = py.detach(work);
         CONSTRUCTORS.take();
-        (done, py_controller::failure())
+        (done, controller::failure())
     })
 }

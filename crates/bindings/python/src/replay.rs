@@ -3,6 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use cwndlab_control::{Catalogue, Fault};
+use cwndlab_python_classes::class_entry::{bound_entry, Class};
+use cwndlab_python_classes::controller::describe_failure;
 use cwndlab_replay::verdict::{Difference, Finding};
 use cwndlab_replay::{run_case, CASES};
 use pyo3::prelude::*;
@@ -18,18 +21,37 @@ pub(crate) fn replay_cases() -> Vec<(&'static str, &'static str)> {
     CASES.iter().map(|case| (case.name, case.what)).collect()
 }
 
-/// Replays all cases in all backends; one row per case and backend.
+/// The catalogue with these classes, whose objects are created in the threads of the backends.
+fn catalogue_with(py: Python<'_>, classes: Vec<Class>) -> PyResult<Catalogue> {
+    let mut catalogue = cwndlab_simulator::catalogue();
+    for class in classes {
+        let error = |(place, fault): (String, Fault)| (place, fault.what, fault.hint);
+        let spec = bound_entry(class).map_err(|fault| cwndlab_error(py, "ScenarioError", vec![error(fault)]))?;
+        catalogue.specs.push(spec);
+    }
+    Ok(catalogue)
+}
+
+/// Replays all cases in all backends; one row per case and backend. `classes` are classes in Python among the
+/// algorithms: name of the algorithm, name of the class, source file, parameters (JSON), constructor.
 #[pyfunction]
-pub(crate) fn replay<'py>(py: Python<'py>, text: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let algorithm = cwndlab_simulator::catalogue()
+#[pyo3(signature = (text, classes=Vec::new()))]
+pub(crate) fn replay<'py>(py: Python<'py>, text: &str, classes: Vec<Class>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let algorithm = catalogue_with(py, classes)?
         .parse(text)
         .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
     let name = algorithm.to_string();
     let never = Arc::new(AtomicBool::new(false));
-    let work = move || guarded(|| CASES.iter().map(|case| run_case(&algorithm, case)).collect::<Vec<_>>().concat());
+    let work = move || {
+        let findings = guarded(|| CASES.iter().map(|case| run_case(&algorithm, case)).collect::<Vec<_>>().concat());
+        Ok(findings.map_err(|panic| (panic, describe_failure())))
+    };
     match run_in_thread(py, &never, work)? {
-        Ok(findings) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
-        Err(panic) => Err(cwndlab_error(
+        Ok(Ok(findings)) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
+        Ok(Err((_, Some(failed)))) => {
+            Err(cwndlab_error(py, "AlgorithmError", vec![(format!("algorithm '{name}'"), failed, String::new())]))
+        }
+        Ok(Err((panic, None))) | Err(panic) => Err(cwndlab_error(
             py,
             "RunError",
             vec![("engine".to_owned(), panic, "please report with this line".to_owned())],

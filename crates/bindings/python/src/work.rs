@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use cwndlab_python_classes::controller::Failure;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
@@ -17,7 +18,6 @@ use pyo3::prelude::*;
 use crate::errors::cwndlab_error;
 use crate::panics::guarded;
 use crate::py_algorithms::{self, Constructors};
-use crate::py_controller::Failure;
 use crate::records::Records;
 use crate::scenario;
 

@@ -12,6 +12,7 @@ use cwndlab_traffic as traffic;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::byte_source::ByteSource;
 
+use super::arrivals::ArrivalEndpoints;
 use super::connection::{lock, Endpoint};
 use super::dialogue::{side_of, DialogueEndpoints};
 use super::stream;
@@ -24,6 +25,8 @@ pub enum Application<'a> {
     Stream(Endpoint<'a>, Mutex<ByteSource>),
     /// Messages in both directions.
     Dialogue(DialogueEndpoints<'a>),
+    /// Transfers over their own connections.
+    Arrivals(ArrivalEndpoints<'a>),
 }
 
 impl<'a> Application<'a> {
@@ -36,7 +39,8 @@ impl<'a> Application<'a> {
             traffic::Application::Dialogue(dialogue) => {
                 Some(Self::Dialogue(DialogueEndpoints::new(endpoint, dialogue)))
             }
-            traffic::Application::Arrivals(_) | traffic::Application::Datagrams(_) => None,
+            traffic::Application::Arrivals(process) => Some(Self::Arrivals(ArrivalEndpoints::new(endpoint, process))),
+            traffic::Application::Datagrams(_) => None,
         }
     }
 
@@ -51,7 +55,9 @@ impl<'a> Application<'a> {
 
     /// Runs the client until the end of the run.
     pub fn run_client(&self) -> Result<(), Fault> {
-        let (Self::Stream(endpoint, _) | Self::Dialogue(DialogueEndpoints { endpoint, .. })) = self;
+        let (Self::Stream(endpoint, _)
+        | Self::Dialogue(DialogueEndpoints { endpoint, .. })
+        | Self::Arrivals(ArrivalEndpoints { endpoint, .. })) = self;
         endpoint.run.sleep_until(endpoint.start);
         if endpoint.run.is_over() {
             return Ok(());
@@ -60,6 +66,7 @@ impl<'a> Application<'a> {
         let result = match self {
             Self::Stream(endpoint, source) => stream::send(endpoint, &mut lock(source)),
             Self::Dialogue(dialogue) => dialogue.run_client(),
+            Self::Arrivals(arrivals) => arrivals.run_client(),
         };
         if endpoint.run.is_over() {
             return Ok(()); // the server may have closed first
@@ -72,6 +79,7 @@ impl<'a> Application<'a> {
         match self {
             Self::Stream(endpoint, _) => stream::receive(endpoint, listener),
             Self::Dialogue(dialogue) => dialogue.run_server(listener),
+            Self::Arrivals(arrivals) => arrivals.run_server(listener),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Connections of a flow: the state that its threads share, connecting, sending, and completed transfers.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,11 @@ use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
-use cwndlab_records::rows::TransferRow;
+use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_units::{Bytes, Time};
 
-use crate::addresses::Side;
+use crate::addresses::{has_timestamps, Family, Side};
 
 /// The port of the listening endpoint.
 const PORT: u16 = 7000;
@@ -27,6 +27,9 @@ const DRAIN_INTERVAL: Wait = Wait::from_micros(100);
 pub(crate) const ACCEPT_INTERVAL: Wait = Wait::from_millis(1);
 /// Real-time priority of the endpoints' threads, below that of the path.
 const PRIORITY: i32 = 20;
+
+/// The data of a write.
+static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Gives a thread of an endpoint real-time priority, where the kernel permits it. The thread represents a separate
 /// host, which other processes of this machine must not delay.
@@ -53,8 +56,8 @@ pub(crate) struct PendingTransfer {
 /// The state of a flow that its threads share.
 #[derive(Debug)]
 pub struct FlowState {
-    /// The current connection, which stays open while another thread reads its `TCP_INFO`.
-    socket: Mutex<Option<Arc<TcpStream>>>,
+    /// The connections. The sockets stay open while another thread reads their `TCP_INFO`.
+    connections: Mutex<Connections>,
     /// Payload that the receiver read, bytes.
     pub delivered: AtomicU64,
     /// Start of the first connection, ns; `u64::MAX` before.
@@ -65,49 +68,77 @@ pub struct FlowState {
     pub transfers: Mutex<Vec<TransferRow>>,
     /// The current transfer.
     pub(crate) pending: Mutex<Option<PendingTransfer>>,
-    /// The final state of each closed connection.
-    closed: Mutex<Vec<TcpInfo>>,
+    /// Events that the endpoints recorded themselves.
+    pub(crate) events: Mutex<Vec<EventRow>>,
+}
+
+/// The connections of a flow.
+#[derive(Debug, Default)]
+struct Connections {
+    /// The open connections by number, in the order of their starts.
+    open: Vec<(u64, Arc<TcpStream>)>,
+    /// Number of connections so far.
+    count: u64,
+    /// The final state of the connection that closed last, with counters and minimum RTT over all closed connections.
+    closed: Option<TcpInfo>,
+}
+
+/// The state of a flow's connections at one instant.
+#[derive(Clone, Debug)]
+pub struct FlowInfo {
+    /// The state of the newest connection, with counters summed and the minimum RTT taken over all connections.
+    pub total: TcpInfo,
+    /// The states of the open connections, by number.
+    pub open: Vec<(u64, TcpInfo)>,
+}
+
+/// The state `newer`, with counters and minimum RTT over both.
+fn accumulated(older: TcpInfo, newer: TcpInfo) -> TcpInfo {
+    let min_rtt = [older.min_rtt, newer.min_rtt].into_iter().flatten().min();
+    TcpInfo { counters: older.counters + newer.counters, min_rtt, ..newer }
 }
 
 impl Default for FlowState {
     fn default() -> Self {
         Self {
-            socket: Mutex::default(),
+            connections: Mutex::default(),
             delivered: AtomicU64::new(0),
             started: AtomicU64::new(u64::MAX),
             ended: AtomicU64::new(u64::MAX),
             transfers: Mutex::default(),
             pending: Mutex::default(),
-            closed: Mutex::default(),
+            events: Mutex::default(),
         }
     }
 }
 
 impl FlowState {
-    /// The state of the current connection, with counters summed over this and all closed connections.
+    /// The state of the connections; `None` before the first one.
     #[must_use]
-    pub fn info(&self) -> Option<TcpInfo> {
-        let socket = lock(&self.socket).clone();
-        let closed = lock(&self.closed);
-        let current = socket.and_then(|socket| TcpInfo::read(socket.as_raw_fd()));
-        let last = current.or_else(|| closed.last().copied())?;
-        let before = if current.is_some() { &closed[..] } else { &closed[..closed.len() - 1] };
-        Some(before.iter().fold(last, |sum, one| TcpInfo { counters: sum.counters + one.counters, ..sum }))
+    pub fn info(&self) -> Option<FlowInfo> {
+        let connections = lock(&self.connections);
+        let read = |(number, socket): &(u64, Arc<TcpStream>)| Some((*number, TcpInfo::read(socket.as_raw_fd())?));
+        let open: Vec<_> = connections.open.iter().filter_map(read).collect();
+        let states = connections.closed.into_iter().chain(open.iter().map(|(_, info)| *info));
+        Some(FlowInfo { total: states.reduce(accumulated)?, open })
     }
 
-    /// Makes the socket the current connection.
+    /// Adds the socket to the open connections.
     pub(crate) fn open(&self, socket: TcpStream) -> Arc<TcpStream> {
         let socket = Arc::new(socket);
-        *lock(&self.socket) = Some(Arc::clone(&socket));
+        let mut connections = lock(&self.connections);
+        let number = connections.count;
+        connections.count += 1;
+        connections.open.push((number, Arc::clone(&socket)));
         socket
     }
 
-    /// Stores the final state of the current connection and drops the reference to its socket.
+    /// Stores the final state of a connection and drops the reference to its socket.
     pub(crate) fn close(&self, socket: &Arc<TcpStream>) {
-        if let Some(last) = TcpInfo::read(socket.as_raw_fd()) {
-            lock(&self.closed).push(last);
-        }
-        *lock(&self.socket) = None;
+        let mut connections = lock(&self.connections);
+        connections.open.retain(|(_, one)| !Arc::ptr_eq(one, socket));
+        let states = connections.closed.into_iter().chain(TcpInfo::read(socket.as_raw_fd()));
+        connections.closed = states.reduce(accumulated);
     }
 }
 
@@ -175,9 +206,10 @@ impl Endpoint<'_> {
 
     /// Connects from `side` with the flow's algorithm; `None` if the run ends before the handshake.
     pub(crate) fn connect(&self, side: Side) -> std::io::Result<Option<TcpStream>> {
-        let at = |side: Side, port| SocketAddrV4::new(side.address(self.flow), port);
+        let family = Family::of_headers(self.plan.stack.header);
+        let at = |side: Side, port| SocketAddr::new(side.address(self.flow, family), port);
         // TCP_MAXSEG includes TCP options; timestamps take 12 bytes (RFC 7323, appendix A).
-        let timestamps = Bytes(if self.plan.stack.header.0 > 40 { 12 } else { 0 });
+        let timestamps = Bytes(if has_timestamps(self.plan.stack.header) { 12 } else { 0 });
         let options = socket::Options {
             algorithm: self.algorithm,
             max_segment: self.plan.stack.mss + timestamps,
@@ -188,10 +220,9 @@ impl Endpoint<'_> {
 
     /// Sends `bytes` (`None`: without limit) until `until` at the latest; returns whether all were sent.
     pub(crate) fn send(&self, socket: &TcpStream, bytes: Option<u64>, until: Time) -> std::io::Result<bool> {
-        let block = vec![0u8; 1 << 16];
         let (mut socket, mut left) = (socket, bytes.unwrap_or(u64::MAX));
         while left > 0 && !self.run.is_over() && self.run.now() < until {
-            match socket.write(&block[..left.min(block.len() as u64) as usize]) {
+            match socket.write(&PAYLOAD[..left.min(PAYLOAD.len() as u64) as usize]) {
                 Ok(sent) => left -= sent as u64,
                 Err(error) if is_timeout(&error) => {}
                 // The other endpoint closed first: the threads of a run do not stop at the same moment.
@@ -243,7 +274,7 @@ pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
 /// Creates the listener of a side, before any flow starts. On the senders' side accepted connections send data and
 /// inherit the listener's congestion control.
 pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
-    let at = SocketAddrV4::new(side.address(flow), PORT);
+    let at = SocketAddr::new(side.address(flow, Family::of_headers(plan.stack.header)), PORT);
     let failed = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
     let listener = TcpListener::bind(at).map_err(failed)?;
     if side == Side::Senders {

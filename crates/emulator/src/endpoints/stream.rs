@@ -1,10 +1,11 @@
 //! One-way data over TCP: the sender's thread, which executes the actions of a byte source, and the receiver's thread.
 
-use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use cwndlab_linux::socket;
+use cwndlab_scenario::plan::Workload;
 use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_units::{Bytes, Time};
@@ -78,20 +79,33 @@ fn begin_transfer(endpoint: &Endpoint<'_>, bytes: Bytes, start: Time) {
     *lock(&endpoint.state.pending) = Some(PendingTransfer { end, size: bytes.0, start });
 }
 
+/// Data for which the receiver of endless data waits. A wake-up for every second packet would take more processor time
+/// than the packets. The limit is far below [the initial buffer](crate::session), so that it does not change the window.
+const LOW_WATER: Bytes = Bytes(1 << 16);
+/// Data that the receiver takes by one call.
+const MAX_READ: Bytes = Bytes(1 << 20);
+
+/// Whether nothing depends on the time at which the receiver reads a byte.
+fn is_endless(endpoint: &Endpoint<'_>) -> bool {
+    matches!(&endpoint.plan.workload, Workload::Bulk(bulk) if bulk.bytes.is_none())
+}
+
 /// Runs the receiver of a flow until the end of the run. It accepts and reads one connection after another.
 pub(crate) fn receive(endpoint: &Endpoint<'_>, listener: &TcpListener) {
-    let mut buffer = vec![0u8; 1 << 18];
     while !endpoint.run.is_over() {
-        let Ok((mut socket, _)) = listener.accept() else {
+        let Ok((socket, _)) = listener.accept() else {
             std::thread::sleep(ACCEPT_INTERVAL);
             continue;
         };
         let _ = socket.set_nonblocking(false);
         let _ = socket.set_read_timeout(Some(STOP_CHECK));
+        if is_endless(endpoint) {
+            let _ = socket::set_receive_low_water(&socket, LOW_WATER);
+        }
         while !endpoint.run.is_over() {
-            match socket.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(bytes) => on_read(endpoint, bytes as u64),
+            match socket::discard(&socket, MAX_READ) {
+                Ok(Bytes::ZERO) => break,
+                Ok(bytes) => on_read(endpoint, bytes.0),
                 Err(error) if is_timeout(&error) => {}
                 Err(_) => break,
             }

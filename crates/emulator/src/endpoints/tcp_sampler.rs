@@ -6,11 +6,11 @@ use cwndlab_linux::tcp_info::{TcpInfo, CA_CWR, CA_RECOVERY};
 use cwndlab_records::rows::{EventRow, SampleRow};
 use cwndlab_units::Time;
 
-use super::connection::FlowState;
+use super::connection::{FlowInfo, FlowState};
 use crate::counters::DropCounters;
 
 /// The state of a flow's sampler between two reads.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TcpSampler {
     /// Entries into fast recovery.
     pub recoveries: u64,
@@ -20,55 +20,64 @@ pub struct TcpSampler {
     pub rtt_sum: u64,
     /// Number of these RTTs.
     pub rtt_count: u64,
-    /// The last state that was read.
+    /// The last state that was read: that of the newest connection, with counters over all.
     pub info: TcpInfo,
+    /// The last states of the open connections, by number.
+    open: Vec<(u64, TcpInfo)>,
     has_info: bool,
 }
 
 impl TcpSampler {
     /// Reads the state of the flow, and appends the congestion events since the last read.
     pub fn update(&mut self, now: Time, flow: u32, state: &FlowState, events: &mut Vec<EventRow>) {
-        let Some(info) = state.info() else { return };
-        if info.srtt.0 > 0 {
-            self.rtt_sum += info.srtt.0;
-            self.rtt_count += 1;
-        }
-        if self.has_info {
-            let entered = |state: u8| info.ca_state == state && self.info.ca_state != state;
-            let (recovered, reduced) = (entered(CA_RECOVERY), entered(CA_CWR));
-            let timed_out = info.counters.timeouts > self.info.counters.timeouts;
-            self.recoveries += u64::from(recovered);
-            self.ecn_reductions += u64::from(reduced);
-            let kinds = [(recovered, "recovery"), (reduced, "ecn"), (timed_out, "timeout")];
-            for (_, kind) in kinds.into_iter().filter(|(happened, _)| *happened) {
-                events.push(EventRow {
+        let Some(FlowInfo { total, open }) = state.info() else { return };
+        for (number, info) in &open {
+            if info.srtt.0 > 0 {
+                self.rtt_sum += info.srtt.0;
+                self.rtt_count += 1;
+            }
+            if let Some((_, before)) = self.open.iter().find(|(one, _)| one == number) {
+                let kinds = changes(before, info);
+                self.recoveries += u64::from(kinds.contains(&"recovery"));
+                self.ecn_reductions += u64::from(kinds.contains(&"ecn"));
+                events.extend(kinds.into_iter().map(|kind| EventRow {
                     time_ns: now.0,
                     flow,
                     kind,
                     cause: "kernel",
-                    cwnd_before_bytes: self.info.cwnd * self.info.mss.0,
+                    cwnd_before_bytes: before.cwnd * before.mss.0,
                     cwnd_after_bytes: info.ssthresh.unwrap_or(info.cwnd) * info.mss.0,
                     pipe_segments: None,
-                });
+                }));
             }
         }
         self.has_info = true;
-        self.info = info;
+        (self.info, self.open) = (total, open);
     }
 
-    /// A sample of the flow; `None` before the first connection.
+    /// A sample of the flow; `None` before the first connection. Values of one connection, such as the window, are absent
+    /// where the flow has `many` at a time.
     #[must_use]
-    pub fn sample(&self, time: Time, flow: u32, state: &FlowState, drops: &DropCounters) -> Option<SampleRow> {
+    pub fn sample(
+        &self,
+        time: Time,
+        flow: u32,
+        many: bool,
+        state: &FlowState,
+        drops: &DropCounters,
+    ) -> Option<SampleRow> {
         let (info, counters, losses) = (&self.info, self.info.counters, drops.get(flow as usize));
+        let in_flight = self.open.iter().map(|(_, one)| one.in_flight * one.mss.0).sum();
+        let one = (!many).then_some(info);
         self.has_info.then(|| SampleRow {
             time_ns: time.0,
             flow,
-            cwnd_bytes: Some(info.cwnd * info.mss.0),
-            ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
-            in_flight_bytes: Some(info.in_flight * info.mss.0),
-            srtt_ns: Some(info.srtt.0).filter(|&srtt| srtt > 0),
-            pacing_rate_bps: info.pacing.map(|rate| rate.0),
-            delivery_rate_bps: info.delivery_rate.map(|rate| rate.0),
+            cwnd_bytes: one.map(|info| info.cwnd * info.mss.0),
+            ssthresh_bytes: one.and_then(|info| Some(info.ssthresh? * info.mss.0)),
+            in_flight_bytes: Some(in_flight),
+            srtt_ns: one.map(|info| info.srtt.0).filter(|&srtt| srtt > 0),
+            pacing_rate_bps: one.and_then(|info| info.pacing).map(|rate| rate.0),
+            delivery_rate_bps: one.and_then(|info| info.delivery_rate).map(|rate| rate.0),
             delivered_bytes: state.delivered.load(Ordering::Relaxed),
             sent_bytes: counters.sent.0,
             retransmitted_bytes: counters.retransmitted.0,
@@ -79,8 +88,16 @@ impl TcpSampler {
             wire_losses: losses.wire,
             rtt_sum_ns: Some(self.rtt_sum),
             rtt_count: self.rtt_count,
-            state: info.ca_state,
+            state: one.map_or(0, |info| info.ca_state),
             ..SampleRow::default()
         })
     }
+}
+
+/// The kinds of congestion events between two reads of a connection.
+fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
+    let entered = |state: u8| info.ca_state == state && before.ca_state != state;
+    let timed_out = info.counters.timeouts > before.counters.timeouts;
+    let kinds = [(entered(CA_RECOVERY), "recovery"), (entered(CA_CWR), "ecn"), (timed_out, "timeout")];
+    kinds.into_iter().filter(|(happened, _)| *happened).map(|(_, kind)| kind).collect()
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cwndlab_control::{Algorithm, Fault};
+use cwndlab_control::{Algorithm, Fault, ReportSchedule};
 use cwndlab_linux::clock::monotonic;
 use cwndlab_linux::poll::wait_readable;
 use cwndlab_linux::realtime::{set_realtime, Policy};
@@ -29,11 +29,17 @@ use crate::decider::Decider;
 use crate::report::{Kind, Report, State};
 use latency::{Latency, BUCKETS};
 use program::Program;
-pub use program::ReportSchedule;
 use shared::{RawReport, SLOTS};
 
-/// Interval of reads of the rings while connections are open.
+/// Interval of reads of the rings while reports arrive. A sleep of this length takes about twice as long, with the
+/// wake-up of an idle processor.
+const BUSY_INTERVAL: Span = Span::from_micros(40);
+/// Interval of reads while connections are open and no report has arrived for [`QUIET`].
 const POLL_INTERVAL: Span = Span::from_micros(100);
+/// A time without reports.
+const QUIET: Span = Span::from_millis(1);
+/// Interval of searches for connections whose last report was lost.
+const SWEEP_INTERVAL: Span = Span::from_millis(100);
 /// Interval of reads while no connection is open. A new connection wakes the thread.
 const IDLE_INTERVAL: Span = Span::from_millis(20);
 /// Real-time priority of the decider thread, where the kernel permits it.
@@ -46,6 +52,8 @@ pub struct Registration {
     pub algorithm: Algorithm,
     /// The schedule of the kernel's reports; `None` selects that of [`ReportSchedule::for_algorithm`].
     pub schedule: Option<ReportSchedule>,
+    /// Describes the failure that unwound in this thread, for an algorithm that unwinds without a message.
+    pub describe: Option<fn() -> Option<String>>,
 }
 
 /// The state of a connection.
@@ -156,6 +164,7 @@ struct FlowTable {
     deciders: Vec<Option<(u32, Option<Decider>)>>,
     open: usize,
     opened: u64,
+    describe: Option<fn() -> Option<String>>,
 }
 
 impl FlowTable {
@@ -168,44 +177,71 @@ impl FlowTable {
             self.opened += 1;
             let path = report.report().path(self.opened);
             let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
-            *entry = Some((report.generation, built.map_err(|panic| on_panic(self.index, &*panic, counters)).ok()));
+            let built = built.map_err(|panic| counters.add_failure(self.index, text_of(&*panic, self.describe)));
+            *entry = Some((report.generation, built.ok()));
         }
         if let Some((_, decider)) = entry {
-            decide(self.index, decider, report, program, counters);
+            if let Err(panic) = decide(self.index, decider, report, program, counters) {
+                // From now on the watchdog controls the connection.
+                *decider = None;
+                counters.add_failure(self.index, text_of(&*panic, self.describe));
+            }
         }
         if report.closes() {
             *entry = None;
             self.open -= 1;
         }
     }
+
+    /// Drops the deciders of connections that have ended although the ring had no room for their last report.
+    fn drop_closed(&mut self, program: &Program) {
+        for (slot, entry) in self.deciders.iter_mut().enumerate() {
+            let Some((generation, _)) = entry else { continue };
+            let flow = program.flows.get(slot);
+            if flow.used == 0 || flow.generation != *generation {
+                *entry = None;
+                self.open -= 1;
+            }
+        }
+    }
 }
 
-/// Calls the decider and writes its decision.
-fn decide(index: usize, entry: &mut Option<Decider>, raw: &RawReport, program: &Program, counters: &SharedCounters) {
-    let Some(decider) = entry else { return };
+/// Calls the decider and writes its decision. Returns the panic of an algorithm.
+fn decide(
+    index: usize,
+    decider: &mut Option<Decider>,
+    raw: &RawReport,
+    program: &Program,
+    counters: &SharedCounters,
+) -> Result<(), Box<dyn Any + Send>> {
+    let Some(decider) = decider else { return Ok(()) };
     let report = raw.report();
     if let Some(cause) = cause(&report) {
         counters.congestions[index][cause].fetch_add(1, Ordering::Relaxed);
     }
-    match catch_unwind(AssertUnwindSafe(|| decider.on_report(&report))) {
-        Ok(decision) => {
-            program.decisions.write(raw, &decision);
-            let elapsed = monotonic().0.saturating_sub(raw.now_ns);
-            counters.decided[index][latency::bucket(elapsed).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
-            counters.max[index].fetch_max(elapsed, Ordering::Relaxed);
-        }
-        Err(panic) => {
-            on_panic(index, &*panic, counters);
-            *entry = None;
-        }
-    }
+    let decision = catch_unwind(AssertUnwindSafe(|| decider.on_report(&report)))?;
+    program.decisions.write(raw, &decision);
+    let elapsed = monotonic().0.saturating_sub(raw.now_ns);
+    counters.decided[index][latency::bucket(elapsed).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+    counters.max[index].fetch_max(elapsed, Ordering::Relaxed);
+    Ok(())
 }
 
-/// Records the panic of an algorithm; the watchdog controls its connection from then on.
-fn on_panic(index: usize, panic: &(dyn Any + Send), counters: &SharedCounters) {
+/// The message of a panic, or the description of a failure without one.
+fn text_of(panic: &(dyn Any + Send), describe: Option<fn() -> Option<String>>) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    counters.failures.lock().unwrap_or_else(PoisonError::into_inner).push((index, text.unwrap_or_default()));
+    text.or_else(|| describe.and_then(|describe| describe())).unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+impl SharedCounters {
+    /// Records the failure of an algorithm, once for connections that fail equally.
+    fn add_failure(&self, index: usize, text: String) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if !failures.iter().any(|(other, known)| *other == index && *known == text) {
+            failures.push((index, text));
+        }
+    }
 }
 
 /// The index of the reported event in [`CongestionCounts`]; `None` if the report is no congestion event.
@@ -241,11 +277,27 @@ fn run(
         builder.add(&program.reports, on_record).map_err(broken)?;
     }
     let ring = builder.build().map_err(broken)?;
+    let (mut last_report, mut next_sweep) = (monotonic(), monotonic());
     while !stop.load(Ordering::Relaxed) {
         let records = ring.consume_raw();
+        let now = monotonic();
+        if records > 0 {
+            last_report = now;
+        }
+        if now >= next_sweep {
+            next_sweep = now + SWEEP_INTERVAL;
+            for (program, table) in programs.iter().zip(tables) {
+                table.borrow_mut().drop_closed(program);
+            }
+        }
         let has_connections = tables.iter().any(|table| table.borrow().open > 0);
+        let interval = match now.saturating_since(last_report) {
+            _ if !has_connections => IDLE_INTERVAL,
+            since if since < QUIET => BUSY_INTERVAL,
+            _ => POLL_INTERVAL,
+        };
         if records <= 0 || has_connections {
-            wait_readable([ring.epoll_fd()], if has_connections { POLL_INTERVAL } else { IDLE_INTERVAL });
+            let _ = wait_readable([ring.epoll_fd()], interval);
         }
     }
     Ok(())
@@ -266,7 +318,14 @@ impl Datapath {
             programs.push(Program::register(&one.algorithm, schedule, timeout)?);
             let deciders = std::iter::repeat_with(|| None).take(SLOTS).collect();
             let algorithm = one.algorithm.clone();
-            tables.push(RefCell::new(FlowTable { index, algorithm, deciders, open: 0, opened: 0 }));
+            tables.push(RefCell::new(FlowTable {
+                index,
+                algorithm,
+                deciders,
+                open: 0,
+                opened: 0,
+                describe: one.describe,
+            }));
         }
         let programs = Arc::new(programs);
         let counters = Arc::new(SharedCounters {
@@ -281,7 +340,7 @@ impl Datapath {
         let thread = std::thread::Builder::new().name("cwndlab-decider".to_owned()).spawn(move || {
             let _ = sender.send(set_realtime(Policy::Fifo, PRIORITY));
             if let Err(fault) = run(&inner, &tables, &counted, &ended) {
-                counted.failures.lock().unwrap_or_else(PoisonError::into_inner).push((0, fault.what));
+                counted.add_failure(0, fault.what);
             }
         });
         let thread = thread.map_err(|error| Fault {

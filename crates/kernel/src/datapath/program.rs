@@ -3,9 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{kernel_name, Algorithm, Fault, Need};
-use cwndlab_units::Duration as Span;
-use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
+use cwndlab_control::{kernel_name, Algorithm, Fault, Need, ReportSchedule};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use super::name_lock::NameLock;
 use super::shared::{Decisions, Mapped, RawFlow, RawTotals, Settings, SLOTS};
@@ -19,54 +18,6 @@ const NEEDS_ECN: u32 = 2;
 
 /// The messages of libbpf, which has one log callback per process.
 static LOG: Mutex<String> = Mutex::new(String::new());
-
-/// The schedule of the kernel's reports to the decider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportSchedule {
-    /// At each ACK.
-    Ack,
-    /// Once per round trip; in slow start at each ACK.
-    Rtt,
-    /// At the first ACK after this interval.
-    Every(Span),
-}
-
-impl ReportSchedule {
-    /// The schedule that the algorithm needs.
-    #[must_use]
-    pub fn for_algorithm(algorithm: &Algorithm) -> Self {
-        if algorithm.needs(Need::EveryAck) {
-            Self::Ack
-        } else {
-            Self::Rtt
-        }
-    }
-
-    /// Parses `ack`, `rtt` or a time such as `2ms`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
-        match text.trim() {
-            "ack" => Ok(Self::Ack),
-            "rtt" => Ok(Self::Rtt),
-            time => match cwndlab_units::parse_duration(time) {
-                Ok(span) if span.0 > 0 => Ok(Self::Every(span)),
-                _ => Err(Fault {
-                    what: format!("'{time}' is not a report schedule"),
-                    hint: "write 'ack', 'rtt' or a time such as '2ms'".to_owned(),
-                }),
-            },
-        }
-    }
-}
-
-impl std::fmt::Display for ReportSchedule {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ack => out.write_str("ack"),
-            Self::Rtt => out.write_str("rtt"),
-            Self::Every(span) => write!(out, "{span}"),
-        }
-    }
-}
 
 /// A registered algorithm. Dropping it releases its name; connections that use it continue under the program's
 /// watchdog.
@@ -135,6 +86,17 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
     }
 }
 
+/// Puts the numbers of all slots into the program's queue.
+fn fill_free_slots(object: &Object) -> Result<(), Fault> {
+    let queue = object.maps().find(|map| map.name() == "free_slots").expect("the program has this map");
+    for slot in 0..SLOTS as u32 {
+        queue
+            .update(&[], &slot.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| load_fault("the program's slots cannot be listed", &error))?;
+    }
+    Ok(())
+}
+
 impl Program {
     /// Loads and registers the program. Waits at most `timeout` for a name that another process has registered.
     pub(super) fn register(algorithm: &Algorithm, schedule: ReportSchedule, timeout: Duration) -> Result<Self, Fault> {
@@ -152,6 +114,7 @@ impl Program {
             .map_err(|error| load_fault("the program cannot be read", &error))?;
         prepare(&mut open, &name, algorithm, schedule);
         let mut object = open.load().map_err(|error| load_fault("the kernel rejected the program", &error))?;
+        fill_free_slots(&object)?;
         let link = object
             .maps_mut()
             .find(|map| map.name() == "ops")

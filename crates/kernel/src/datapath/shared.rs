@@ -88,10 +88,10 @@ pub(super) struct RawFlow {
     pub(super) decided: u32,
     hold: u32,
     pub(super) fallback: u32,
-    times: [u64; 3],
+    times: [u64; 4],
     pub(super) pacing_bytes: u64,
     pub(super) window: u32,
-    sums: [u32; 17],
+    sums: [u32; 19],
     pub(super) cwnd: u32,
     pub(super) srtt_us: u32,
     pub(super) min_rtt_us: u32,
@@ -123,7 +123,7 @@ pub(super) struct RawTotals {
 const _: () = assert!(std::mem::size_of::<Settings>() == 16);
 const _: () = assert!(std::mem::size_of::<RawReport>() == 120);
 const _: () = assert!(std::mem::size_of::<RawDecision>() == 56);
-const _: () = assert!(std::mem::size_of::<RawFlow>() == 168);
+const _: () = assert!(std::mem::size_of::<RawFlow>() == 184);
 
 fn microseconds(us: u32) -> Duration {
     Duration(u64::from(us) * 1_000)

@@ -2,7 +2,7 @@
 
 use cwndlab_config::reader::wrong_word;
 use cwndlab_config::{Faults, Reader};
-use cwndlab_control::RecoveryKind;
+use cwndlab_control::{RecoveryKind, ReportSchedule};
 use cwndlab_traffic::configuration::Transport;
 use cwndlab_traffic::distribution_fields::{self, Unit};
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
@@ -28,6 +28,15 @@ pub(super) fn read_jitter(table: &Reader<'_>, faults: &mut Faults) -> Option<Jit
     table.duration("start_jitter", faults).map(Jitter::Fixed)
 }
 
+/// When ACKs are reported to a remote algorithm.
+fn read_schedule(table: &Reader<'_>, faults: &mut Faults) -> Option<ReportSchedule> {
+    if table.get("interval").and_then(Value::as_str) == Some("rtt") {
+        return Some(ReportSchedule::Rtt);
+    }
+    let interval = table.duration("interval", faults)?;
+    Some(if interval.0 == 0 { ReportSchedule::Ack } else { ReportSchedule::Every(interval) })
+}
+
 /// Whether the flow has the reverse direction.
 fn read_direction(table: &Reader<'_>, directions: Directions, faults: &mut Faults) -> bool {
     let Some(word) = table.string("direction", faults) else { return false };
@@ -45,8 +54,8 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
     let profile = table.string("profile", faults)?;
     let (stack, recovery) = read_stack(&table, &profile, faults)?;
     let control = table.table("control", faults).and_then(|inner| {
-        let (delay, interval) = (inner.duration("delay", faults), inner.duration("interval", faults));
-        Some(ControlDelay { delay: delay?, interval: interval? })
+        let (delay, schedule) = (inner.duration("delay", faults), read_schedule(&inner, faults));
+        Some(ControlDelay { delay: delay?, schedule: schedule? })
     });
     let workload = read_workload(&table, udp, faults);
     let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));

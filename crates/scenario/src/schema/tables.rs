@@ -16,6 +16,8 @@ pub const SCHEMA_VERSION: u64 = 1;
 const RATE_OR_NONE: &[Kind] = &[Kind::Rate, Kind::Words(&[("none", "zero serialisation time")])];
 const QUEUE: Kind = Kind::Choice(&aqm::CHOICE);
 const AGENTS: Kind = Kind::List(&Kind::Choice(&router_assist::CHOICE));
+const REPORT_INTERVAL: Kind =
+    Kind::Either(&[Kind::Duration, Kind::Words(&[("rtt", "once per round trip, and each ACK in slow start")])]);
 const START_JITTER: Kind = Kind::Either(&[Kind::Duration, Kind::Words(&[("rtt", "the flow's base RTT")])]);
 
 /// A scenario.
@@ -470,7 +472,12 @@ pub static CONTROL: Table = Table::new(
     "Delay between transport and algorithm, as in the kernel datapath.",
     &[&[
         Field::duration("delay", "0 s", "time from an event to the application of the new window"),
-        Field::duration("interval", "0 s", "minimum time between reports of ACKs; zero reports each ACK"),
+        Field::new(
+            "interval",
+            REPORT_INTERVAL,
+            "minimum time between reports of ACKs; zero reports each ACK, `\"rtt\"` once per round trip and each ACK in slow start",
+        )
+        .or(Literal::Text("0 s")),
     ]],
 );
 

@@ -8,7 +8,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FormatOption
+from cwndlab.cli.options import FileOption, FormatOption, classes_of
 
 if TYPE_CHECKING:
     from cwndlab.validation.replay import ReplayResult, Run
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def conform(
     names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
     replay: Annotated[bool, typer.Option("--replay", help="Only replay events; run nothing in real time.")] = False,
+    algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare an algorithm's decisions across backends.
@@ -24,10 +25,12 @@ def conform(
     Replays the same events in the simulator, the kernel decider and the QUIC adapter, and runs one path in the
     simulator and in the kernel.
     """
-    results = [one for name in names for one in cwndlab.validation.replay.conform(name)]
+    classes = classes_of(algorithm_file)
+    results = [one for name in names for one in cwndlab.validation.replay.conform(name, classes=classes)]
     if format is Format.table:
         _show(results)
-    runs = [] if replay else [one for name in names for one in cwndlab.validation.replay.run_on_path(name)]
+    on_path = cwndlab.validation.replay.run_on_path
+    runs = [] if replay else [one for name in names for one in on_path(name, classes=classes)]
     match format:
         case Format.json:
             write_json({"replays": [one.as_dict() for one in results], "runs": [one.as_dict() for one in runs]})

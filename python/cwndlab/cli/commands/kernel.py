@@ -14,7 +14,7 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import FormatOption
+from cwndlab.cli.options import FileOption, FormatOption, classes_of
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import duration_s
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cwndlab.kernel import Attached
+    from cwndlab.validation.report_schedule import ReportEffect
 
 #: Seconds between two refreshes.
 _REFRESH_S = 0.5
@@ -74,6 +75,7 @@ def add(app: typer.Typer) -> None:
                 show_default=False,
             ),
         ] = None,
+        algorithm_file: FileOption = None,
         for_: Annotated[
             str | None,
             typer.Option("--for", help="End after this time.", metavar="TIME", show_default=False),
@@ -85,9 +87,14 @@ def add(app: typer.Typer) -> None:
         Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
         """
         span_s = None if for_ is None else duration_s(for_, "for")
-        registered = cwndlab.kernel.attach(algorithm, report=report, policies=_policies(policy or []))
+        policies = _policies(policy or [])
+        classes = classes_of(algorithm_file)
+        registered = cwndlab.kernel.attach(algorithm, report=report, policies=policies, classes=classes)
         with registered as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
+            for text in algorithm:
+                if cwndlab.custom.base_name(text) not in {*policies, *(classes or {})}:
+                    say(cwndlab.validation.report_schedule.sentence(text, report))
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
             _show(attached, ended, span_s)
@@ -98,12 +105,49 @@ def add(app: typer.Typer) -> None:
         if any(one["failures"] for one in attached.totals):
             raise typer.Exit(1)
 
+    @kernel.command(epilog="Example: cwndlab kernel reports vegas phcc")
+    def reports(
+        names: Annotated[
+            list[str] | None,
+            typer.Argument(help="Algorithms; by default all that run in the kernel.", metavar="[NAME…]"),
+        ] = None,
+        format: FormatOption = Format.table,
+    ) -> None:
+        """Predict the effect of report schedules.
+
+        Runs each algorithm in the simulator on twelve paths, with a call per ACK, and as in the kernel with a report
+        at each ACK and with one per round trip. Goodput and mean RTT are changes relative to a call per ACK.
+        """
+        schedules = cwndlab.validation.report_schedule
+        effects = [one for name in names or schedules.in_kernel() for one in schedules.effects(name)]
+        if format is Format.table:
+            rows = [_shown_effect(one) for one in effects]
+            write_rows(rows, tuple(rows[0]), format)
+        else:
+            write_rows([one.as_dict() for one in effects], schedules.COLUMNS, format)
+
     @kernel.command("list", epilog="Example: cwndlab kernel list")
     def list_(format: FormatOption = Format.table) -> None:
         """List the kernel's algorithms; mark those of cwndlab."""
         known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
         rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
         write_rows(rows, ("name", "ours"), format)
+
+
+def _shown_effect(one: ReportEffect) -> dict[str, Any]:
+    """A row of the table of `reports`."""
+
+    def changes(least: float, middle: float, most: float) -> str:
+        return f"{100 * middle:+.1f} % ({100 * least:+.0f} to {100 * most:+.0f})"
+
+    return {
+        "algorithm": one.algorithm,
+        "requires": one.requires,
+        "report": one.report,
+        "goodput": changes(one.goodput_least, one.goodput_median, one.goodput_most),
+        "mean RTT": changes(one.rtt_least, one.rtt_median, one.rtt_most),
+        "retransmitted": f"{one.retransmitted_simulator} → {one.retransmitted}",
+    }
 
 
 def _policies(given: list[str]) -> dict[str, dict[str, Any]]:

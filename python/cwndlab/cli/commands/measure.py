@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +15,11 @@ import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
 from cwndlab.cli.progress import Stopped, transfer_bar
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Error, Fault, RunError, ScenarioError
 from cwndlab.scenario.units import size_bytes
 
 if TYPE_CHECKING:
-    from cwndlab.live.campaign import State
+    from cwndlab.live.campaign import Access, Inspect, State
     from cwndlab.live.results import Measurement
     from cwndlab.live.spec import CampaignSpec
 
@@ -34,7 +35,12 @@ def add(app: typer.Typer) -> None:
         "--schedule morning,evening,night --bytes 200MB"
     )
     def measure(
-        url: Annotated[str, typer.Argument(help="The address of `cwndlab serve`.", metavar="URL", show_default=False)],
+        urls: Annotated[
+            list[str],
+            typer.Argument(
+                help="The addresses of `cwndlab serve`, one or several.", metavar="URL…", show_default=False
+            ),
+        ],
         algorithms: Annotated[
             str, typer.Option("--algorithms", help="The sender's algorithms, in turn.", metavar="A,B,C")
         ] = "newreno,ctcp,cubic",
@@ -42,7 +48,7 @@ def add(app: typer.Typer) -> None:
             int,
             typer.Option(
                 "--rounds",
-                help="Number of rounds; each has every algorithm once.",
+                help="Number of rounds; each has every algorithm once from every server.",
                 metavar="N",
                 parser=integer_option("--rounds", 1, 10_000),
             ),
@@ -53,19 +59,19 @@ def add(app: typer.Typer) -> None:
         ] = "now",
         size: Annotated[str, typer.Option("--bytes", help="Size of a transfer.", metavar="SIZE")] = "200MB",
         token: Annotated[
-            str | None,
+            list[str] | None,
             typer.Option(
                 "--token",
-                help=f"A token of the server; the value of {TOKEN} by default.",
+                help=f"A token of all servers, or one for each in the order of the URLs; {TOKEN} by default.",
                 metavar="TEXT",
                 show_default=False,
             ),
         ] = None,
         trust: Annotated[
-            str | None,
+            list[str] | None,
             typer.Option(
                 "--trust",
-                help="The server's certificate or its fingerprint.",
+                help="A certificate or fingerprint of all servers, or one for each in the order of the URLs.",
                 metavar="FILE|SHA256",
                 show_default=False,
             ),
@@ -101,7 +107,10 @@ def add(app: typer.Typer) -> None:
         out: Annotated[
             Path | None,
             typer.Option(
-                "--out", help="Folder of the campaign; HOST.measure by default.", metavar="DIR", show_default=False
+                "--out",
+                help="Folder of the campaign; HOST.measure by default, HOST+N.measure with N more servers.",
+                metavar="DIR",
+                show_default=False,
             ),
         ] = None,
         report: Annotated[
@@ -110,6 +119,9 @@ def add(app: typer.Typer) -> None:
                 "--report", help="The HTML page; DIR/report.html by default.", metavar="FILE", show_default=False
             ),
         ] = None,
+        no_preflight: Annotated[
+            bool, typer.Option("--no-preflight", help="Do not inspect the paths before the first transfers.")
+        ] = False,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Print times and volume; fetch nothing.")] = False,
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
         seed: SeedOption = 1,
@@ -117,11 +129,11 @@ def add(app: typer.Typer) -> None:
     ) -> None:
         """Measure algorithms on a real path.
 
-        Fetches from `cwndlab serve` in rounds over the day. The same command resumes an interrupted campaign.
+        Fetches from one or several `cwndlab serve` in rounds. The same command resumes an interrupted campaign.
         """
 
         spec = cwndlab.live.spec.CampaignSpec(
-            url=url.rstrip("/"),
+            servers=tuple(url.rstrip("/") for url in urls),
             algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
             rounds=rounds,
             schedule=schedule,
@@ -133,37 +145,25 @@ def add(app: typer.Typer) -> None:
             timeout_s=timeout,
             inflation=inflation,
         )
-        place = out or Path(f"{cwndlab.live.server_info.place_of(spec.url)[0]}.measure")
+        place = out or default_folder(spec)
         state = _state(place, spec)
         if dry_run:
             _dry_run(state, format)
             return
+        failure: Error | None = None
         if state.todo():
-            secret = token or os.environ.get(TOKEN, "")
-            if not secret:
-                raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
+            access = _access(spec, token or (), trust or ())
             _confirm(state, yes)
-
-            names = cwndlab.live.server_info.sender_names(
-                spec.url, secret, trust, spec.algorithms, spec.transport, cwndlab.engine.fetch
-            )
-            say("the server sends with " + ", ".join(f"{one} for {name}" for name, one in names.items()))
-            with transfer_bar() as received:
-                try:
-                    state = cwndlab.live.campaign.campaign(
-                        spec,
-                        place,
-                        fetch=cwndlab.engine.fetch,
-                        token=secret,
-                        trust=trust,
-                        sender_names=names,
-                        progress=cwndlab.live.campaign.Progress(say, received),
-                    )
-                except KeyboardInterrupt:
-                    left = len(cwndlab.live.campaign.state_of(place, spec).todo())
-                    count = spec.rounds * len(spec.algorithms)
-                    text = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
-                    raise Stopped(text) from None
+            names = _names(state, access)
+            inspect = None if no_preflight else _inspected
+            try:
+                state = _campaign(spec, place, access, names, inspect)
+            except cwndlab.errors.RecordsError:
+                raise
+            except Error as error:
+                failure, state = error, cwndlab.live.campaign.state_of(place, spec)
+        if failure is not None and not state.finished:
+            raise failure
         measurement = cwndlab.live.results.Measurement.of(state, place)
 
         page = report or place / "report.html"
@@ -172,6 +172,93 @@ def add(app: typer.Typer) -> None:
         say_seed(seed)
         say(f"records: {place}")
         say(f"report: {page}")
+        if failure is not None:
+            raise failure
+
+
+def default_folder(spec: CampaignSpec) -> Path:
+    """The default folder: the host of the first server, and the number of the others."""
+    host, _ = cwndlab.live.server_info.place_of(spec.servers[0])
+    others = f"+{len(spec.servers) - 1}" if len(spec.servers) > 1 else ""
+    return Path(f"{cwndlab.files.slug(host)}{others}.measure")
+
+
+def _access(spec: CampaignSpec, tokens: Sequence[str], trusts: Sequence[str]) -> dict[str, Access]:
+    """Token and certificate of each server. The variable separates several tokens by blanks."""
+    tokens = tokens or os.environ.get(TOKEN, "").split()
+    if not tokens:
+        raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
+    count = len(spec.servers)
+    faults = [
+        Fault(option, f"{len(values)} values for {count} servers", f"write {option} once, or once for each server")
+        for option, values in (("--token", tokens), ("--trust", trusts))
+        if len(values) not in (0, 1, count)
+    ]
+    if faults:
+        raise ScenarioError(*faults)
+    everywhere = [tokens[0]] * count if len(tokens) == 1 else tokens
+    trusted = [next(iter(trusts), None)] * count if len(trusts) < 2 else trusts
+    pairs = zip(spec.servers, everywhere, trusted, strict=True)
+    return {server: cwndlab.live.campaign.Access(one, trust) for server, one, trust in pairs}
+
+
+def _sender_names(spec: CampaignSpec, server: str, access: Access) -> dict[str, str]:
+    """A server's own names of the algorithms."""
+    info, fetch = cwndlab.live.server_info, cwndlab.engine.fetch
+    return info.sender_names(server, access.token, access.trust, spec.algorithms, spec.transport, fetch)
+
+
+def _names(state: State, access: Mapping[str, Access]) -> dict[str, Mapping[str, str]]:
+    """The names of the algorithms at each server. A campaign begins only if every server has every algorithm. When it
+    is resumed, a server that cannot be reached is requested again before its next block."""
+    spec = state.question
+    names: dict[str, Mapping[str, str]] = {}
+    faults: list[Fault] = []
+    is_invalid = False
+    for server in spec.servers:
+        try:
+            names[server] = _sender_names(spec, server, access[server])
+        except Error as error:
+            faults += [fault for fault in error.faults if fault not in faults]
+            is_invalid |= isinstance(error, ScenarioError)
+            continue
+        there = "the server" if len(spec.servers) == 1 else spec.label(server)
+        say(f"{there} sends with " + ", ".join(f"{one} for {name}" for name, one in names[server].items()))
+    if faults and (is_invalid or not names or not state.slots):
+        raise ScenarioError(*faults) if is_invalid else RunError(*faults)
+    for fault in faults:
+        say(str(fault))
+    return names
+
+
+def _campaign(
+    spec: CampaignSpec,
+    place: Path,
+    access: Mapping[str, Access],
+    names: Mapping[str, Mapping[str, str]],
+    inspect: Inspect | None,
+) -> State:
+    """Fetches what is left of the campaign; its state."""
+
+    def sender_names(server: str) -> Mapping[str, str]:
+        return names[server] if server in names else _sender_names(spec, server, access[server])
+
+    with transfer_bar() as received:
+        try:
+            return cwndlab.live.campaign.campaign(
+                spec,
+                place,
+                fetch=cwndlab.engine.fetch,
+                access=access,
+                sender_names=sender_names,
+                progress=cwndlab.live.campaign.Progress(say, received),
+                inspect=inspect,
+            )
+        except KeyboardInterrupt:
+            left = len(cwndlab.live.campaign.state_of(place, spec).todo())
+            count = spec.transfers
+            text = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
+            raise Stopped(text) from None
 
 
 def _state(place: Path, question: CampaignSpec) -> State:
@@ -185,33 +272,43 @@ def _state(place: Path, question: CampaignSpec) -> State:
     return cwndlab.live.campaign.state_of(place, question)
 
 
+def _inspected(server: str) -> dict[str, Any]:
+    """What `cwndlab preflight` finds out of the path to a server."""
+    survey = cwndlab.live.preflight.survey(cwndlab.live.preflight.Target.parse(server))
+    return survey.as_dict()
+
+
 def _dry_run(state: State, format: Format) -> None:
     zone, spec = cwndlab.live.schedule.zone_of(state.question.zone), state.question
     rows: list[dict[str, Any]] = []
-    for number, slot, names in state.plan(datetime.now(UTC)):
+    for slot, block, names in state.plan(datetime.now(UTC)):
         begins = slot.begins.astimezone(zone)
         rows.append(
             {
-                "round": number,
+                "round": block.round,
                 "begins": f"{begins:%Y-%m-%d %H:%M %Z}",
                 "part": slot.name.split()[-1] if slot.name else cwndlab.live.schedule.part_of(slot.begins, zone),
+                "server": block.server,
                 "order": ", ".join(names),
                 "bytes": len(names) * spec.size_bytes,
             }
         )
-    columns = ("round", "begins", "part", "order", "bytes")
+    columns: tuple[str, ...] = ("round", "begins", "part", "server", "order", "bytes")
     if format is Format.json:
         write_json(rows)
     elif format is Format.csv:
         write_csv(rows, columns)
     else:
+        if len(spec.servers) == 1:
+            columns = tuple(name for name in columns if name != "server")
+        rows = [row | {"server": spec.label(row["server"])} for row in rows]
         cells = [[str(row[name]) if name != "bytes" else f"{row[name] / 1e6:g} MB" for name in columns] for row in rows]
         write_table(cells, columns, right=("round", "bytes"))
     say(_volume(state))
 
 
 def _volume(state: State) -> str:
-    left, size = len(state.todo()), state.question.size_bytes
+    left, size = len(state.todo(datetime.now(UTC))), state.question.size_bytes
     done = len(state.finished)
     return f"{left} transfers of {size / 1e6:g} MB, {left * size / 1e9:.3g} GB in all" + (
         f"; {done} are done" if done else ""
@@ -241,14 +338,14 @@ def show(measurement: Measurement, format: Format) -> None:
         say("no transfer has been finished")
         return
     header, cells = measurement.table()
-    write_table(cells, header, right=header[3:])
+    write_table(cells, header, right=header[header.index("part") + 1 :])
     for header, lines in (measurement.means(), measurement.differences(), measurement.day(), measurement.factors()):
         if lines:
             write("")
-            write_table(lines, header, right=[name for name in header[1:] if name not in _WORDS])
+            write_table(lines, header, right=[name for name in header if name not in _WORDS])
     say(measurement.method())
     for note in measurement.notes:
         say(note)
 
 
-_WORDS = ("sender", "minus", "metric", "verdict")
+_WORDS = ("server", "algorithm", "part", "effect of", "sender", "minus", "metric", "verdict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,9 @@ from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.emulation import Datapath
+
+#: Algorithms whose report schedules are explained.
+_SCHEDULES = 4
 
 
 def run(
@@ -72,6 +76,8 @@ def run(
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
         records = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
         say(records.notes[-1])
+        if whose == "cwndlab":
+            _say_schedules(described)
     if out is not None:
         records.save(out)
     if engine == "both":
@@ -94,6 +100,18 @@ def run(
         say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
+
+
+def _say_schedules(scenario: cwndlab.Scenario) -> None:
+    """Prints what the report schedule of the kernel changes for each algorithm of the catalogue."""
+    flows = json.loads(scenario.to_json())["flow"]
+    texts = [flow["algorithm"].partition("/")[0] for flow in flows if flow.get("algorithm")]  # without the recovery
+    described = json.loads(scenario.to_json()).get("algorithms", {})
+    known = [text for text in dict.fromkeys(texts) if cwndlab.custom.base_name(text) not in described]
+    for text in known[:_SCHEDULES]:
+        say(cwndlab.validation.report_schedule.sentence(text))
+    if len(known) > _SCHEDULES:
+        say(f"`cwndlab kernel reports NAME` shows this for the other {len(known) - _SCHEDULES} algorithms")
 
 
 def add(app: typer.Typer) -> None:

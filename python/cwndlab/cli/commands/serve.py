@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Annotated
@@ -14,8 +15,9 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import FormatOption
+from cwndlab.cli.options import FileOption, FormatOption, classes_of
 from cwndlab.cli.progress import Stopped
+from cwndlab.custom import bound, classes_named, described
 from cwndlab.errors import Fault, RunError, ScenarioError, text_of
 
 #: Seconds between two checks for Ctrl-C.
@@ -66,6 +68,7 @@ def serve(
         ),
     ] = None,
     quic: Annotated[bool, typer.Option("--quic", help="Also serve QUIC (HTTP/3), on the same port.")] = False,
+    algorithm_file: FileOption = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,6 +109,7 @@ def serve(
         names=_names(listen, name or ()),
         quic=quic,
         limits=limits,
+        classes=_classes(algorithm_file),
     )
     try:
         shown = certificate or folder / "certificate.pem"
@@ -121,10 +125,21 @@ def serve(
         say("Ctrl-C ends it")
         while True:
             time.sleep(_CHECK_S)
+            for failure in server.take_failures():
+                say(f"an algorithm failed, and its transfer was ended: {failure}")
     except KeyboardInterrupt:
         raise Stopped(_farewell(server.counters())) from None
     finally:
         server.stop()
+
+
+def _classes(files: list[Path] | None) -> list[tuple[str, str, str, str, Callable[..., object]]]:
+    """The classes of the files, for the engine; it is a fault if one has a name of the catalogue."""
+    classes = classes_of(files) or {}
+    custom = classes_named(list(classes), classes)
+    for name in classes:
+        cwndlab.engine.canonical_algorithm(name, described(custom))
+    return bound(custom)
 
 
 def _farewell(counters: dict[str, int]) -> str:
@@ -142,7 +157,7 @@ def _names(listen: str, more: list[str] | tuple[()]) -> list[str]:
     host = listen.rpartition(":")[0].strip("[]")
     usual = ["localhost", "127.0.0.1", "::1", socket.gethostname(), host]
     wild = {"", "0.0.0.0", "::"}
-    return list(dict.fromkeys(one for one in [*usual, *more] if one not in wild))
+    return list(dict.fromkeys(one for one in [*usual, *(name.strip("[]") for name in more)] if one not in wild))
 
 
 def _limits(given: list[str] | tuple[()]) -> dict[str, float]:

@@ -223,7 +223,9 @@ def _reply(one: socket.socket, to: Address, method: Method, mark: bytes, rtt_ns:
 # What traceroute and tracert print.
 
 _LINE = re.compile(r"^\s*([0-9]{1,3})\s+(\S.*)$")
-_TIME = re.compile(r"(<)?\s*([0-9]{1,6}(?:[.,][0-9]{1,6})?)\s*ms\b")
+_TIME = re.compile(r"(<)?\s*(?<![0-9.,])([0-9]{1,6}(?:[.,][0-9]{1,6})?)\s*ms\b")
+#: A longer time is a damaged line: a packet lives for two minutes at most (RFC 9293, 3.4.2).
+_LONGEST_MS = 120_000
 _ADDRESS = re.compile(
     r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w.])"
 )
@@ -245,9 +247,8 @@ def _hops(text: str) -> Iterator[Hop]:
         if match is None or int(match[1]) != last + 1:
             continue
         rest = match[2]
-        times: list[tuple[int, int | None]] = [
-            (time.start(), round(float(time[2].replace(",", ".")) * 1e6)) for time in _TIME.finditer(rest)
-        ]
+        found = [(time.start(), float(time[2].replace(",", "."))) for time in _TIME.finditer(rest)]
+        times: list[tuple[int, int | None]] = [(at, round(ms * 1e6)) for at, ms in found if ms <= _LONGEST_MS]
         # A star is a probe without an answer.
         stars = [(star.start(), None) for star in re.finditer(r"(?<!\S)\*(?!\S)", rest)]
         if not times and not stars:

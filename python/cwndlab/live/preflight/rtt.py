@@ -71,16 +71,25 @@ COLUMNS = (
 )
 
 
-def resolve(host: str) -> Address:
-    """The first address of a name; raises ``Unknown`` where it has none."""
+def reachable(host: str, port: int) -> Address:
+    """The first address of a name that answers a handshake, also by a refusal; the first one where none does. A name
+    may have an IPv6 address that is not reachable from here. Raises ``Unknown`` where it has none."""
+    known = addresses(host)
+    if len(known) > 1:
+        return next((one for one in known if connect_ns(one, port, 2.0) is not None), known[0])
+    return known[0]
+
+
+def addresses(host: str) -> list[Address]:
+    """The addresses of a name in the order of RFC 6724; raises ``Unknown`` where it has none."""
     try:
         result = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as cause:
         raise Unknown(f"'{host}' has no address ({getattr(cause, 'strerror', None) or cause})") from None
-    for family, _, _, _, address in result:
-        if family in _ECHO:
-            return socket.AddressFamily(family), str(address[0])
-    raise Unknown(f"'{host}' has no address of IPv4 or IPv6")
+    known = [(socket.AddressFamily(family), str(at[0])) for family, _, _, _, at in result if family in _ECHO]
+    if not known:
+        raise Unknown(f"'{host}' has no address of IPv4 or IPv6")
+    return known
 
 
 def tcp_connects(

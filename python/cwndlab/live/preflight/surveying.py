@@ -98,7 +98,7 @@ def survey(
     """
     result = Survey(target)
     if target is not None:
-        address = attempt(result, "address", lambda: rtt.resolve(target.host))
+        address = attempt(result, "address", lambda: rtt.reachable(target.host, target.port))
         if address is not None:
             result.address = address[1]
             _round_trips(result, target, address, count)

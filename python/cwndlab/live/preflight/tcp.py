@@ -47,6 +47,18 @@ def _milliseconds(text: str) -> str | None:
     return f"{_whole(text)} ms" if _whole(text) is not None else None
 
 
+def _span(text: str) -> str | None:
+    """A time of Windows' TCP: at most 60 s, the least upper bound of a retransmission timeout (RFC 6298, 2.5)."""
+    number = _whole(text)
+    return f"{number} ms" if number is not None and 1 <= number <= 60_000 else None
+
+
+def _count(text: str) -> int | None:
+    """A number that Windows keeps in a byte."""
+    number = _whole(text)
+    return number if number is not None and 1 <= number <= 255 else None
+
+
 def _microseconds(text: str) -> str | None:
     number = _whole(text)
     return None if number is None else f"{number // 1000} ms" if number % 1000 == 0 else f"{number} us"
@@ -157,16 +169,16 @@ def initial_window(routes: str) -> tuple[int, str]:
 
 #: Properties of Get-NetTCPSetting in the order in which it prints them.
 _WINDOWS: dict[str, tuple[str, _Reading | None, str]] = {
-    "MinRto(ms)": ("min_rto", _milliseconds, "smallest retransmission timeout"),
-    "InitialCongestionWindow(MSS)": ("initial_window", _whole, "initial window (RFC 6928: 10)"),
+    "MinRto(ms)": ("min_rto", _span, "smallest retransmission timeout"),
+    "InitialCongestionWindow(MSS)": ("initial_window", _count, "initial window (RFC 6928: 10)"),
     "CongestionProvider": ("", None, "algorithm of what this machine sends; of a download the server's decides"),
     "CwndRestart": (
         "idle_restart",
         _word(false="off", true="initial-window"),
         "True: back to the initial window after idleness",
     ),
-    "DelayedAckTimeout(ms)": ("ack_delay", _milliseconds, "how long an ACK is held back"),
-    "DelayedAckFrequency": ("ack_every", _whole, "an ACK at least for every n-th segment"),
+    "DelayedAckTimeout(ms)": ("ack_delay", _span, "how long an ACK is held back"),
+    "DelayedAckFrequency": ("ack_every", _count, "an ACK at least for every n-th segment"),
     "MemoryPressureProtection": ("", None, "connections are dropped when memory is short"),
     "AutoTuningLevelLocal": (
         "auto_tuning",
@@ -177,11 +189,11 @@ _WINDOWS: dict[str, tuple[str, _Reading | None, str]] = {
     "AutoTuningLevelEffective": ("", None, "which of the two holds"),
     "EcnCapability": ("ecn", _word(disabled="off", enabled="classic"), "asks for ECN (RFC 3168)"),
     "Timestamps": ("timestamps", _word(disabled=False, enabled=True, allowed=False), "timestamps (RFC 7323)"),
-    "InitialRto(ms)": ("initial_rto", _milliseconds, "timeout before the first RTT sample"),
+    "InitialRto(ms)": ("initial_rto", _span, "timeout before the first RTT sample"),
     "ScalingHeuristics": ("", None, "window scaling is given up where it seems to fail"),
     "NonSackRttResiliency": ("", None, "RTT samples of peers without SACK are treated with care"),
     "ForceWS": ("", None, "window scaling also where a retransmitted SYN would drop it"),
-    "MaxSynRetransmissions": ("syn_retries", _whole, "SYNs that are sent again"),
+    "MaxSynRetransmissions": ("syn_retries", _count, "SYNs that are sent again"),
 }
 
 

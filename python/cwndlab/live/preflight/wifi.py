@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from unicodedata import combining, east_asian_width
 
 from cwndlab.errors import Fault, ScenarioError
@@ -20,6 +20,7 @@ from cwndlab.errors import Fault, ScenarioError
 #: Fields that `cwndlab preflight` asks nmcli for, in this order.
 NMCLI_FIELDS = "IN-USE,BSSID,SSID,CHAN,FREQ,SIGNAL"
 _MAC = r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
+_Value = TypeVar("_Value", int, float)
 _HINT = f"output of `iw dev X scan`, `nmcli -t -f {NMCLI_FIELDS} dev wifi` or `netsh wlan show networks mode=bssid`"
 
 
@@ -38,10 +39,16 @@ class Network:
     """Channels from the primary to the secondary one of a network of 40 MHz in the 2.4 GHz band: 4, −4 or 0."""
     associated: bool = False
     """This machine is joined to it."""
+    width_mhz: int | None = None
+    """Channel width of the cell: 20, 40, 80, 160 or 320, by its operation elements (HT, VHT, HE, EHT)."""
+    stations: int | None = None
+    """Stations that are associated with it, by its BSS Load element."""
+    utilisation: float | None = None
+    """Share of time in which it finds the medium busy, 0 to 1, by its BSS Load element."""
 
     @property
     def band(self) -> str | None:
-        """``2.4 GHz``, ``5 GHz``, ``6 GHz``, …"""
+        """``sub-1 GHz``, ``2.4 GHz``, ``5 GHz``, ``6 GHz`` or ``60 GHz``."""
         return None if self.frequency_mhz is None else band_of(self.frequency_mhz)
 
     def as_dict(self) -> dict[str, Any]:
@@ -60,7 +67,20 @@ COLUMNS = (
     "signal_dbm",
     "signal_percent",
     "associated",
+    "width_mhz",
+    "stations",
+    "utilisation",
 )
+
+#: Frequencies of 802.11, MHz, with the band: 802.11ah, the 2.4, 5 and 6 GHz bands (802.11j from 4.9 GHz), 802.11ad.
+_BANDS = (
+    (755, 928, "sub-1 GHz"),
+    (2400, 2500, "2.4 GHz"),
+    (4900, 5924, "5 GHz"),
+    (5925, 7125, "6 GHz"),
+    (56160, 73440, "60 GHz"),
+)
+_WIDTHS = (20, 40, 80, 160, 320)
 
 
 def printable(text: str) -> str:
@@ -72,16 +92,13 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
-def band_of(frequency_mhz: int) -> str:
-    """The band of a centre frequency.
+def band_of(frequency_mhz: int) -> str | None:
+    """The band of a centre frequency, ``None`` outside of the bands of 802.11.
 
-    >>> band_of(2412), band_of(5180), band_of(5955)
-    ('2.4 GHz', '5 GHz', '6 GHz')
+    >>> band_of(2412), band_of(5180), band_of(5955), band_of(3000)
+    ('2.4 GHz', '5 GHz', '6 GHz', None)
     """
-    for below, name in ((2500, "2.4 GHz"), (5925, "5 GHz"), (7126, "6 GHz")):
-        if frequency_mhz < below:
-            return name
-    return "60 GHz"
+    return next((name for least, most, name in _BANDS if least <= frequency_mhz <= most), None)
 
 
 def channel_of(frequency_mhz: int) -> int | None:
@@ -120,9 +137,35 @@ def frequency_of(channel: int) -> int | None:
     return 5000 + 5 * channel if 36 <= channel <= 177 else None
 
 
+def _between(value: _Value | None, least: float, most: float) -> _Value | None:
+    """The value, or ``None`` where it is outside of what its field can hold."""
+    return value if value is not None and least <= value <= most else None
+
+
+def _valid(one: Network) -> Network:
+    """The network without values that no network has: a damaged line is no measurement."""
+    mhz = one.frequency_mhz if one.frequency_mhz is not None and band_of(one.frequency_mhz) else None
+    channel = _between(one.channel, 1, 253)
+    return replace(
+        one,
+        frequency_mhz=mhz,
+        channel=channel,
+        signal_dbm=_between(one.signal_dbm, -200, 100),
+        signal_percent=_between(one.signal_percent, 0, 100),
+        secondary=one.secondary if channel is not None and 1 <= channel + one.secondary <= 13 else 0,
+        width_mhz=one.width_mhz if one.width_mhz in _WIDTHS else None,
+        stations=_between(one.stations, 0, 65535),
+        utilisation=_between(one.utilisation, 0, 1),
+    )
+
+
 def parse_networks(text: str, where: str = "wifi") -> list[Network]:
     """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` where it is of no
-    tool."""
+    tool. Values outside of what their field can hold are ``None``."""
+    return [_valid(one) for one in _parsed(text, where)]
+
+
+def _parsed(text: str, where: str) -> list[Network]:
     if re.search(rf"^BSS {_MAC}", text, re.MULTILINE):
         return list(_iw(text))
     if re.search(r"^\s*SSID [0-9]+\s*:", text, re.MULTILINE):
@@ -134,6 +177,8 @@ def parse_networks(text: str, where: str = "wifi") -> list[Network]:
         return list(_nmcli_terse(lines))
     if not lines or (len(lines) <= 2 and " : " in lines[0] and re.search(r"\b0\b", lines[-1])):
         return []  # nothing was received; netsh says on which interface, and that there are 0 networks
+    if lines[0].strip() == "scan aborted!":
+        raise ScenarioError(Fault(where, "iw's scan was aborted", "scan again: another program used the device"))
     raise ScenarioError(Fault(where, "is no Wi-Fi survey that is known here", _HINT))
 
 
@@ -149,7 +194,7 @@ def _iw(text: str) -> Iterator[Network]:
         signal = _field(body, "signal")
         level, percent = None, None
         if signal is not None and "dBm" in signal:
-            level = _number(signal)
+            level = _level(signal)
         elif signal is not None and (share := re.match(r"([0-9]{1,3})/100", signal)):
             percent = int(share[1])  # of drivers that know no unit: it says nothing of power
         mhz = None if frequency is None else round(frequency)
@@ -158,6 +203,7 @@ def _iw(text: str) -> Iterator[Network]:
             match = re.search(r"DS Parameter set: channel ([0-9]{1,3})\b|\* primary channel: ([0-9]{1,3})\b", body)
             channel = int(match[1] or match[2]) if match else None
         offset = re.search(r"\* secondary channel offset: (above|below)", body)
+        busy = _count(body, r"\* channel utilisation: ([0-9]{1,3})/255\b")
         yield Network(
             ssid=_unescaped(_field(body, "SSID")),
             bssid=head[:17].lower(),
@@ -166,8 +212,53 @@ def _iw(text: str) -> Iterator[Network]:
             signal_dbm=level,
             signal_percent=percent,
             secondary={"above": 4, "below": -4}[offset[1]] if offset and mhz is not None and mhz < 2500 else 0,
-            associated="-- associated" in head,
+            associated=re.search(r" -- (associated|joined)\b", head) is not None,
+            width_mhz=_width(body),
+            stations=_count(body, r"\* station count: ([0-9]{1,5})\b"),
+            utilisation=None if busy is None else busy / 255,
         )
+
+
+def _level(signal: str) -> float | None:
+    """A power that iw prints as ``%d.%.2d dBm``, of whole and hundredths of a negative number: both have a sign."""
+    match = re.search(r"([-−]?)([0-9]{1,6})(?:[.,][-−]?([0-9]{1,6}))?", signal)
+    if match is None:
+        return None
+    value = float(f"{match[2]}.{match[3] or 0}")
+    return -value if "-" in signal.replace("−", "-") else value
+
+
+def _count(text: str, pattern: str) -> int | None:
+    match = re.search(pattern, text)
+    return None if match is None else int(match[1])
+
+
+def _element(body: str, name: str) -> str:
+    """The lines of an element: those below its name that are indented deeper."""
+    match = re.search(rf"^\t{name}:.*\n((?:\t\t.*(?:\n|$))*)", body, re.MULTILINE | re.IGNORECASE)
+    return match[1] if match else ""
+
+
+def _width(body: str) -> int | None:
+    """The channel width of the last generation that the cell operates: EHT, HE at 6 GHz, VHT, HT.
+
+    A VHT cell of 160 MHz says 80 MHz and a second centre eight channels from the first (802.11-2016, table 9-252).
+    """
+    for name in ("EHT operation", "HE operation"):
+        if width := _count(_element(body, name), r"Channel Width: ([0-9]{2,3}) MHz"):
+            return width
+    vht = _element(body, "VHT operation")
+    mode = _count(vht, r"\* channel width: ([0-3]) ")
+    centres = [_count(vht, rf"\* center freq segment {number}: ([0-9]{{1,3}})\b") for number in (1, 2)]
+    if mode == 1:
+        first, second = centres
+        return 160 if second and first and abs(second - first) == 8 else 80
+    if mode in (2, 3):
+        return 160 if mode == 2 else 80  # 80+80 MHz are two channels of 80
+    ht = _element(body, "HT operation")
+    if re.search(r"\* secondary channel offset: (above|below)", ht):
+        return 40
+    return 20 if ht else None
 
 
 def _field(body: str, name: str) -> str | None:

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cwndlab_learned::{Action, Observed};
+use cwndlab_python_classes::events::{self, segments};
 use cwndlab_simulator::FlowState;
 use cwndlab_stepping::{Decision, Simulation as Stepped, State};
 use cwndlab_units::{Bytes, Time};
@@ -13,7 +14,6 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyTuple};
 
 use super::owned::{step_error, Interrupts, Owned};
 use super::report;
-use crate::events::{self, segments};
 use crate::records::Records;
 use crate::work::Cancel;
 

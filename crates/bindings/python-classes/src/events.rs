@@ -7,7 +7,8 @@ use cwndlab_units::{Bytes, Rate};
 use pyo3::prelude::*;
 
 /// Bytes as segments.
-pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> f64 {
+#[must_use]
+pub fn segments(bytes: Bytes, mss: Bytes) -> f64 {
     bytes.0 as f64 / mss.0 as f64
 }
 
@@ -55,7 +56,9 @@ macro_rules! event {
     ($(#[$doc:meta])* $name:ident($($field:ident: $type:ty),* $(,)?) { $($(#[$about:meta])* $attribute:ident: $value_type:ty = |$one:ident| $value:expr;)* }) => {
         $(#[$doc])*
         #[pyclass(module = "cwndlab._engine")]
-        pub(crate) struct $name { $(pub(crate) $field: $type),* }
+        pub struct $name {
+            $(#[doc = "The value of the contract."] pub $field: $type),*
+        }
 
         #[pymethods]
         impl $name {

@@ -9,7 +9,8 @@ const MAX_TEXTS: usize = 4096;
 static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// Interns a text; `None` if the maximum number is reached.
-pub(crate) fn intern(text: &str) -> Option<&'static str> {
+#[must_use]
+pub fn intern(text: &str) -> Option<&'static str> {
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = texts.get(text) {
         return Some(known);

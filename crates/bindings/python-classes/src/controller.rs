@@ -17,28 +17,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat};
 
 use crate::events::{self, segments};
-use crate::intern;
+use crate::intern::intern as intern_text;
 
 /// Maximum window, segments, beyond the BDP of every path. A larger window is an error of the algorithm.
 const MAX_SEGMENTS: f64 = 1e9;
 
 /// The failure of an algorithm that ended its run.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// Name of the algorithm.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Description of the failure.
-    pub(crate) what: String,
+    pub what: String,
     /// A suggested remedy; may be empty.
-    pub(crate) hint: &'static str,
+    pub hint: &'static str,
     /// Time of the failure in the run.
-    pub(crate) now: Time,
+    pub now: Time,
     /// The exception that the method raised.
-    pub(crate) cause: Option<PyErr>,
+    pub cause: Option<PyErr>,
     /// The rule of the conformance battery that the algorithm violates.
-    pub(crate) rule: &'static str,
+    pub rule: &'static str,
     /// File and line of the exception; may be empty.
-    pub(crate) place: String,
+    pub place: String,
 }
 
 thread_local! {
@@ -47,7 +47,7 @@ thread_local! {
 }
 
 /// Ends the run by unwinding.
-pub(crate) fn fail(failure: Failure) -> ! {
+pub fn fail(failure: Failure) -> ! {
     // Only the conformance battery reads this text.
     let detail = if failure.hint.is_empty() { &failure.place } else { failure.hint };
     let why = if detail.is_empty() { failure.what.clone() } else { format!("{} ({detail})", failure.what) };
@@ -58,12 +58,20 @@ pub(crate) fn fail(failure: Failure) -> ! {
 }
 
 /// Takes the failure that ended the run of this thread, if there is one.
-pub(crate) fn failure() -> Option<Failure> {
+#[must_use]
+pub fn failure() -> Option<Failure> {
     FAILURE.take()
 }
 
+/// The failure that unwound in this thread, with its traceback.
+#[must_use]
+pub fn describe_failure() -> Option<String> {
+    let failure = failure()?;
+    Some(Python::attach(|py| failure.text(py)))
+}
+
 /// A Python object as a congestion control, with its last window, pacing rate and threshold.
-pub(crate) struct PyController {
+pub struct PyController {
     name: &'static str,
     mss: Bytes,
     instance: Py<PyAny>,
@@ -121,11 +129,16 @@ impl Clone for PyController {
     }
 }
 
-type CallResult<T> = Result<T, Box<Failure>>;
+/// The result of a call of a method.
+pub type CallResult<T> = Result<T, Box<Failure>>;
 
 impl PyController {
     /// Creates an object by `constructor(path, **parameters)`.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    ///
+    /// An exception of the constructor, and an invalid window.
+    pub fn new(
         py: Python<'_>,
         name: &'static str,
         constructor: &Py<PyAny>,
@@ -266,7 +279,7 @@ impl PyController {
                 "it must return None, or an event of two strings: kind and cause",
             ));
         };
-        let Some((kind, reason)) = intern::intern(&kind).zip(intern::intern(&reason)) else {
+        let Some((kind, reason)) = intern_text(&kind).zip(intern_text(&reason)) else {
             return Err(self.invalid("no-panic", "on_ack() returned too many different events".to_owned(), ""));
         };
         let (kind, reason) = (EventKind::Named(kind), Reason::Named(reason));
@@ -282,7 +295,7 @@ impl PyController {
             return Err(self.invalid("state", format!("state() is {}", repr(&returned)), hint));
         };
         for (name, value) in entries.iter() {
-            let key = name.extract::<String>().ok().and_then(|name| intern::intern(&name));
+            let key = name.extract::<String>().ok().and_then(|name| intern_text(&name));
             match (key, number(&value)) {
                 (Some(name), Some(value)) if !value.is_nan() => put(name, value),
                 (Some(_), Some(_)) => {}
@@ -290,6 +303,22 @@ impl PyController {
             }
         }
         Ok(())
+    }
+}
+
+impl Failure {
+    /// The failure with the traceback of its exception, for people.
+    #[must_use]
+    pub fn text(&self, py: Python<'_>) -> String {
+        let Some(cause) = &self.cause else {
+            return if self.hint.is_empty() { self.what.clone() } else { format!("{} ({})", self.what, self.hint) };
+        };
+        let lines = || -> PyResult<Vec<String>> {
+            let parts = (cause.get_type(py), cause.value(py), cause.traceback(py));
+            py.import("traceback")?.getattr("format_exception")?.call1(parts)?.extract()
+        };
+        let trace = lines().map_or_else(|_| self.place.clone(), |lines| lines.concat());
+        format!("{}\n{}", self.what, trace.trim_end())
     }
 }
 

@@ -1,0 +1,95 @@
+//! Entries of the catalogue for Python classes.
+
+use std::fmt;
+
+use cwndlab_control::{
+    Arguments, Build, Confidence, CongestionControl, Domain, Fault, Kind, Make, Need, Parameter, Path, Spec, Value,
+};
+use pyo3::prelude::*;
+use serde_json::{Map, Value as Json};
+
+use crate::controller::{self, PyController};
+
+/// The description of a class.
+#[derive(Clone, Copy, Debug)]
+pub struct Description<'a> {
+    /// Name of the algorithm.
+    pub name: &'a str,
+    /// Name of the class.
+    pub class: &'a str,
+    /// Path of the source file.
+    pub file: &'a str,
+    /// Names and defaults of the parameters: numbers or Booleans.
+    pub parameters: &'a Map<String, Json>,
+}
+
+fn parameter(name: &str, default: &Json) -> Parameter {
+    let (default, domain) = match default.as_bool() {
+        Some(flag) => (Value::Word(if flag { "true" } else { "false" }), Domain::Words(&["false", "true"])),
+        None => (Value::Number(default.as_f64().unwrap_or(f64::NAN)), Domain::Range(f64::NEG_INFINITY, f64::INFINITY)),
+    };
+    Parameter { name: name.to_owned().leak(), unit: "", default, domain, doc: "of the class's constructor" }
+}
+
+/// The entry of a class, which exists until the end of the process. `make` creates its objects, by the entry's name.
+pub fn entry(
+    class: Description<'_>,
+    kind: Kind,
+    make: impl FnOnce(&'static str) -> &'static dyn Make,
+) -> &'static Spec {
+    let name: &'static str = class.name.to_owned().leak();
+    let parameters: Vec<Parameter> = class.parameters.iter().map(|(name, default)| parameter(name, default)).collect();
+    Box::leak(Box::new(Spec {
+        name,
+        title: class.class.to_owned().leak(),
+        kind,
+        source: class.file.to_owned().leak(),
+        year: 0,
+        confidence: Confidence::High,
+        summary: "A class in Python.",
+        parameters: parameters.leak(),
+        choices: &[],
+        pitfalls: &[],
+        companion: "",
+        needs: &[Need::EveryAck],
+        incompatible: &[],
+        model_based: false,
+        build: Build::Dynamic(make(name)),
+    }))
+}
+
+/// A class with its constructor, for engines that create objects in threads of their own.
+struct BoundClass {
+    name: &'static str,
+    constructor: Py<PyAny>,
+}
+
+impl fmt::Debug for BoundClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundClass").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Make for BoundClass {
+    fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
+        match Python::attach(|py| PyController::new(py, self.name, &self.constructor, path, arguments)) {
+            Ok(object) => Box::new(object),
+            Err(failure) => controller::fail(*failure),
+        }
+    }
+}
+
+/// A class in Python: name of the algorithm, name of the class, source file, parameters (JSON), constructor.
+pub type Class = (String, String, String, String, Py<PyAny>);
+
+/// The entry of a class whose objects its constructor creates in any thread.
+///
+/// # Errors
+///
+/// Parameters that are not JSON, with their place.
+pub fn bound_entry((name, class, file, parameters, constructor): Class) -> Result<&'static Spec, (String, Fault)> {
+    let parameters = serde_json::from_str(&parameters)
+        .map_err(|error| (format!("algorithms.{name}"), Fault { what: error.to_string(), hint: String::new() }))?;
+    let description = Description { name: &name, class: &class, file: &file, parameters: &parameters };
+    Ok(entry(description, Kind::Whole, |name| Box::leak(Box::new(BoundClass { name, constructor }))))
+}

@@ -1,0 +1,7 @@
+//! Algorithms that are Python classes, for the extension modules of the engine and of the kernel datapath.
+#![cfg(feature = "python")]
+
+pub mod class_entry;
+pub mod controller;
+pub mod events;
+pub mod intern;
