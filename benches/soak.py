@@ -4,7 +4,8 @@
 prints what it has.
 
 - An emulated path of 40 Mbit/s with 50 flows: each opens a connection, sends 1 MB, closes, and begins again. Ten use
-  the kernel's `cubic`, and ten each of the four algorithms of `cwndlab kernel run`.
+  the kernel's `cubic`, and ten each of the four algorithms of `cwndlab kernel run`. It takes no samples, which are
+  results and stay in memory until the end (docs/emulation.md).
 - `cwndlab serve` with 20 honest clients, half of them over QUIC, which fetch 1 MB each second, and with 100 clients
   that read more slowly than the server permits, and come back.
 
@@ -114,7 +115,7 @@ def path() -> None:
     signal.signal(signal.SIGTERM, lambda *_: ending.set())
     link = cwndlab.Link(rate="40 Mbps", delay="5 ms", queue=cwndlab.DropTail("200 packets"))
     flows = [cwndlab.Flow("cubic", rtt="40 ms", count=FLOWS)]
-    scenario = cwndlab.Scenario(duration="10 s", dumbbell=cwndlab.Dumbbell(link), flows=flows)
+    scenario = cwndlab.Scenario(duration="10 s", sample_interval="0 s", dumbbell=cwndlab.Dumbbell(link), flows=flows)
     with EmulatedPath(scenario, seed=1) as emulated:
         emulated.serve("receiver", [sys.executable, __file__, "sink"])
         client = emulated.popen("sender", [sys.executable, __file__, "senders"], stdout=subprocess.PIPE, text=True)
