@@ -1,7 +1,7 @@
 """Emulator, kernel datapath and server for hours, at once: memory, descriptors, and what is left over at the end.
 
-`python benches/soak.py [SECONDS]`, two hours by default; as root. Not a part of `make bench`. Ctrl-C ends it early and
-prints what it has.
+`python benches/soak.py [SECONDS]`, two hours by default; as root. Not a part of `make bench`. Ctrl-C or SIGTERM
+ends it early and prints what it has.
 
 - An emulated path of 40 Mbit/s with 50 flows: each opens a connection, sends 1 MB, closes, and begins again. Ten use
   the kernel's `cubic`, and ten each of the four algorithms of `cwndlab kernel run`. It takes no samples, which are
@@ -302,7 +302,9 @@ def started(command: list[str], log: Path, **environment: str) -> Iterator[subpr
     """Runs a program of this soak; its error stream goes to a file, since nobody reads a pipe for hours."""
     env = {**os.environ, MARK: str(os.getpid()), **environment}
     with log.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env, start_new_session=True
+        )  # in a session of its own, so that Ctrl-C ends this program alone
     try:
         yield process
     finally:
@@ -429,6 +431,8 @@ def main() -> None:
         return
     if os.geteuid() != 0:
         raise SystemExit("benches/soak.py: the emulator and the kernel's datapath require root")
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started it in the background
+        signal.signal(number, signal.default_int_handler)
     for line in soak(float(argument)):
         _print(line)
 
