@@ -35,6 +35,9 @@ PATHS = (
 PAIRS = ("reno(base=cwnd)", "cubic-linux")
 REPETITIONS = 7
 DURATION = "6 s"
+#: Runs of each row of `latency`, and the percentiles of its columns.
+LATENCY_RUNS = 3
+PERCENTILES = [(key, share) for key in ("decided", "applied") for share in ("p50_ns", "p99_ns")]
 
 
 def scenario(
@@ -59,24 +62,39 @@ def _results(records: cwndlab.Records) -> tuple[float, float, float]:
 
 
 def latency() -> Iterator[str]:
-    """A row per rate: percentiles of the latency, reports, lost reports."""
-    yield "| algorithm | reports | path | goodput | reports sent | lost | decided p50, p99 | applied p50, p99 |"
-    yield "|---|---|---|---|---|---|---|---|"
+    """A row per algorithm, schedule and rate: percentiles of the latency, reports, lost reports."""
+    yield (
+        "| algorithm | reports | path | goodput | reports sent | lost | decided p50 | p99 | applied p50 | p99 | "
+        "at the next ACK or transmission |"
+    )
+    yield "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for algorithm, report in (("reno", "ack"), ("reno", "rtt"), ("bbr1", "ack")):
         for rate, rtt, queue in (("100 Mbps", "40 ms", 333), ("500 Mbps", "10 ms", 417)):
-            with attach([algorithm], report=report, timeout_s=60) as datapath:
-                path = scenario(algorithm, rate, rtt, queue)
-                records = emulate(path, seed=1, accept_late=True, datapath="cwndlab")
-            total = datapath.totals[0]
-            goodput = _results(records)[0]
-            decided, applied = (
-                ", ".join(f"{total[key][share] / 1e3:.0f} µs" for share in ("p50_ns", "p99_ns"))
-                for key in ("decided", "applied")
-            )
-            yield (
-                f"| {algorithm} | {report} | {rate}, {rtt} | {goodput:.1f} Mbit/s | {total['reports']} | "
-                f"{total['lost']} | {decided} | {applied} |"
-            )
+            path = scenario(algorithm, rate, rtt, queue)
+            goodputs, totals = [], []
+            for seed in range(1, LATENCY_RUNS + 1):
+                with attach([algorithm], report=report, timeout_s=60) as datapath:
+                    goodputs.append(_results(emulate(path, seed=seed, accept_late=True, datapath="cwndlab"))[0])
+                totals.append(datapath.totals[0])
+            sent, lost = (sum(total[key] for total in totals) for key in ("reports", "lost"))
+            cells = [
+                f"{algorithm} | {report} | {rate}, {rtt} | {statistics.median(goodputs):.1f} Mbit/s | {sent} | {lost}",
+                *(_spread([total[key][share] for total in totals]) for key, share in PERCENTILES),
+                f"{_at_next(totals):.1%}",
+            ]
+            yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield f"Medians of {LATENCY_RUNS} runs, with the largest; sums of the reports."
+
+
+def _spread(times_ns: list[float]) -> str:
+    """The median and the largest of some times."""
+    return f"{statistics.median(times_ns) / 1e3:.0f} ({max(times_ns) / 1e3:.0f}) µs"
+
+
+def _at_next(totals: list[dict[str, Any]]) -> float:
+    """The share of the decisions that applied at the first ACK or transmission after their report."""
+    return sum(total["applied_at_next"] for total in totals) / sum(total["applied"]["count"] for total in totals)
 
 
 @contextmanager

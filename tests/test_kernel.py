@@ -406,6 +406,7 @@ def test_every_algorithm_works_in_the_kernel(batch: int) -> None:
         assert total["failures"] == [], name
         assert total["connections"] == 1, name
         assert total["applied"]["count"] > 10, name
+        assert 0 < total["applied_at_next"] <= total["applied"]["count"], name
         assert total["fallbacks"] == 0 or total["applied"]["max_ns"] > 50e6, name
         looks = seen[name]
         assert looks, name

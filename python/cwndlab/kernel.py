@@ -70,9 +70,10 @@ class Attached:
         """The counters of each algorithm, also after the end.
 
         Keys: ``algorithm, name, report, connections, reports, lost`` (reports without room in the ring)``, refused,
-        fallbacks, applied, decided, congestions`` (received by deciders)``, failures``. ``applied`` is the latency
-        from a report to the application of its decision, ``decided`` to the decision, each with ``count, p50_ns,
-        p99_ns, p999_ns, max_ns, buckets_ns``.
+        fallbacks, applied, applied_at_next, decided, congestions`` (received by deciders)``, failures``. ``applied``
+        is the latency from a report to the application of its decision, ``decided`` to the decision, each with
+        ``count, p50_ns, p99_ns, p999_ns, max_ns, buckets_ns``. ``applied_at_next`` is the number of decisions that
+        applied at the first ACK or transmission after their report.
         """
         return self._last if self._last is not None else self._datapath.totals()
 
@@ -167,7 +168,11 @@ def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:
     late = "no answers"
     if counted:
         p50, p99, most = (max(one[key] for one in counted) / 1e3 for key in ("p50_ns", "p99_ns", "max_ns"))
-        late = f"answers were in force after {p50:.0f} us (median), {p99:.0f} us (99 %), {most:.0f} us (most)"
+        at_next = sum(one["applied_at_next"] for one in totals) / sum(one["count"] for one in counted)
+        late = (
+            f"answers were in force after {p50:.0f} us (median), {p99:.0f} us (99 %), {most:.0f} us (most), "
+            f"{at_next:.1%} at the first ACK or transmission after the report"
+        )
     priority = "SCHED_FIFO" if real_time else "no real-time priority"
     return f"kernel datapath: {late}; lost reports: {lost}; {priority}"
 

@@ -234,13 +234,13 @@ static __always_inline void send_report(struct tcp_sock *tp, struct flow *f, __u
 	}
 }
 
-// The bucket of a latency. Buckets are quarters of an octave in units of 256 ns: 0-3 linear, then (octave, quarter).
+// The bucket of a latency. Buckets are sixteenths of an octave in units of 256 ns: 0-15 linear, then (octave, part).
 static __always_inline __u32 bucket(__u64 ns)
 {
 	__u64 x = ns >> 8;
 	__u32 top = 0;
 
-	if (x < 4)
+	if (x < 16)
 		return x;
 	if (x >> 16) {
 		x = x >> 32 ? 0xffffffff : x;
@@ -254,7 +254,7 @@ static __always_inline __u32 bucket(__u64 ns)
 		top += 2;
 	if ((x >> top) >> 1)
 		top += 1;
-	__u32 b = (top - 1) * 4 + ((x >> (top - 2)) & 3);
+	__u32 b = (top - 3) * 16 + ((x >> (top - 4)) & 15);
 	return b < BUCKETS ? b : BUCKETS - 1;
 }
 
@@ -302,11 +302,11 @@ static __always_inline bool read_decision(struct flow *f, __u32 slot, __u64 now)
 	f->fallback = 0;
 	struct totals *t = get_totals();
 	if (t && now > report_ns) {
+		if (number == f->number && !f->acks)
+			__sync_fetch_and_add(&t->applied_at_next, 1);
 		__u32 b = bucket(now - report_ns);
 		if (b < BUCKETS)
 			__sync_fetch_and_add(&t->latency[b], 1);
-		__sync_fetch_and_add(&t->applied, 1);
-		__sync_fetch_and_add(&t->applied_sum_ns, now - report_ns);
 		if (now - report_ns > t->applied_max_ns)
 			t->applied_max_ns = now - report_ns;
 	}

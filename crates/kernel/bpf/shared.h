@@ -1,7 +1,7 @@
 // The memory that the program and the decider's process share. `src/datapath/shared.rs` declares it in Rust.
 #pragma once
 
-enum { SLOTS = 4096, BUCKETS = 96 };
+enum { SLOTS = 4096, BUCKETS = 464 };
 
 enum report_when { PER_ACK = 0, PER_RTT = 1, PER_TIME = 2 };
 
@@ -121,8 +121,7 @@ struct totals {
 	__u64 lost;      // reports that found the ring full
 	__u64 refused;   // connections without a slot
 	__u64 fallbacks; // activations of the watchdog
-	__u64 applied;
-	__u64 applied_sum_ns;
+	__u64 applied_at_next; // decisions applied at the first ACK or transmission after their report
 	__u64 applied_max_ns;
 	__u64 connections;
 	__u64 latency[BUCKETS]; // from report to applied decision

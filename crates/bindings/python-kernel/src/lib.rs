@@ -77,6 +77,7 @@ fn totals_dict<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bou
     dict.set_item("refused", total.refused)?;
     dict.set_item("fallbacks", total.fallbacks)?;
     dict.set_item("applied", latency_dict(py, &total.applied)?)?;
+    dict.set_item("applied_at_next", total.applied_at_next)?;
     dict.set_item("decided", latency_dict(py, &total.decided)?)?;
     let congestions = PyDict::new(py);
     let events = &total.congestions;

@@ -1,4 +1,4 @@
-//! Latency histograms with buckets of a quarter of an octave, in the layout of the eBPF program.
+//! Latency histograms with buckets of a sixteenth of an octave, in the layout of the eBPF program.
 
 pub use super::shared::BUCKETS;
 
@@ -24,18 +24,18 @@ impl Default for Latency {
 #[must_use]
 pub fn bucket(ns: u64) -> usize {
     let x = (ns / UNIT).min(u64::from(u32::MAX));
-    if x < 4 {
+    if x < 16 {
         return x as usize;
     }
     let top = x.ilog2();
-    ((top - 1) * 4) as usize + ((x >> (top - 2)) & 3) as usize
+    ((top - 3) * 16) as usize + ((x >> (top - 4)) & 15) as usize
 }
 
 /// The upper bound of a bucket, ns.
 #[must_use]
 pub fn upper_bound(bucket: usize) -> u64 {
     let next = bucket as u64 + 1;
-    let units = if next < 4 { next } else { (4 + next % 4) << (next / 4 - 1) };
+    let units = if next < 16 { next } else { (16 + next % 16) << (next / 16 - 1) };
     units * UNIT
 }
 
@@ -52,7 +52,7 @@ impl Latency {
         self.counts.iter().sum()
     }
 
-    /// The quantile `share` (0 to 1), ns, rounded up to the bound of its bucket (at most 25 % or 256 ns too high).
+    /// The quantile `share` (0 to 1), ns, rounded up to the bound of its bucket (at most 6.25 % or 256 ns too high).
     #[must_use]
     pub fn quantile(&self, share: f64) -> u64 {
         let wanted = (self.total() as f64 * share).ceil() as u64;
@@ -90,12 +90,12 @@ impl Latency {
 mod tests {
     use super::*;
 
-    /// By hand: 1 µs is 3.9 units, in bucket 3, which ends at 1024 ns; 50 µs is 195 units = 2⁷ · 1.52, in quarter 2 of
-    /// octave 7.
+    /// By hand: 1 µs is 3.9 units, in bucket 3, which ends at 1024 ns; 50 µs is 195 units = 2⁷ · (1 + 8.4/16), in part 8
+    /// of octave 7, which ends at 2⁷ · (1 + 9/16) = 200 units. The first octave of 16 parts is the fifth.
     #[test]
-    fn buckets_are_quarters_of_an_octave() {
+    fn buckets_are_sixteenths_of_an_octave() {
         assert_eq!((bucket(1_000), upper_bound(3)), (3, 1_024));
-        assert_eq!((bucket(50_000), upper_bound(bucket(50_000))), (26, 224 * 256));
+        assert_eq!((bucket(50_000), upper_bound(bucket(50_000))), (72, 200 * 256));
         // Up to 2⁴⁰ ns, which is 18 minutes; the last bucket also counts longer latencies.
         for ns in (0..38).flat_map(|shift| [1u64 << shift, (1 << shift) + 1, (3 << shift) - 1]) {
             let (low, high) = (if bucket(ns) == 0 { 0 } else { upper_bound(bucket(ns) - 1) }, upper_bound(bucket(ns)));
@@ -104,12 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_at_most_a_quarter_too_high() {
+    fn quantiles_are_at_most_a_sixteenth_too_high() {
         let mut latency = Latency::default();
         (1..=1_000u64).for_each(|n| latency.add(n * 1_000));
         for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
             let quantile = latency.quantile(share) as f64;
-            assert!((1.0..=1.26).contains(&(quantile / exact)), "{share}: {quantile}");
+            assert!((1.0..=1.07).contains(&(quantile / exact)), "{share}: {quantile}");
         }
         assert_eq!((latency.max, latency.total()), (1_000_000, 1_000));
         assert_eq!(Latency::default().quantile(0.99), 0);

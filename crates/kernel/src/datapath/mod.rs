@@ -121,6 +121,8 @@ pub struct Totals {
     pub fallbacks: u64,
     /// Latency from a report to the application of its decision.
     pub applied: Latency,
+    /// Decisions that applied at the first ACK or transmission after their report; none can apply earlier.
+    pub applied_at_next: u64,
     /// Latency from a report to the writing of its decision.
     pub decided: Latency,
     /// Congestion events reported to the deciders.
@@ -407,6 +409,7 @@ impl Datapath {
                 refused: raw.refused,
                 fallbacks: raw.fallbacks,
                 applied: Latency { counts: raw.latency, max: raw.applied_max_ns },
+                applied_at_next: raw.applied_at_next,
                 decided: Latency { counts: decided, max: self.counters.max[index].load(Ordering::Relaxed) },
                 congestions: CongestionCounts {
                     loss: counted(0),

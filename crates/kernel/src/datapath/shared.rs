@@ -12,7 +12,7 @@ use crate::report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};
 /// Maximum number of connections of one algorithm.
 pub(super) const SLOTS: usize = 4096;
 /// Number of buckets of a latency histogram.
-pub const BUCKETS: usize = 96;
+pub const BUCKETS: usize = 464;
 
 const ADVANCED: u8 = 1;
 const CWND_LIMITED: u8 = 2;
@@ -113,8 +113,7 @@ pub(super) struct RawTotals {
     pub(super) lost: u64,
     pub(super) refused: u64,
     pub(super) fallbacks: u64,
-    pub(super) applied: u64,
-    applied_sum_ns: u64,
+    pub(super) applied_at_next: u64,
     pub(super) applied_max_ns: u64,
     pub(super) connections: u64,
     pub(super) latency: [u64; BUCKETS],

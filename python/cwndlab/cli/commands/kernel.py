@@ -41,6 +41,7 @@ _SUMMARY = (
     "decided_p99_us",
     "applied_p50_us",
     "applied_p99_us",
+    "applied_at_next",
 )
 
 
@@ -234,4 +235,5 @@ def _row(total: dict[str, Any]) -> dict[str, Any]:
         "decided_p99_us": decided["p99_ns"] / 1e3,
         "applied_p50_us": applied["p50_ns"] / 1e3,
         "applied_p99_us": applied["p99_ns"] / 1e3,
+        "applied_at_next": total["applied_at_next"] / max(1, applied["count"]),
     }
