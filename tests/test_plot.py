@@ -342,6 +342,21 @@ def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
         cdf(records, "loss")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("count", "distance"), [(1, 1), (3, 1), (10, 1), (25, 3)])
+def test_rounds_have_ticks_at_whole_numbers(tmp_path: Path, count: int, distance: int) -> None:
+    """Of few rounds, plotly's own ticks are at fractions, and its range begins below the first round."""
+    numbers = [float(n) for n in range(1, count + 1)]
+    levels = [Curve(f"{y:.0f}", numbers, [y] * count) for y in (0.0, 100.0)]
+    figure = Chart("c", "C", "round", "y", levels, whole_x=True).figure()
+    axis = figure.to_plotly().layout.xaxis
+    assert (axis.range, axis.tick0, axis.dtick) == ((0.5, count + 0.5), 1, distance)
+    figure.save(tmp_path / "rounds.svg")
+    drawn = re.sub(r"<[^>]*metadata.*</metadata>", "", (tmp_path / "rounds.svg").read_text(), flags=re.DOTALL)
+    texts = re.findall(r"<!-- (\S+) -->|>(\S+)</text>", drawn)
+    assert texts
+    assert not [one or other for one, other in texts if re.fullmatch(r"\d*\.\d+", one or other)]
+
+
 def test_a_figure_is_drawn_alike_by_both_programs(tmp_path: Path) -> None:
     """The same description gives plotly's trace and a file."""
     chart = Chart("c", "C", "x", "y", [Curve("a", ["p", "q"], [1.0, None], [0.5, None], [1.5, None])])

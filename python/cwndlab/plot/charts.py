@@ -58,6 +58,8 @@ class Chart:
     kind: Literal["lines", "points", "bars"] = "lines"
     from_zero: bool = True
     log_x: bool = False
+    whole_x: bool = False
+    """All x are whole numbers, such as those of rounds, and so are the ticks."""
     shared_y: bool = True
     """All panels have the same y axis; without it each has its own, for quantities of different units."""
     note: str = ""
@@ -81,7 +83,7 @@ class Chart:
         return Figure(
             name=self.name,
             title=self.title,
-            x=Axis(self.x_title, log=self.log_x, categories=self._categories()),
+            x=self._x_axis(),
             panels=[Panel(y, self._series(title, opens or {}), title) for title in panels],
             columns=columns,
             shares_y="all" if self.shared_y else "none",
@@ -89,6 +91,13 @@ class Chart:
             pixels=250,
             inches=(7 if columns == 1 else 4 * columns, 3.4 * rows + 0.6),
         )
+
+    def _x_axis(self) -> Axis:
+        if not self.whole_x:
+            return Axis(self.x_title, log=self.log_x, categories=self._categories())
+        xs = [float(x) for curve in self.curves for x in curve.x]
+        ends = (min(xs) - 0.5, max(xs) + 0.5) if xs else None
+        return Axis(self.x_title, ends=ends, whole=True)
 
     def _series(self, panel: str, opens: Mapping[tuple[str, str], Opens]) -> list[Series]:
         kinds: dict[str, Kind] = {"lines": "line", "points": "points", "bars": "bars"}

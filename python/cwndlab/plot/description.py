@@ -37,6 +37,8 @@ class Axis:
     log: bool = False
     categories: Sequence[str] | None = None
     """Names at equal distances, instead of numbers."""
+    whole: bool = False
+    """Ticks are at whole numbers."""
 
 
 @dataclass(frozen=True)

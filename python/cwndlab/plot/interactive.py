@@ -5,6 +5,7 @@ No colour of text, grid or background is set: a page takes them from its style, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ _LEFT, _RIGHT, _BOTTOM, _TOP = 70, 20, 55, 50
 _ACROSS, _DOWN = 0.05, 46
 # Full-height bands are shapes, which plotly draws one by one.
 _MOST_SHAPES = 400
+# Ticks of an axis of whole numbers.
+_MOST_TICKS = 10
 _GRAY = "#808080"
 
 
@@ -161,6 +164,9 @@ def _axis(axis: Axis, domain: tuple[float, float]) -> dict[str, Any]:
         made["rangemode"] = "tozero"
     if axis.ends is not None:
         made["range"] = list(axis.ends)
+        if axis.whole:
+            low, high = axis.ends
+            made |= {"tick0": math.ceil(low), "dtick": max(1, math.ceil((high - low) / _MOST_TICKS))}
     return made
 
 

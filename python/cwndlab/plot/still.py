@@ -97,6 +97,8 @@ def _ticks(axis: Any, figure: Description, panel: Panel) -> None:
     elif hasattr(axis.yaxis.get_major_formatter(), "set_useOffset"):
         # 0.9985 as such and not as an offset of 1.
         axis.yaxis.get_major_formatter().set_useOffset(False)
+    if figure.x.whole:
+        axis.locator_params(axis="x", integer=True, min_n_ticks=1)
     names = figure.x.categories
     if names is None or any(series.kind == "box" for series in panel.series):
         return

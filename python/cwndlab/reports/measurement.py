@@ -202,7 +202,8 @@ def _graph(measurement: Measurement) -> Figure:
         rates = values[label]
         curves.append(Curve(name, [float(n) for n in rates], [rate / 1e6 for rate in rates.values()], panel=panel))
         opens[panel, name] = [f"#run={at[one.server, name, n]}" for n in rates]
-    return Chart("rounds", "Throughput of every round", "round", "throughput, Mbit/s", curves).figure(opens)
+    title, y_title = "Throughput of every round", "throughput, Mbit/s"
+    return Chart("rounds", title, "round", y_title, curves, whole_x=True).figure(opens)
 
 
 def _packed(measurement: Measurement) -> dict[str, Any]:
