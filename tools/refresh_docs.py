@@ -229,6 +229,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "bench serve": lambda: _text(sys.executable, "benches/serve.py", "flood"),
     "bench serve classes": lambda: _text(sys.executable, "benches/serve.py", "classes"),
     "limits": _limits,
+    "bench soak": lambda: _text(sys.executable, "benches/soak.py"),
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
     "bench gym": lambda: _text(sys.executable, "benches/gym.py"),
     "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
