@@ -22,8 +22,13 @@ pub enum Datapath {
 ///
 /// A fault where this kernel has neither.
 pub fn kernel_algorithm(name: &str) -> Result<String, Fault> {
-    let (known, catalogue) = (available_congestion_controls(), cwndlab_algorithms::catalogue());
-    kernel_name::resolve(name, &catalogue, &known).ok_or_else(|| {
+    kernel_algorithm_of(name, &available_congestion_controls())
+}
+
+/// [`kernel_algorithm`] of a kernel that has the algorithms `known`.
+fn kernel_algorithm_of(name: &str, known: &[String]) -> Result<String, Fault> {
+    let catalogue = cwndlab_algorithms::catalogue();
+    kernel_name::resolve(name, &catalogue, known).ok_or_else(|| {
         let available = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
         let hint = kernel_name::misnamed(name).unwrap_or_else(|| match catalogue.parse(name) {
             Ok(_) => format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"),
@@ -55,4 +60,21 @@ pub(crate) fn of_flow(index: usize, flow: &FlowPlan, datapath: Datapath) -> Resu
         None => "choose another algorithm, or cwndlab's in the kernel: --datapath cwndlab".to_owned(),
     };
     Err(fault(place, format!("this kernel has no '{name}' for '{requested}'; it has {known}"), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One alias table: `bbr` is `bbr3`; Linux' module of that name is BBRv1 (tcp_bbr.c).
+    #[test]
+    fn bbr_is_bbr3_also_where_the_kernel_has_a_bbr_of_its_own() {
+        let mut known: Vec<String> = ["reno", "bbr", "cubic"].map(str::to_owned).into();
+        let fault = kernel_algorithm_of("bbr", &known).expect_err("nobody has registered bbr3");
+        assert_eq!(fault.what, "this kernel has no 'bbr'; it has reno, bbr1, cubic");
+        assert!(fault.hint.contains("the kernel's own bbr is 'bbr1'"), "{}", fault.hint);
+        assert_eq!(kernel_algorithm_of("bbr1", &known).as_deref(), Ok("bbr"));
+        known.push("cwndlab_bbr3".to_owned());
+        assert_eq!(kernel_algorithm_of("bbr", &known).as_deref(), Ok("cwndlab_bbr3"));
+    }
 }
