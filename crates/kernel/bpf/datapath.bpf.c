@@ -638,8 +638,10 @@ __u32 BPF_PROG(min_tso_segs, struct sock *sk)
 	__u32 slot;
 	struct flow *f = find_flow(tp, &slot);
 
-	if (f && read_decision(f, slot, bpf_ktime_get_ns()))
+	if (f && read_decision(f, slot, bpf_ktime_get_ns())) {
 		apply_decision(sk, tp, f, state_of(tp));
+		f->cwnd = tp->snd_cwnd;
+	}
 	return net ? net->ipv4.sysctl_tcp_min_tso_segs : 2;
 }
 

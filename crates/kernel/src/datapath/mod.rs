@@ -65,7 +65,7 @@ pub struct Flow {
     pub local_port: u16,
     /// The remote address and port.
     pub remote: (Ipv4Addr, u16),
-    /// The window at the last report, segments.
+    /// The window in force after the last ACK or decision, segments.
     pub cwnd: u32,
     /// The window of the last decision that the program applied, segments.
     pub window: u32,
