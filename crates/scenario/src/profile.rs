@@ -42,7 +42,9 @@ fn linux() -> Stack {
         sack: true,
         sack_blocks: 3, // with timestamps
         dsack: true,
+        sack_compression: 44, // tcp_comp_sack_nr
         timestamps: true,
+        paws: true,
         ecn: Ecn::Off,             // tcp_ecn = 2: only on request of the peer
         pacing: Pacing::Algorithm, // no fq
         pacing_quantum: 2,         // tcp_min_tso_segs
@@ -77,6 +79,7 @@ fn rfc() -> Stack {
         rto_floor_on_variance: false,
         ack_delay: Duration::from_millis(200), // RFC 5681 allows up to 500
         quick_acks: 0,
+        sack_compression: 0,
         timestamps: false,
         sack_blocks: 4,
         tso_burst: false,
@@ -106,6 +109,7 @@ fn ns2() -> Stack {
         ack_every: 1,
         ack_delay: Duration::from_millis(100),
         timestamps: true,
+        paws: false, // its sinks only echo
         sack_blocks: 3,
         dsack: false,
         receive_window: Bytes(60_000 * 1460),
@@ -153,13 +157,13 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     }
     take!(bytes: mss, header, ack, sack_block, receive_window);
     take!(duration: min_rto, max_rto, initial_rto, rto_granularity, ack_delay);
-    take!(flag: rto_floor_on_variance, sack, dsack, timestamps, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
+    take!(flag: rto_floor_on_variance, sack, dsack, timestamps, paws, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
     macro_rules! count {
         ($($field:ident),*) => {
             $(if let Some(value) = table.integer(stringify!($field), faults) { stack.$field = value as u32; })*
         };
     }
-    count!(initial_window, ack_every, quick_acks, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
+    count!(initial_window, ack_every, quick_acks, sack_compression, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
     if let Some(value) = table.integer("initial_ssthresh", faults) {
         stack.initial_ssthresh = Some(value as u32);
     }
@@ -205,7 +209,8 @@ pub fn canonical(stack: &Stack) -> Value {
         "rto_arithmetic": named!(RTO_ARITHMETIC, rto_arithmetic), "rto_restart": named!(RTO_RESTART, rto_restart),
         "rto_granularity_ns": stack.rto_granularity.0, "rto_floor_on_variance": stack.rto_floor_on_variance,
         "ack_every": stack.ack_every, "ack_delay_ns": stack.ack_delay.0, "quick_acks": stack.quick_acks,
-        "sack": stack.sack, "sack_blocks": stack.sack_blocks, "dsack": stack.dsack, "timestamps": stack.timestamps,
+        "sack": stack.sack, "sack_blocks": stack.sack_blocks, "dsack": stack.dsack, "sack_compression": stack.sack_compression,
+        "timestamps": stack.timestamps, "paws": stack.paws,
         "ecn": named!(ECN, ecn), "pacing": named!(PACING, pacing), "pacing_quantum": stack.pacing_quantum,
         "tso_burst": stack.tso_burst, "rules": if stack.rules == Rules::Linux { "linux" } else { "rfc" },
         "receive_window_bytes": stack.receive_window.0, "auto_tuning": stack.auto_tuning,

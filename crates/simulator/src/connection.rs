@@ -196,6 +196,7 @@ impl Connection {
             SYN if current => {
                 let header = (packet.flags & OPTIONS != 0).then_some(packet.aux);
                 self.syn_acks = (now, self.syn_acks.1 + 1);
+                self.receiver.on_syn_ack(now);
                 sink!(self, network, now).syn_ack(header);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner as usize]),

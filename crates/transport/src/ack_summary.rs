@@ -38,6 +38,8 @@ pub(crate) struct AckSummary {
     /// Lowest segment that was sent once, not SACKed before, and is acknowledged cumulatively by this ACK; `u64::MAX`
     /// if there is none.
     pub(crate) lowest: u64,
+    /// Lowest SACKed segment that a D-SACK reports, which shows reordering; `u64::MAX` if there is none.
+    pub(crate) lowest_dsacked: u64,
     /// No segment was in flight before this ACK.
     pub(crate) was_idle: bool,
     /// It advances SND.UNA.
@@ -80,6 +82,7 @@ impl AckSummary {
             restart_timer: advanced,
             zero_window: ack.window == Bytes::ZERO,
             lowest: u64::MAX,
+            lowest_dsacked: u64::MAX,
             ..Self::default()
         }
     }

@@ -1,70 +1,220 @@
-//! Delayed ACKs: the time of an acknowledgement and the timestamp that it echoes (RFC 5681, section 4.2; Linux,
-//! `icsk_ack`).
+//! Delayed ACKs: when an arrival is acknowledged, and the timestamp that the ACK echoes (RFC 5681, section 4.2; RFC 7323,
+//! sections 4.3 and 5.3; Linux, `icsk_ack`).
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::stack::Stack;
+use crate::stack::{Rules, Stack};
 
-/// Idle time before a return to quick ACKs. Linux uses the RTO, of which 200 ms is the minimum.
-const IDLE: Duration = Duration::from_millis(200);
+/// The RTO before the first RTT sample (RFC 6298, section 2.1), which a receiver without one keeps.
+const INITIAL_RTO: Duration = Duration::from_secs(1);
+/// The smallest variance term of Linux' RTO (`TCP_RTO_MIN`).
+const RTO_MIN: Duration = Duration::from_millis(200);
+/// Longest delay of an ACK in Linux (`TCP_DELACK_MAX`).
+const DELACK_MAX: Duration = Duration::from_millis(200);
+/// Longest delay of a compressed ACK in Linux (`tcp_comp_sack_delay_ns`).
+const COMPRESSION_DELAY: Duration = Duration::from_millis(1);
+/// Time by which Linux' timer of compressed ACKs may be late (`tcp_comp_sack_slack_ns`), and on an idle machine is.
+const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
+/// One tick of the timestamp clock: Linux' is 1 ms, the shortest that RFC 7323, section 5.4, allows.
+const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// The state of delayed acknowledgement.
 #[derive(Debug)]
 pub(crate) struct DelayedAck {
-    /// Segments not acknowledged yet.
-    pending: u32,
-    /// Segments that will still be acknowledged one by one (quick ACKs).
+    /// Payload that arrived in order and is not acknowledged yet.
+    pending: Bytes,
+    /// Arrivals that are still acknowledged one by one (quick ACKs).
     quick: u32,
+    /// Time of the last arrival in order.
     last_arrival: Time,
-    /// Timestamp to echo.
+    /// TS.Recent of RFC 7323: the timestamp to echo.
     echo: Time,
+    /// The delay of an ACK, adapted to the gaps between arrivals (Linux, `icsk_ack.ato`); zero before the first arrival.
+    timeout: Duration,
+    /// RTT of the handshake; zero if it is unknown. A receiver sends no data and has no other sample.
+    rtt: Duration,
+    /// Time of the last SYN-ACK; zero if there was none.
+    opened: Time,
 }
 
 impl DelayedAck {
     /// The initial state, without segments to acknowledge.
-    pub(crate) fn new(stack: &Stack) -> Self {
-        Self { pending: 0, quick: stack.quick_acks, last_arrival: Time::ZERO, echo: Time::ZERO }
+    pub(crate) fn new() -> Self {
+        Self {
+            pending: Bytes::ZERO,
+            quick: 0,
+            last_arrival: Time::ZERO,
+            echo: Time::ZERO,
+            timeout: Duration::ZERO,
+            rtt: Duration::ZERO,
+            opened: Time::ZERO,
+        }
     }
 
-    /// Handles an arrival. After an idle period the next `quick_acks` segments are acknowledged one by one.
-    #[inline]
-    pub(crate) fn on_arrival(&mut self, now: Time, quick_acks: u32) {
-        if now - self.last_arrival > IDLE && self.last_arrival > Time::ZERO && self.quick == 0 {
-            self.quick = quick_acks;
-        }
-        self.last_arrival = now;
+    /// Handles the transmission of a SYN-ACK, from which the first arrival measures the RTT.
+    pub(crate) fn on_syn_ack(&mut self, now: Time) {
+        self.opened = now;
     }
 
-    /// Handles an in-order segment with this timestamp. Returns whether it is acknowledged immediately: as the
-    /// `every`-th, or as a quick ACK.
+    /// Handles a segment in order with this timestamp and length. `window`: the receive window; `timer`: when an ACK is
+    /// due already. Returns when it is to be acknowledged at the latest; `None`: immediately.
     #[inline]
-    pub(crate) fn on_in_order(&mut self, timestamp: Time, every: u32) -> bool {
-        // RFC 7323, section 4.3: the ACK echoes the timestamp of the first segment that it acknowledges.
-        if self.pending == 0 {
-            self.echo = timestamp;
+    pub(crate) fn on_in_order(
+        &mut self,
+        now: Time,
+        (timestamp, len): (Time, Bytes),
+        (window, timer): (Bytes, Time),
+        stack: &Stack,
+    ) -> Option<Time> {
+        self.note_timestamp(timestamp);
+        self.pending += len;
+        self.adapt(now, window, stack);
+        if self.is_due(stack) {
+            return None;
         }
-        self.pending += 1;
-        if self.quick > 0 {
-            self.quick -= 1;
-            return true;
+        if stack.rules == Rules::Rfc {
+            return Some(timer.min(now + stack.ack_delay));
         }
-        self.pending >= every
+        // Linux, tcp_cleanup_rbuf: a read that empties the buffer of a small segment sends the ACK.
+        if len < stack.mss && stack.read_rate.is_none() {
+            return None;
+        }
+        let delay = self.delay(stack);
+        // Linux, tcp_send_delayed_ack: an ACK that is due soon is sent now.
+        if timer < Time::MAX && timer <= now + delay / 4 {
+            return None;
+        }
+        Some(timer.min(now + delay))
     }
 
     /// Handles a segment with this timestamp that fills a hole.
-    pub(crate) fn on_hole_filled(&mut self, timestamp: Time) {
-        self.echo = timestamp;
+    pub(crate) fn on_hole_filled(&mut self, now: Time, (timestamp, len): (Time, Bytes), window: Bytes, stack: &Stack) {
+        self.note_timestamp(timestamp);
+        self.pending += len;
+        self.adapt(now, window, stack);
+    }
+
+    /// TS.Recent becomes the timestamp of a segment that starts at or below the last ACK sent, and never decreases (RFC
+    /// 7323, section 4.3, rule 2). Called for a segment that starts at RCV.NXT: the last ACK is RCV.NXT unless data
+    /// arrived since.
+    #[inline]
+    fn note_timestamp(&mut self, timestamp: Time) {
+        if self.pending == Bytes::ZERO && timestamp > self.echo {
+            self.echo = timestamp;
+        }
+    }
+
+    /// Whether a segment with this timestamp is older than TS.Recent, so that it is not acceptable (RFC 7323, section
+    /// 5.3, rule R1). Linux tolerates one tick (`TCP_PAWS_WINDOW`).
+    #[cold]
+    pub(crate) fn is_old(&self, timestamp: Time, stack: &Stack) -> bool {
+        let tolerated = u64::from(stack.rules == Rules::Linux);
+        stack.timestamps && stack.paws && timestamp.0 / TIMESTAMP_TICK + tolerated < self.echo.0 / TIMESTAMP_TICK
+    }
+
+    /// Adapts the delay to the gap before an arrival in order, and starts quick ACKs at the first one and after a gap of
+    /// more than the RTO (Linux, tcp_event_data_recv).
+    #[inline]
+    fn adapt(&mut self, now: Time, window: Bytes, stack: &Stack) {
+        let (gap, least) = (now - self.last_arrival, stack.ack_delay);
+        self.last_arrival = now;
+        if self.timeout == Duration::ZERO {
+            self.on_first_arrival(now, window, stack);
+        } else if gap <= least / 2 {
+            self.timeout = self.timeout / 2 + least / 2;
+        } else if gap < self.timeout {
+            self.timeout = (self.timeout / 2 + gap).min(self.rto());
+        } else if gap > self.rto() {
+            self.start_quick_acks(stack.quick_acks, window, stack);
+        }
+    }
+
+    #[cold]
+    fn on_first_arrival(&mut self, now: Time, window: Bytes, stack: &Stack) {
+        self.timeout = stack.ack_delay.max(Duration(1));
+        if self.opened > Time::ZERO {
+            self.rtt = now - self.opened;
+        }
+        self.start_quick_acks(stack.quick_acks, window, stack);
+    }
+
+    /// Acknowledges the next arrivals one by one: one for each two segments of the window, at least two, at most `most`
+    /// (Linux, tcp_incr_quickack).
+    fn start_quick_acks(&mut self, most: u32, window: Bytes, stack: &Stack) {
+        let half = (window.0 / (2 * stack.mss.0)).min(u64::from(u32::MAX)) as u32;
+        let count = if half == 0 { 2 } else { half };
+        self.quick = self.quick.max(count.min(most));
+    }
+
+    /// Acknowledges the next arrivals one by one, and resets the delay: the sender may have a small window (Linux,
+    /// tcp_enter_quickack_mode).
+    #[cold]
+    pub(crate) fn enter_quick_acks(&mut self, most: u32, window: Bytes, stack: &Stack) {
+        self.start_quick_acks(most.min(stack.quick_acks), window, stack);
+        self.timeout = stack.ack_delay;
+    }
+
+    /// Adds segments that arrived before, and are in order since a hole was filled.
+    pub(crate) fn add(&mut self, len: Bytes) {
+        self.pending += len;
+    }
+
+    /// Whether the arrivals are acknowledged immediately: by a quick ACK, or since they are more than a full segment (RFC
+    /// 5681, section 4.2: at least every second full-sized segment).
+    #[inline]
+    pub(crate) fn is_due(&self, stack: &Stack) -> bool {
+        self.quick > 0 || self.pending > stack.mss * u64::from(stack.ack_every.saturating_sub(1))
+    }
+
+    /// The RTO after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the variance).
+    fn rto(&self) -> Duration {
+        if self.rtt == Duration::ZERO {
+            INITIAL_RTO
+        } else {
+            self.rtt + (self.rtt * 2).max(RTO_MIN)
+        }
+    }
+
+    /// The delay of an ACK (Linux, tcp_send_delayed_ack).
+    #[inline]
+    fn delay(&self, stack: &Stack) -> Duration {
+        let least = stack.ack_delay;
+        if self.timeout <= least {
+            return self.timeout;
+        }
+        let known = if self.rtt == Duration::ZERO { Duration::MAX } else { self.rtt.max(least) };
+        self.timeout.min(known).min(DELACK_MAX.max(least))
+    }
+
+    /// The delay of a compressed ACK: 5 % of the RTT, at most 1 ms (Linux, __tcp_ack_snd_check).
+    pub(crate) fn compression_delay(&self) -> Duration {
+        let part = if self.rtt == Duration::ZERO { COMPRESSION_DELAY } else { self.rtt / 20 };
+        part.min(COMPRESSION_DELAY) + COMPRESSION_SLACK
     }
 
     /// Handles the transmission of an ACK.
     #[inline]
-    pub(crate) fn on_ack_sent(&mut self) {
-        self.pending = 0;
+    pub(crate) fn on_ack_sent(&mut self, stack: &Stack) {
+        self.pending = Bytes::ZERO;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.timeout = stack.ack_delay; // Linux, tcp_dec_quickack_mode
+            }
+        }
+    }
+
+    /// Handles the expiry of the timer of a delayed ACK: the delay was too short to be of use, and doubles (Linux,
+    /// tcp_delack_timer_handler).
+    pub(crate) fn on_expired(&mut self) {
+        if self.is_pending() {
+            self.timeout = (self.timeout * 2).min(self.rto());
+        }
     }
 
     /// Whether some segment is not acknowledged yet.
     pub(crate) fn is_pending(&self) -> bool {
-        self.pending > 0
+        self.pending > Bytes::ZERO
     }
 
     /// The timestamp to echo.
@@ -77,29 +227,113 @@ impl DelayedAck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linux_stack::linux;
 
-    fn delayed(quick: u32, last_arrival: Time) -> DelayedAck {
-        DelayedAck { pending: 0, quick, last_arrival, echo: Time::ZERO }
+    const WINDOW: Bytes = Bytes(64_240);
+
+    fn ms(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    fn at(count: u64) -> Time {
+        Time::ZERO + ms(count)
+    }
+
+    fn stack() -> Stack {
+        Stack { quick_acks: 0, timestamps: true, ..linux() }
+    }
+
+    /// Delivers segments in order at these times, ms, each acknowledged when it is due; returns when each ACK is due, ms.
+    fn delays(rtt_ms: u64, arrivals_ms: &[u64]) -> Vec<Option<u64>> {
+        let stack = Stack { ack_every: 100, ..stack() };
+        let mut ack = DelayedAck::new();
+        ack.on_syn_ack(at(arrivals_ms[0] - rtt_ms));
+        arrivals_ms
+            .iter()
+            .map(|&now| {
+                let due = ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack);
+                ack.on_ack_sent(&stack);
+                due.map(|due| (due - at(now)).0 / 1_000_000)
+            })
+            .collect()
     }
 
     /// RFC 5681, section 4.2: at least every second segment is acknowledged. RFC 7323, section 4.3: the ACK echoes the
     /// timestamp of the first of the two.
     #[test]
     fn every_second_segment_is_acknowledged_with_the_first_ones_timestamp() {
-        let mut ack = delayed(0, Time::ZERO);
-        assert_eq!([Time(10), Time(20)].map(|timestamp| ack.on_in_order(timestamp, 2)), [false, true]);
-        assert_eq!(ack.echo(), Time(10));
+        let stack = stack();
+        let mut ack = DelayedAck::new();
+        let due = [10, 20].map(|now| ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack));
+        assert_eq!(due, [Some(at(50)), None]);
+        assert_eq!(ack.echo(), at(10));
     }
 
-    /// Linux, tcp_event_data_recv: after 200 ms without arrivals segments are acknowledged one by one again.
+    /// RFC 7323, section 4.3, rule 2: TS.Recent does not decrease; section 5.3, R1: an older segment is not acceptable.
+    /// Linux tolerates one tick of 1 ms (TCP_PAWS_WINDOW).
     #[test]
-    fn quick_acks_resume_after_an_idle_period() {
-        let arrival = Time(1);
-        let mut ack = delayed(0, arrival);
-        ack.on_arrival(arrival + IDLE, 16);
-        assert!(!ack.on_in_order(Time(1), 2));
-        ack.on_arrival(arrival + IDLE * 2 + Duration(1), 16);
-        ack.on_ack_sent();
-        assert!(ack.on_in_order(Time(1), 2));
+    fn the_echoed_timestamp_never_decreases() {
+        let stack = stack();
+        let mut ack = DelayedAck::new();
+        ack.on_hole_filled(at(30), (at(20), stack.mss), WINDOW, &stack);
+        ack.on_ack_sent(&stack);
+        ack.on_hole_filled(at(31), (at(10), stack.mss), WINDOW, &stack);
+        assert_eq!(ack.echo(), at(20));
+        assert_eq!([18, 19].map(|sent| ack.is_old(at(sent), &stack)), [true, false]);
+        let rfc = Stack { rules: Rules::Rfc, ..stack };
+        assert_eq!([19, 20].map(|sent| ack.is_old(at(sent), &rfc)), [true, false]);
+    }
+
+    /// Linux, tcp_event_data_recv: after a gap of more than the RTO segments are acknowledged one by one again. By hand:
+    /// with an RTT of 100 ms the RTO is 100 + max(200, 200) = 300 ms.
+    #[test]
+    fn quick_acks_resume_after_a_gap_of_an_rto() {
+        let stack = Stack { quick_acks: 16, ..stack() };
+        let mut ack = DelayedAck::new();
+        ack.on_syn_ack(at(900));
+        let mut quick = |now| {
+            let due = ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack);
+            ack.on_ack_sent(&stack);
+            due.is_none()
+        };
+        assert!((1000..1016).all(&mut quick));
+        assert_eq!([1016, 1316, 1617].map(quick), [false, false, true]);
+    }
+
+    /// Linux, tcp_incr_quickack, by hand with an MSS of 1460: 64,240/2920 = 22, of which 16 are allowed; 5840/2920 = 2; a
+    /// window below two segments gives 2.
+    #[test]
+    fn quick_acks_depend_on_the_window() {
+        let stack = Stack { mss: Bytes(1460), quick_acks: 16, ..linux() };
+        let counts = [64_240, 5840, 1000].map(|window| {
+            let mut ack = DelayedAck::new();
+            ack.start_quick_acks(16, Bytes(window), &stack);
+            ack.quick
+        });
+        assert_eq!(counts, [16, 2, 2]);
+    }
+
+    /// Linux, tcp_event_data_recv and tcp_send_delayed_ack, by hand: gaps of 10 ms leave the delay at 40 ms; gaps of 30 ms
+    /// give 50, 55, 57 (57.5); with an RTT of 20 ms it is at most 40.
+    #[test]
+    fn the_delay_of_an_ack_follows_the_gaps_between_arrivals() {
+        assert_eq!(delays(100, &[1000, 1010, 1020]), [Some(40); 3]);
+        assert_eq!(delays(100, &[1000, 1030, 1060, 1090]), [Some(40), Some(50), Some(55), Some(57)]);
+        assert_eq!(delays(20, &[1000, 1030, 1060, 1090]), [Some(40); 4]);
+    }
+
+    /// Linux, tcp_cleanup_rbuf: the application reads a small segment at once, which sends its ACK.
+    #[test]
+    fn a_small_segment_is_acknowledged_when_it_is_read() {
+        let (stack, mut ack) = (stack(), DelayedAck::new());
+        assert_eq!(ack.on_in_order(at(1), (at(1), Bytes(10)), (WINDOW, Time::MAX), &stack), None);
+    }
+
+    /// Linux, __tcp_ack_snd_check, by hand: 5 % of an RTT of 10 ms are 0.5 ms, of 20 ms and more 1 ms; with the timer's
+    /// slack of 0.1 ms.
+    #[test]
+    fn compressed_acks_wait_for_a_twentieth_of_the_rtt() {
+        let delay = |rtt| DelayedAck { rtt: ms(rtt), ..DelayedAck::new() }.compression_delay();
+        assert_eq!([10, 20, 200].map(delay), [600, 1100, 1100].map(Duration::from_micros));
     }
 }

@@ -226,7 +226,7 @@ mod tests {
     fn path(sent_ms: &[u64]) -> (RttEstimator, Scoreboard) {
         let mut rtt = RttEstimator::sampling();
         rtt.sample(at(100), ms(100), ms(100));
-        let mut scoreboard = Scoreboard::time_based(0);
+        let mut scoreboard = Scoreboard::time_based(0, false);
         for &sent in sent_ms {
             scoreboard.push(Segment { sent_at: at(sent), len: 1000, ..Segment::default() });
         }

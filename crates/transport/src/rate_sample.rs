@@ -154,6 +154,11 @@ impl RateSampler {
         Some(rate)
     }
 
+    /// Counts data that an ACK without a sample delivers (Linux, tcp_count_delivered).
+    pub(crate) fn count(&mut self, bytes: Bytes) {
+        self.delivered += bytes;
+    }
+
     /// Marks samples as application-limited until the data in flight is delivered; called if the application has no
     /// more data while the window allows more (Linux, tcp_rate_check_app_limited).
     #[inline]

@@ -19,12 +19,40 @@ pub(crate) struct Reassembly {
     recent: [(u64, u64); MAX_BLOCKS],
     /// Payload of partial segments, the last ones of a transfer.
     partial: Vec<(u64, u32)>,
+    /// ACKs that wait to be sent as one (Linux, `tp->compressed_ack`).
+    pub(crate) compressed: u32,
+    /// ACKs sent at once since RCV.NXT became `sent_at` (Linux, `tp->dup_ack_counter`, `compressed_ack_rcv_nxt`).
+    pub(crate) sent: u32,
+    pub(crate) sent_at: u64,
+    /// The duplicate that the waiting ACK reports.
+    pub(crate) duplicate: Option<(u64, u64)>,
 }
 
 impl Reassembly {
     /// An empty queue for segments of at most `mss` bytes.
     pub(crate) fn new(mss: u32) -> Self {
-        Self { runs: VecDeque::new(), mss, recents: 0, recent: [(0, 0); MAX_BLOCKS], partial: Vec::new() }
+        Self {
+            runs: VecDeque::new(),
+            mss, recents: 0, recent: [(0, 0); MAX_BLOCKS],
+            partial: Vec::new(),
+            compressed: 0,
+            sent: 0,
+            sent_at: 0,
+            duplicate: None,
+        }
+    }
+
+    /// Handles the transmission of an ACK. Returns the duplicate that it reports, if it had waited.
+    pub(crate) fn on_ack_sent(&mut self) -> Option<(u64, u64)> {
+        self.compressed = 0;
+        self.duplicate.take()
+    }
+
+    /// How many of the recent runs changed after the one that the segment `seq` extends or repeats; all of them if there is
+    /// none.
+    pub(crate) fn recency(&self, seq: u64) -> usize {
+        let recent = &self.recent[..usize::from(self.recents)];
+        recent.iter().position(|&(from, to)| from <= seq + 1 && seq <= to).unwrap_or(recent.len())
     }
 
     /// Whether the queue is empty.

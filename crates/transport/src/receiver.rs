@@ -8,8 +8,15 @@ use cwndlab_units::{Bytes, Time};
 use crate::delayed_ack::DelayedAck;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
-use crate::stack::{Ecn, Stack};
+use crate::stack::{Ecn, Rules, Stack};
 use crate::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
+
+/// ACKs of out-of-order segments that are sent at once for each value of RCV.NXT (Linux, `TCP_FASTRETRANS_THRESH`).
+const FAST_RETRANSMIT_THRESHOLD: u32 = 3;
+/// SACK blocks that an ACK is expected to hold beside the one that changes (Linux, `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_BLOCKS: usize = 2;
+/// Quick ACKs after the first CE mark of an episode (Linux, __tcp_ecn_check_ce).
+const QUICK_ACKS_OF_CE: u32 = 2;
 
 /// The receiver of a connection. Fields are in the order of use: two cache lines suffice without losses.
 #[derive(Debug)]
@@ -48,7 +55,7 @@ impl Receiver {
             timer: Time::MAX,
             delivered: Bytes::ZERO,
             acks_sent: 0,
-            acks: DelayedAck::new(stack),
+            acks: DelayedAck::new(),
             reassembly: None,
             feedback: None,
             ce_count: 0,
@@ -56,6 +63,11 @@ impl Receiver {
             sack,
             window: ReceiveWindow::new(stack),
         }
+    }
+
+    /// Handles the transmission of a SYN-ACK, from which the first segment measures the RTT.
+    pub fn on_syn_ack(&mut self, now: Time) {
+        self.acks.on_syn_ack(now);
     }
 
     /// RCV.NXT: next segment expected.
@@ -110,34 +122,48 @@ impl Receiver {
         if let Some(feedback) = data.feedback {
             self.on_feedback(feedback);
         }
-        self.acks.on_arrival(now, self.stack.quick_acks);
-        if data.seq != self.expected || self.reassembly.is_some() {
-            self.on_data_slow_path(now, (data.seq, data.len), data.timestamp, out);
+        let old = data.timestamp < self.acks.echo() && self.acks.is_old(data.timestamp, &self.stack);
+        if data.seq != self.expected || self.reassembly.is_some() || old {
+            self.on_data_slow_path(now, &data, old, out);
             return;
         }
         self.expected += 1;
-        self.deliver(now, Bytes(u64::from(data.len)));
-        if self.acks.on_in_order(data.timestamp, self.stack.ack_every) {
-            let ack = self.next_ack(now);
-            out.ack(&ack);
-        } else if self.timer == Time::MAX {
-            self.timer = now + self.stack.ack_delay;
+        let len = Bytes(u64::from(data.len));
+        self.deliver(now, len);
+        let state = (self.window.size(), self.timer);
+        match self.acks.on_in_order(now, (data.timestamp, len), state, &self.stack) {
+            None => {
+                let ack = self.next_ack(now);
+                out.ack(&ack);
+            }
+            Some(due) => self.timer = due,
         }
     }
 
-    /// Handles a window probe, a duplicate, or a segment that arrives while others are missing. Each is acknowledged
-    /// immediately (RFC 5681, section 4.2).
+    /// Handles a window probe, an old segment, a duplicate, or a segment that arrives while others are missing. Each is
+    /// acknowledged immediately (RFC 5681, section 4.2), unless Linux compresses its ACK.
     #[inline(never)]
-    fn on_data_slow_path(&mut self, now: Time, (seq, len): (u64, u32), timestamp: Time, out: &mut impl Output) {
-        let mut duplicate = None;
-        if len > 0 {
-            if seq == self.expected {
-                self.fill_hole(now, len, timestamp);
-            } else if seq < self.expected || !self.store_out_of_order(seq, len) {
+    fn on_data_slow_path(&mut self, now: Time, data: &Data, old: bool, out: &mut impl Output) {
+        let (seq, len) = (data.seq, data.len);
+        let mut duplicate = (len > 0 && seq < self.expected).then_some((seq, seq + 1));
+        if duplicate.is_some() && self.stack.rules == Rules::Linux {
+            self.acks.enter_quick_acks(self.stack.quick_acks, self.window.size(), &self.stack);
+        }
+        let waits = if old || duplicate.is_some() || len == 0 {
+            false // RFC 7323, section 5.3, R1: an old segment is acknowledged and dropped
+        } else if seq == self.expected {
+            self.fill_hole(now, len, data.timestamp);
+            !self.acks.is_due(&self.stack) && self.compress_ack(now, None)
+        } else {
+            self.flush_compressed(now, seq, out);
+            if !self.store_out_of_order(seq, len) {
                 duplicate = Some((seq, seq + 1));
             }
+            self.compress_ack(now, duplicate)
+        };
+        if !waits {
+            self.send_ack(now, out, duplicate);
         }
-        self.send_ack(now, out, duplicate);
     }
 
     /// Stores an out-of-order segment. Returns whether it is new.
@@ -146,13 +172,47 @@ impl Receiver {
         self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(mss))).insert(seq, len)
     }
 
+    /// Sends the ACK that waits before a segment changes a block that this ACK could not report with the next one (Linux,
+    /// tcp_sack_new_ofo_skb).
+    fn flush_compressed(&mut self, now: Time, seq: u64, out: &mut impl Output) {
+        let waits = |queue: &Reassembly| queue.compressed > 0 && queue.recency(seq) >= EXPECTED_BLOCKS;
+        if self.reassembly.as_deref().is_some_and(waits) {
+            self.send_ack(now, out, None);
+        }
+    }
+
+    /// Whether the ACK of an out-of-order segment waits for others, at most `sack_compression` of them and a fraction of the
+    /// RTT; the first three for each value of RCV.NXT are sent (Linux, __tcp_ack_snd_check).
+    fn compress_ack(&mut self, now: Time, duplicate: Option<(u64, u64)>) -> bool {
+        let most = self.stack.sack_compression;
+        let Some(queue) = self.reassembly.as_deref_mut() else { return false };
+        if !self.sack || self.acks.is_due(&self.stack) || queue.compressed >= most {
+            return false;
+        }
+        if queue.sent_at != self.expected {
+            (queue.sent_at, queue.sent) = (self.expected, 0);
+        }
+        if queue.sent < FAST_RETRANSMIT_THRESHOLD {
+            queue.sent += 1;
+            return false;
+        }
+        queue.compressed += 1;
+        queue.duplicate = duplicate; // an earlier one is forgotten (Linux, tcp_data_queue: `rx_opt.dsack`)
+        if queue.compressed == 1 {
+            self.timer = self.timer.min(now + self.acks.compression_delay());
+        }
+        true
+    }
+
     /// Fills the first hole: all segments up to the end of the run above it are now in order.
     fn fill_hole(&mut self, now: Time, len: u32, timestamp: Time) {
-        self.acks.on_hole_filled(timestamp);
+        let arrival = (timestamp, Bytes(u64::from(len)));
+        self.acks.on_hole_filled(now, arrival, self.window.size(), &self.stack);
         self.expected += 1;
         let mut bytes = Bytes(u64::from(len));
         if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
             bytes += run;
+            self.acks.add(run);
             self.expected = end;
             self.reassembly.take_if(|queue| queue.is_empty());
         }
@@ -175,6 +235,9 @@ impl Receiver {
             self.ce_count = self.ce_count.wrapping_add(1);
             let changed = !self.ece;
             self.ece = true;
+            if changed && self.stack.rules == Rules::Linux {
+                self.acks.enter_quick_acks(QUICK_ACKS_OF_CE, self.window.size(), &self.stack);
+            }
             // Segments before the mark are acknowledged without it (RFC 8257, section 3.2), and the mark immediately.
             if changed && self.acks.is_pending() {
                 self.send_ack(now, out, None);
@@ -196,6 +259,8 @@ impl Receiver {
     /// Sends an ACK, with SACK blocks where segments are missing, or a D-SACK of a `duplicate`.
     fn send_ack(&mut self, now: Time, out: &mut impl Output, duplicate: Option<(u64, u64)>) {
         let mut ack = self.next_ack(now);
+        let waiting = self.reassembly.as_deref_mut().and_then(Reassembly::on_ack_sent);
+        let duplicate = duplicate.or(waiting);
         if self.sack && (duplicate.is_some() || self.reassembly.is_some()) {
             self.fill_blocks(&mut ack.blocks, duplicate);
         }
@@ -205,7 +270,7 @@ impl Receiver {
     /// The next ACK, without SACK blocks.
     #[inline]
     fn next_ack(&mut self, now: Time) -> AckPacket {
-        self.acks.on_ack_sent();
+        self.acks.on_ack_sent(&self.stack);
         self.timer = Time::MAX;
         self.acks_sent += 1;
         let window = self.window.advertise(now, &self.stack);
@@ -235,8 +300,135 @@ impl Receiver {
         }
     }
 
-    /// Handles the expiry of [`timer`](Self::timer): sends a delayed ACK, or an update of a closed window.
+    /// Handles the expiry of [`timer`](Self::timer): sends a delayed or compressed ACK, or an update of a closed window.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
+        if self.reassembly.is_none() {
+            self.acks.on_expired();
+        }
         self.send_ack(now, out, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux_stack::linux;
+    use cwndlab_units::Duration;
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct Acks(Vec<AckPacket>);
+
+    impl Output for Acks {
+        fn data(&mut self, _: &Data) {}
+        fn ack(&mut self, ack: &AckPacket) {
+            self.0.push(*ack);
+        }
+        fn syn(&mut self) {}
+        fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+    }
+
+    fn us(count: u64) -> Time {
+        Time::ZERO + Duration::from_micros(count)
+    }
+
+    fn segment(seq: u64, timestamp: Time) -> Data {
+        Data { seq, len: 1000, retransmission: false, ect: false, cwr: false, timestamp, feedback: None }
+    }
+
+    fn stack() -> Stack {
+        Stack { sack_compression: 44, timestamps: true, quick_acks: 0, auto_tuning: false, ..linux() }
+    }
+
+    /// A receiver at 20 ms, after a handshake of 10 ms and the first segment in order.
+    fn opened(stack: &Stack, out: &mut Acks) -> Receiver {
+        let mut receiver = Receiver::new(&stack.clone().into(), true);
+        receiver.on_syn_ack(us(10_000));
+        receiver.on_data(us(20_000), segment(0, us(15_000)), false, out);
+        receiver
+    }
+
+    /// Linux, __tcp_ack_snd_check, by hand: of 60 segments above a hole, one each 10 µs, the first three are acknowledged
+    /// at once, the next 44 wait, and the 48th finds 44 waiting. The timer of 5 % of 10 ms, with its slack of 0.1 ms, has
+    /// not expired by then.
+    #[test]
+    fn acks_of_segments_above_a_hole_are_compressed() {
+        let (stack, mut out) = (stack(), Acks::default());
+        let mut receiver = opened(&stack, &mut out);
+        out.0.clear();
+        let mut at_once = Vec::new();
+        for number in 1..=60 {
+            let now = us(30_000 + 10 * number);
+            assert!(receiver.timer() > now);
+            receiver.on_data(now, segment(1 + number, now), false, &mut out);
+            if !out.0.is_empty() {
+                at_once.push(number);
+                out.0.clear();
+            }
+        }
+        assert_eq!(at_once, [1, 2, 3, 48]);
+        assert_eq!(receiver.timer(), us(30_490 + 600));
+        receiver.on_timer(receiver.timer(), &mut out);
+        assert_eq!(out.0[0].blocks.as_slice(), [(2, 62)]);
+        assert_eq!(receiver.timer(), Time::MAX);
+    }
+
+    /// RFC 5681, section 4.2: a segment that fills a hole is acknowledged at once, though ACKs wait.
+    #[test]
+    fn a_segment_that_fills_the_hole_ends_the_compression() {
+        let (stack, mut out) = (stack(), Acks::default());
+        let mut receiver = opened(&stack, &mut out);
+        (2..8).for_each(|seq| receiver.on_data(us(30_000), segment(seq, us(29_000)), false, &mut out));
+        out.0.clear();
+        receiver.on_data(us(30_100), segment(1, us(30_000)), false, &mut out);
+        assert_eq!(out.0.iter().map(|ack| ack.ack).collect::<Vec<_>>(), [8]);
+        assert_eq!(receiver.timer(), Time::MAX);
+    }
+
+    /// RFC 7323, section 5.3, R1: after a retransmission with a newer timestamp, a segment sent long before it is dropped and
+    /// acknowledged. Without PAWS it is stored.
+    #[test]
+    fn a_segment_older_than_the_echoed_timestamp_is_dropped() {
+        for (paws, blocks) in [(true, 0), (false, 1)] {
+            let (stack, mut out) = (Stack { paws, sack_compression: 0, ..stack() }, Acks::default());
+            let mut receiver = opened(&stack, &mut out);
+            receiver.on_data(us(30_000), segment(2, us(25_000)), false, &mut out);
+            receiver.on_data(us(60_000), segment(1, us(50_000)), false, &mut out);
+            receiver.on_data(us(61_000), segment(4, us(26_000)), false, &mut out);
+            let last = out.0.last().expect("an ACK");
+            assert_eq!((last.ack, last.echo, last.blocks.as_slice().len()), (3, us(50_000), blocks));
+        }
+    }
+
+    proptest! {
+        /// Everything that arrives is acknowledged: at once, or by a timer that runs for at most half a second; and a
+        /// compressed ACK reports it within the compression delay.
+        #[test]
+        fn every_arrival_is_acknowledged_in_time(
+            compression in prop_oneof![Just(0u32), Just(44)],
+            quick_acks in prop_oneof![Just(0u32), Just(16)],
+            arrivals in prop::collection::vec((0u64..30, 1u64..60_000), 1..80),
+        ) {
+            let stack = Stack { sack_compression: compression, quick_acks, ..stack() };
+            let (mut out, mut now) = (Acks::default(), us(20_000));
+            let mut receiver = opened(&stack, &mut out);
+            let mut unacknowledged = false;
+            for (seq, gap) in arrivals {
+                now += Duration::from_micros(gap);
+                if receiver.timer() <= now {
+                    receiver.on_timer(receiver.timer(), &mut out);
+                    prop_assert_eq!(out.0.last().map(|ack| ack.ack), Some(receiver.expected()));
+                }
+                let before = out.0.len();
+                receiver.on_data(now, segment(seq, now), false, &mut out);
+                unacknowledged = out.0.len() == before;
+                let limit = if seq > receiver.expected() { Duration::from_micros(1100) } else { Duration::from_millis(500) };
+                prop_assert!(!unacknowledged || receiver.timer() <= now + limit);
+            }
+            if unacknowledged {
+                receiver.on_timer(receiver.timer(), &mut out);
+            }
+            prop_assert_eq!(out.0.last().map(|ack| ack.ack), Some(receiver.expected()));
+        }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Scoreboard {
     retransmissions: VecDeque<Retransmission>,
     /// For RACK, as in Linux: losses are detected by transmission time, and the lowest segment is retransmitted first.
     time_based: bool,
+    /// A segment retransmitted without being marked lost stays in flight when it is SACKed (Linux, tcp_sacktag_one).
+    keeps_copies: bool,
 }
 
 const NONE: u64 = u64::MAX;
@@ -70,12 +72,13 @@ impl Scoreboard {
             retransmissions: VecDeque::new(),
             scan: first,
             time_based: false,
+            keeps_copies: false,
         }
     }
 
-    /// An empty scoreboard for RACK.
-    pub(crate) fn time_based(first: u64) -> Self {
-        Self { time_based: true, ..Self::new(first) }
+    /// An empty scoreboard for RACK, under Linux' rules or those of the RFCs.
+    pub(crate) fn time_based(first: u64, linux: bool) -> Self {
+        Self { time_based: true, keeps_copies: linux, ..Self::new(first) }
     }
 
     #[inline]
@@ -256,15 +259,15 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn sack(&mut self, from: u64, to: u64, mut each: impl FnMut(u64, &Segment)) {
         let to = to.min(self.next);
-        let time_based = self.time_based;
+        let keeps_copies = self.keeps_copies;
         let mut at = self.first_unsacked(from.max(self.una));
         while at < to {
             let segment = self.get_mut(at);
             each(at, segment);
             let flags = segment.flags;
             // Linux, tcp_sacktag_one: a segment retransmitted without being marked lost stays in flight although the
-            // original arrived.
-            let copy_in_flight = time_based && flags & (LOST | RETRANS) == RETRANS;
+            // original arrived. RFC 6675, SetPipe: a SACKed segment is not in the pipe.
+            let copy_in_flight = keeps_copies && flags & (LOST | RETRANS) == RETRANS;
             let cleared = if copy_in_flight { LOST } else { LOST | RETRANS };
             segment.flags = (flags | SACKED) & !cleared;
             segment.jump = 1;

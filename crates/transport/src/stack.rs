@@ -190,8 +190,12 @@ pub struct Stack {
     pub sack_blocks: u32,
     /// The receiver sends D-SACKs (RFC 2883).
     pub dsack: bool,
+    /// ACKs of out-of-order segments that a receiver merges into one at most (Linux, `tcp_comp_sack_nr`); 0 is none.
+    pub sack_compression: u32,
     /// Timestamps are negotiated.
     pub timestamps: bool,
+    /// With timestamps, segments and ACKs older than the last ones are discarded (PAWS, RFC 7323, section 5).
+    pub paws: bool,
     /// ECN.
     pub ecn: Ecn,
     /// Pacing.

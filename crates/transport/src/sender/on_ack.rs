@@ -100,7 +100,9 @@ impl Sender {
         self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
         if ack.ack < prior_una {
-            if tcb.features.linux {
+            // RFC 7323, section 5.3, R1: with timestamps it is older than one that arrived, and is discarded.
+            let discarded = tcb.stack.timestamps && tcb.stack.paws;
+            if tcb.features.linux && !discarded {
                 self.on_old_ack(now, ack, out);
             }
             return;
@@ -148,6 +150,9 @@ impl Sender {
             summary.window_update =
                 tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary.advanced);
         }
+        if summary.has_blocks {
+            tcb.on_dsack_block(ack, summary);
+        }
         if summary.advanced {
             tcb.acknowledge(now, summary);
         }
@@ -168,14 +173,17 @@ impl Sender {
         rate
     }
 
-    /// Handles a reordered ACK below SND.UNA: evaluates its SACK blocks (Linux, tcp_ack, `old_ack`). Window and timers
-    /// do not change, and the algorithm receives no report.
+    /// Handles a reordered ACK below SND.UNA without timestamps: evaluates its SACK blocks (Linux, tcp_ack, `old_ack`).
+    /// Window and timers do not change, the algorithm receives no report, and there is no rate sample, but what the blocks
+    /// report counts as delivered.
     #[cold]
     fn on_old_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         if ack.blocks.len > 0 {
             let tcb = &mut self.tcb;
             let mut summary = AckSummary::new(ack, tcb.scoreboard.una);
+            tcb.on_dsack_block(ack, &mut summary);
             tcb.on_sack_blocks(now, ack, &mut summary);
+            tcb.rate.count(summary.rate.bytes);
             self.recovery.on_old_ack(tcb, now, &mut summary, out);
             self.tcb.sync_cwnd();
         }

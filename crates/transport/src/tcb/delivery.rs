@@ -63,22 +63,34 @@ impl Tcb {
         self.rate.on_run_delivered(run, &mut summary.rate);
     }
 
-    /// Processes the SACK blocks of an ACK; the first one may be a D-SACK.
+    /// The D-SACK of an ACK, if its first block is one: it is below the cumulative acknowledgement, or within the second
+    /// block (RFC 2883, section 4).
+    fn dsack_of(&self, ack: &AckPacket) -> Option<(u64, u64)> {
+        let blocks = &ack.blocks.list[..(ack.blocks.len as usize).min(MAX_BLOCKS)];
+        let (first, second) = (*blocks.first()?, blocks.get(1));
+        let within = |outer: &(u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
+        let is_dsack = ack.blocks.duplicate || self.features.linux && (first.0 < ack.ack || second.is_some_and(within));
+        is_dsack.then_some(first)
+    }
+
+    /// Processes the D-SACK of an ACK, if it has one. Called before SND.UNA advances, since the segment may be one that the
+    /// same ACK acknowledges (Linux, tcp_ack: tcp_sacktag_write_queue precedes tcp_clean_rtx_queue).
+    pub(crate) fn on_dsack_block(&mut self, ack: &AckPacket, summary: &mut AckSummary) {
+        let Some((from, to)) = self.dsack_of(ack).filter(|_| self.features.sack) else { return };
+        self.on_dsack((from, to), summary);
+        if self.features.linux && summary.dsack {
+            self.mark_dsacked(from, to, summary);
+        }
+    }
+
+    /// Processes the SACK blocks of an ACK, except a D-SACK.
     pub(crate) fn on_sack_blocks(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) {
         if !self.features.sack {
             return;
         }
         let mut list = ack.blocks.list;
-        let blocks = &mut list[..(ack.blocks.len as usize).min(MAX_BLOCKS)];
-        // RFC 2883, section 4: a D-SACK is below the cumulative acknowledgement, or within the second block.
-        let within = |outer: &(u64, u64)| outer.0 <= blocks[0].0 && blocks[0].1 <= outer.1;
-        let is_dsack =
-            ack.blocks.duplicate || self.features.linux && (blocks[0].0 < ack.ack || blocks.get(1).is_some_and(within));
-        let dsack = is_dsack.then(|| blocks[0]);
-        if let Some(block) = dsack {
-            self.on_dsack(block, summary);
-        }
-        let blocks = &mut blocks[usize::from(is_dsack)..];
+        let count = (ack.blocks.len as usize).min(MAX_BLOCKS);
+        let blocks = &mut list[usize::from(self.dsack_of(ack).is_some())..count];
         let (una, next, linux) = (self.scoreboard.una, self.scoreboard.next, self.features.linux);
         // Linux, tcp_is_sackblock_valid: a block that starts at SND.UNA is invalid.
         let is_valid = |from, to| !linux || from > una && to <= next && from < to;
@@ -87,10 +99,7 @@ impl Tcb {
         if self.features.time_based && count > 1 {
             blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
         }
-        let mut lowest = self.mark_sacked(now, blocks, summary);
-        if let Some((from, to)) = dsack.filter(|_| self.features.linux && summary.dsack) {
-            self.mark_dsacked(from, to, &mut lowest);
-        }
+        let lowest = self.mark_sacked(now, blocks, summary).min(summary.lowest_dsacked);
         if lowest < u64::MAX && (!self.features.linux || self.state != State::Loss || self.undo.marker.is_some()) {
             self.note_reordering(lowest);
         }
@@ -143,7 +152,7 @@ impl Tcb {
 
     /// Processes a D-SACK above SND.UNA (Linux, tcp_sacktag_one): counts spurious retransmissions and removes them from
     /// the data in flight.
-    fn mark_dsacked(&mut self, from: u64, to: u64, lowest: &mut u64) {
+    fn mark_dsacked(&mut self, from: u64, to: u64, summary: &mut AckSummary) {
         for seq in from.max(self.scoreboard.una)..to.min(self.scoreboard.next) {
             let flags = self.scoreboard.get(seq).flags;
             if flags & EVER_RETRANS == 0 {
@@ -153,7 +162,7 @@ impl Tcb {
                 self.undo.count_spurious(1);
             }
             if flags & SACKED != 0 {
-                *lowest = (*lowest).min(seq);
+                summary.lowest_dsacked = summary.lowest_dsacked.min(seq);
             }
             if flags & RETRANS != 0 {
                 self.scoreboard.clear_retrans(seq);
