@@ -196,7 +196,6 @@ impl Connection {
             SYN if current => {
                 let header = (packet.flags & OPTIONS != 0).then_some(packet.aux);
                 self.syn_acks = (now, self.syn_acks.1 + 1);
-                self.receiver.on_syn_ack(now);
                 sink!(self, network, now).syn_ack(header);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner as usize]),
@@ -271,6 +270,7 @@ impl Connection {
     fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
         let request = (packet.flags & OPTIONS != 0).then(|| network.options.take_header(packet.aux));
         let feedback = request.and_then(|request| feedback(&request, plan));
+        self.receiver.on_established(now - packet.timestamp);
         let mut sink = sink!(self, network, now);
         if request.is_some() && feedback.is_none() {
             let cwnd = self.sender.cwnd();

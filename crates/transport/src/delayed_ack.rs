@@ -31,10 +31,9 @@ pub(crate) struct DelayedAck {
     echo: Time,
     /// The delay of an ACK, adapted to the gaps between arrivals (Linux, `icsk_ack.ato`); zero before the first arrival.
     timeout: Duration,
-    /// RTT of the handshake; zero if it is unknown. A receiver sends no data and has no other sample.
+    /// RTT of the handshake; before the first arrival the delay of the SYN-ACK. A receiver sends no data and has no other
+    /// sample.
     rtt: Duration,
-    /// Time of the last SYN-ACK; zero if there was none.
-    opened: Time,
 }
 
 impl DelayedAck {
@@ -47,13 +46,14 @@ impl DelayedAck {
             echo: Time::ZERO,
             timeout: Duration::ZERO,
             rtt: Duration::ZERO,
-            opened: Time::ZERO,
         }
     }
 
-    /// Handles the transmission of a SYN-ACK, from which the first arrival measures the RTT.
-    pub(crate) fn on_syn_ack(&mut self, now: Time) {
-        self.opened = now;
+    /// Sets the delay of the SYN-ACK, to which the first arrival adds its own.
+    pub(crate) fn on_established(&mut self, delay: Duration) {
+        if self.timeout == Duration::ZERO {
+            self.rtt = delay;
+        }
     }
 
     /// Handles a segment in order with this timestamp and length. `window`: the receive window; `timer`: when an ACK is
@@ -68,7 +68,7 @@ impl DelayedAck {
     ) -> Option<Time> {
         self.note_timestamp(timestamp);
         self.pending += len;
-        self.adapt(now, window, stack);
+        self.adapt(now, timestamp, window, stack);
         if self.is_due(stack) {
             return None;
         }
@@ -91,7 +91,7 @@ impl DelayedAck {
     pub(crate) fn on_hole_filled(&mut self, now: Time, (timestamp, len): (Time, Bytes), window: Bytes, stack: &Stack) {
         self.note_timestamp(timestamp);
         self.pending += len;
-        self.adapt(now, window, stack);
+        self.adapt(now, timestamp, window, stack);
     }
 
     /// TS.Recent becomes the timestamp of a segment that starts at or below the last ACK sent, and never decreases (RFC
@@ -115,11 +115,11 @@ impl DelayedAck {
     /// Adapts the delay to the gap before an arrival in order, and starts quick ACKs at the first one and after a gap of
     /// more than the RTO (Linux, tcp_event_data_recv).
     #[inline]
-    fn adapt(&mut self, now: Time, window: Bytes, stack: &Stack) {
+    fn adapt(&mut self, now: Time, timestamp: Time, window: Bytes, stack: &Stack) {
         let (gap, least) = (now - self.last_arrival, stack.ack_delay);
         self.last_arrival = now;
         if self.timeout == Duration::ZERO {
-            self.on_first_arrival(now, window, stack);
+            self.on_first_arrival(now - timestamp, window, stack);
         } else if gap <= least / 2 {
             self.timeout = self.timeout / 2 + least / 2;
         } else if gap < self.timeout {
@@ -130,11 +130,9 @@ impl DelayedAck {
     }
 
     #[cold]
-    fn on_first_arrival(&mut self, now: Time, window: Bytes, stack: &Stack) {
+    fn on_first_arrival(&mut self, delay: Duration, window: Bytes, stack: &Stack) {
         self.timeout = stack.ack_delay.max(Duration(1));
-        if self.opened > Time::ZERO {
-            self.rtt = now - self.opened;
-        }
+        self.rtt += delay;
         self.start_quick_acks(stack.quick_acks, window, stack);
     }
 
@@ -144,6 +142,12 @@ impl DelayedAck {
         let half = (window.0 / (2 * stack.mss.0)).min(u64::from(u32::MAX)) as u32;
         let count = if half == 0 { 2 } else { half };
         self.quick = self.quick.max(count.min(most));
+    }
+
+    /// Acknowledges this arrival at once, since the window opens (Linux, tcp_grow_window).
+    #[inline]
+    pub(crate) fn on_window_opened(&mut self) {
+        self.quick |= 1;
     }
 
     /// Acknowledges the next arrivals one by one, and resets the delay: the sender may have a small window (Linux,
@@ -247,7 +251,7 @@ mod tests {
     fn delays(rtt_ms: u64, arrivals_ms: &[u64]) -> Vec<Option<u64>> {
         let stack = Stack { ack_every: 100, ..stack() };
         let mut ack = DelayedAck::new();
-        ack.on_syn_ack(at(arrivals_ms[0] - rtt_ms));
+        ack.on_established(ms(rtt_ms));
         arrivals_ms
             .iter()
             .map(|&now| {
@@ -290,7 +294,7 @@ mod tests {
     fn quick_acks_resume_after_a_gap_of_an_rto() {
         let stack = Stack { quick_acks: 16, ..stack() };
         let mut ack = DelayedAck::new();
-        ack.on_syn_ack(at(900));
+        ack.on_established(ms(100));
         let mut quick = |now| {
             let due = ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack);
             ack.on_ack_sent(&stack);

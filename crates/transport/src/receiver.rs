@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cwndlab_control::Feedback;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::delayed_ack::DelayedAck;
 use crate::reassembly::Reassembly;
@@ -65,9 +65,11 @@ impl Receiver {
         }
     }
 
-    /// Handles the transmission of a SYN-ACK, from which the first segment measures the RTT.
-    pub fn on_syn_ack(&mut self, now: Time) {
-        self.acks.on_syn_ack(now);
+    /// Handles the end of the handshake, in which the SYN-ACK took `delay`; with the first segment's it is the RTT that the
+    /// receiver measures.
+    pub fn on_established(&mut self, delay: Duration) {
+        self.acks.on_established(delay);
+        self.window.on_established(delay);
     }
 
     /// RCV.NXT: next segment expected.
@@ -129,7 +131,7 @@ impl Receiver {
         }
         self.expected += 1;
         let len = Bytes(u64::from(data.len));
-        self.deliver(now, len);
+        self.deliver(now, len, data.timestamp);
         let state = (self.window.size(), self.timer);
         match self.acks.on_in_order(now, (data.timestamp, len), state, &self.stack) {
             None => {
@@ -158,6 +160,8 @@ impl Receiver {
             self.flush_compressed(now, seq, out);
             if !self.store_out_of_order(seq, len) {
                 duplicate = Some((seq, seq + 1));
+            } else if self.stack.rules == Rules::Linux && self.sack && self.window.open(&self.stack) {
+                self.acks.on_window_opened();
             }
             self.compress_ack(now, duplicate)
         };
@@ -216,7 +220,7 @@ impl Receiver {
             self.expected = end;
             self.reassembly.take_if(|queue| queue.is_empty());
         }
-        self.deliver(now, bytes);
+        self.deliver(now, bytes, timestamp);
     }
 
     /// Handles the routers' feedback on a segment: keeps the last rate and counts bytes marked "accelerate".
@@ -251,9 +255,11 @@ impl Receiver {
     }
 
     #[inline]
-    fn deliver(&mut self, now: Time, bytes: Bytes) {
+    fn deliver(&mut self, now: Time, bytes: Bytes, sent: Time) {
         self.delivered += bytes;
-        self.window.on_data(now, bytes, self.expected, &self.stack);
+        if self.window.on_data(now, bytes, sent, &self.stack) {
+            self.acks.on_window_opened();
+        }
     }
 
     /// Sends an ACK, with SACK blocks where segments are missing, or a D-SACK of a `duplicate`.
@@ -313,7 +319,6 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::linux_stack::linux;
-    use cwndlab_units::Duration;
     use proptest::prelude::*;
 
     #[derive(Default)]
@@ -343,7 +348,7 @@ mod tests {
     /// A receiver at 20 ms, after a handshake of 10 ms and the first segment in order.
     fn opened(stack: &Stack, out: &mut Acks) -> Receiver {
         let mut receiver = Receiver::new(&stack.clone().into(), true);
-        receiver.on_syn_ack(us(10_000));
+        receiver.on_established(Duration::from_millis(5));
         receiver.on_data(us(20_000), segment(0, us(15_000)), false, out);
         receiver
     }
