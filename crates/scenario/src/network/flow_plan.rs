@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, Need, RecoveryKind};
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
+use cwndlab_transport::recovery::with_negotiated_sack;
 use cwndlab_units::{Bytes, Duration};
 
 use super::builder::Network;
@@ -73,6 +74,7 @@ impl<'a> FlowPlans<'a> {
         let (flow, network) = (placed.single.flow, self.network);
         let algorithm = self.algorithms[placed.single.entry].clone();
         let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
+        let recovery = with_negotiated_sack(recovery, flow.stack.sack);
         let (stack, text, profile) = match algorithm.as_deref() {
             Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.as_str()),
             None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),

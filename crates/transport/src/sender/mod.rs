@@ -15,7 +15,7 @@ pub use self::info::Info;
 pub use crate::counters::Counters;
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;
-use crate::recovery::Recovery;
+use crate::recovery::{with_negotiated_sack, Recovery};
 use crate::router_feedback::RouterFeedback;
 use crate::rtt::RttEstimator;
 pub use crate::send_buffer::ENDLESS;
@@ -47,10 +47,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender before its handshake.
+    /// A sender before its handshake, with this recovery where the stack has what it needs
+    /// ([`with_negotiated_sack`]).
     #[must_use]
     pub fn new(algorithm: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Arc<Stack>) -> Self {
-        let recovery = Recovery::new(kind);
+        let recovery = Recovery::new(with_negotiated_sack(kind, stack.sack));
         Self {
             established: false,
             closed: false,
