@@ -1,10 +1,10 @@
 //! Transmission: retransmissions first, then new data, limited by congestion window, receive window and pacing.
 
-use cwndlab_control::{Change, Sent};
-use cwndlab_units::{Bytes, Rate, Time};
+use cwndlab_control::Sent;
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use super::Sender;
-use crate::cwnd_validation::restart_window;
+use crate::cwnd_validation::{restart_ssthresh, restart_window};
 use crate::pacer::Pacer;
 use crate::recovery::LossRecovery;
 use crate::stack::{Ecn, Pacing, RtoRestart};
@@ -422,7 +422,7 @@ impl Sender {
             return;
         };
         let before = tcb.cwnd;
-        tcb.controller.notify_window(now, Change::Idle, window, idle);
+        tcb.controller.on_idle(now, window, restart_ssthresh(tcb.stack.idle_restart, before), idle);
         tcb.cwnd = window;
         out.event("idle-restart", "idle", before, window, f64::NAN);
     }
