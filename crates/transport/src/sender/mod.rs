@@ -125,6 +125,8 @@ impl Sender {
         tcb.send_buffer.set_window(window, mss);
         let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
         if let Some(rtt) = rtt {
+        } else if !tcb.stack.timestamps {
+            tcb.rtt.on_ambiguous_handshake();
             tcb.rtt.sample(now, rtt, rtt);
         }
         tcb.timers.disarm();
