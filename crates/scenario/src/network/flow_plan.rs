@@ -13,7 +13,7 @@ use super::builder::Network;
 use super::interner::Interner;
 use super::queue_sizes::PACKET;
 use super::routed_flows::RoutedFlow;
-use crate::plan::{Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
+use crate::plan::{AckCounting, Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema};
 
 /// The stack of a UDP flow, which defines its packet sizes: payload of the largest packet, headers of IPv4 and UDP.
@@ -136,6 +136,10 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let detects = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
     if !flow.restart_given && !detects && stack.rto_restart == RtoRestart::EveryAck {
         stack.rto_restart = RtoRestart::Retransmission;
+    }
+    // Equation 2 of RFC 5681 limits standard slow start. An algorithm with a limit of its own receives all bytes.
+    if !flow.counting_given && stack.ack_counting == AckCounting::AcksInSlowStart && algorithm.limits_growth_per_ack() {
+        stack.ack_counting = AckCounting::Bytes;
     }
     if !flow.ecn_given && algorithm.needs(Need::Ecn) {
         stack.ecn = Ecn::Accurate;
