@@ -69,7 +69,7 @@ impl Sender {
         let delivery_rate = tcb.rate.generate(now, &sample, tcb.rtt.min_or_max());
         tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
         let report = AckReport {
-            bytes: run.bytes,
+            bytes: sample.bytes,
             rtt: newest,
             prior_in_flight,
             in_flight: tcb.flight_size(),

@@ -7,7 +7,7 @@ use super::Sender;
 use crate::cwnd_validation::{restart_ssthresh, restart_window};
 use crate::pacer::Pacer;
 use crate::recovery::LossRecovery;
-use crate::stack::{Ecn, Pacing, RtoRestart};
+use crate::stack::{Ecn, Pacing, RtoRestart, Rules};
 use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
@@ -99,6 +99,7 @@ impl Sender {
             let mut step = 0;
             while step < limit {
                 match self.send_step(now, limit - step, &mut burst, out) {
+            let before = self.tcb.counters.sent_bytes;
                     SendStep::Retransmission => step += 1,
                     SendStep::New(segments) => {
                         sent_new = true;
@@ -118,7 +119,7 @@ impl Sender {
             }
             let tcb = &self.tcb;
             if !(tcb.stack.tso_burst && tcb.counters.sent_packets < UNPACED_PACKETS) {
-                self.pacer.on_burst(now, tcb.controller.bytes(step));
+                self.pacer.on_burst(now, Bytes(tcb.counters.sent_bytes - before));
             }
         }
         (sent, sent_new)
@@ -139,9 +140,13 @@ impl Sender {
         if sent > 0 {
             tcb.start_timers(now, sent_new);
         } else if !tcb.send_buffer.is_empty() && tcb.scoreboard.flight_size() == 0 && tcb.send_buffer.rwnd == 0 {
-            tcb.timers.start_persist(now, tcb.rtt.rto());
+            let overrides = tcb.send_buffer.has_small_window() && tcb.stack.rules == Rules::Rfc;
+            let wait = if overrides { tcb.rtt.rto().min(OVERRIDE_TIMEOUT) } else { tcb.rtt.rto() };
+            tcb.timers.start_persist(now, wait);
         }
-        if tcb.send_buffer.is_empty() && !window_full {
+        // Less than a segment is unsent (draft-ietf-ccwg-bbr, section 4.1.2.4; Linux, tcp_rate_check_app_limited): the
+        // rest, or data that Nagle's algorithm delays.
+        if tcb.send_buffer.is_partial() && !window_full {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
     }
