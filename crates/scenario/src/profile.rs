@@ -190,6 +190,9 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");
         stack.mss = Bytes(1448);
     }
+    if stack.receive_window == Bytes::ZERO {
+        faults.add(table.at("receive_window"), "is closed for ever, so that no data can be sent", "write \"64 kB\"");
+    }
     if stack.min_rto > stack.max_rto {
         faults.add(table.at("min_rto"), "is above max_rto", "");
     }

@@ -6,8 +6,6 @@ use crate::stack::Stack;
 
 /// Linux' initial receive window, 64 kB, regardless of `tcp_rmem`.
 const FIRST_WINDOW: Bytes = Bytes(65_535);
-/// Silly window syndrome avoidance: smaller windows are advertised as closed (RFC 9293, section 3.8.6.2.2).
-const SMALLEST_STEP: Bytes = Bytes(1460);
 /// Segments that Linux adds to twice the data of a round.
 const EXTRA_SEGMENTS: u64 = 16;
 
@@ -64,9 +62,11 @@ impl ReceiveWindow {
     #[cold]
     fn drain(&mut self, now: Time, read_rate: Rate) {
         let read = read_rate.bytes_in(now - self.drained_at);
-        if read > Bytes::ZERO {
-            self.buffered = self.buffered.saturating_sub(read);
-            self.drained_at = now;
+        if read >= self.buffered {
+            (self.buffered, self.drained_at) = (Bytes::ZERO, now);
+        } else if read > Bytes::ZERO {
+            self.buffered -= read;
+            self.drained_at += read_rate.time_for_backlog(read); // the rest of a byte is read next time
         }
     }
 
@@ -89,20 +89,24 @@ impl ReceiveWindow {
         let Some(read_rate) = stack.read_rate else { return self.size };
         self.drain(now, read_rate);
         let free = self.size.saturating_sub(self.buffered);
-        if free < SMALLEST_STEP {
+        if free < self.smallest(stack.mss) {
             Bytes::ZERO
         } else {
             free
         }
     }
 
-    /// Time in which the application reads enough for a window update: until half of the window, and at least two
-    /// segments, are free.
+    /// Smaller windows are advertised as closed: silly window syndrome avoidance (RFC 1122, section 4.2.3.3; RFC 9293,
+    /// section 3.8.6.2.2: min(RCV.BUFF / 2, Eff.snd.MSS)).
+    fn smallest(&self, mss: Bytes) -> Bytes {
+        mss.min(self.size / 2).max(Bytes(1))
+    }
+
+    /// Time in which the application reads enough for the update of a closed window: until half of the window, and at
+    /// least two segments, are free.
     pub(crate) fn time_to_open(&self, mss: Bytes, read_rate: Rate) -> Duration {
-        let mss = mss.0;
-        let wanted = (self.size.0 / 2).max(2 * mss).min(self.size.0);
-        let surplus = self.buffered.0.saturating_sub(self.size.0 - wanted).max(mss);
-        Duration((u128::from(surplus) * 8_000_000_000 / u128::from(read_rate.0)) as u64 + 1)
+        let wanted = (self.size / 2).max(mss * 2).min(self.size);
+        read_rate.time_for_backlog(self.buffered.saturating_sub(self.size - wanted)) + Duration(1)
     }
 }
 
@@ -111,16 +115,45 @@ mod tests {
     use super::*;
     use crate::linux_stack::linux;
 
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
     /// By hand: 10,000 bytes, of which the application reads 1000 per millisecond (8 Mbit/s). RFC 9293, section 3.8.6.2.2: a
-    /// window of 1000 bytes is advertised as closed.
+    /// window below a segment of 1000 bytes is advertised as closed.
     #[test]
     fn unread_data_closes_the_window() {
         let read_rate = Some(Rate::from_mbps(8));
         let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate, ..linux() };
         let mut window = ReceiveWindow::new(&stack);
+        window.on_data(Time::ZERO, Bytes(9001), 9, &stack);
+        assert_eq!([0, 1, 10].map(|ms| window.advertise(at(ms), &stack).0), [0, 1999, 10_000]);
+    }
+
+    /// RFC 1122, section 4.2.3.3: the window opens by min(RCV.BUFF / 2, Eff.snd.MSS). By hand: the free bytes at which
+    /// it opens.
+    #[test]
+    fn the_window_opens_by_a_segment_or_half_of_the_buffer() {
+        for (mss, size, opens) in
+            [(536, 1072, 536), (1448, 1448, 724), (1448, 1000, 500), (9000, 64_000, 9000), (1, 1, 1)]
+        {
+            let stack = Stack { mss: Bytes(mss), receive_window: Bytes(size), auto_tuning: false, ..linux() };
+            let stack = Stack { read_rate: Some(Rate(8000)), ..stack }; // a byte per millisecond
+            let mut window = ReceiveWindow::new(&stack);
+            window.on_data(Time::ZERO, Bytes(size), 1, &stack);
+            assert_eq!([opens - 1, opens].map(|ms| window.advertise(at(ms), &stack).0), [0, opens], "{mss}, {size}");
+        }
+    }
+
+    /// By hand: at 3200 bit/s, 400 bytes a second, a look every millisecond rounds to whole bytes, and 400 are read
+    /// in a second all the same.
+    #[test]
+    fn fractions_of_a_byte_are_read_later() {
+        let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate: Some(Rate(3200)), ..linux() };
+        let mut window = ReceiveWindow::new(&stack);
         window.on_data(Time::ZERO, Bytes(9000), 9, &stack);
-        let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        assert_eq!([0, 1, 9].map(|ms| window.advertise(at(ms), &stack).0), [0, 2000, 10_000]);
+        let last = (0..=1000).map(|ms| window.advertise(at(ms), &stack).0).last();
+        assert_eq!(last, Some(1000 + 400));
     }
 
     /// tcp_rcv_space_adjust, by hand: a round of 65,534 bytes, twice the previous 32,767, gives (2 · 65,534 + 16 ·

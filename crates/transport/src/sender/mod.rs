@@ -121,13 +121,12 @@ impl Sender {
         }
         self.established = true;
         let tcb = &mut self.tcb;
-        let mss = tcb.mss();
-        tcb.send_buffer.set_window(window, mss);
+        tcb.send_buffer.set_window(window);
         let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
         if let Some(rtt) = rtt {
+            tcb.rtt.sample(now, rtt, rtt);
         } else if !tcb.stack.timestamps {
             tcb.rtt.on_ambiguous_handshake();
-            tcb.rtt.sample(now, rtt, rtt);
         }
         tcb.timers.disarm();
         tcb.rate.start(now);

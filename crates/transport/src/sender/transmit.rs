@@ -13,6 +13,9 @@ use crate::timers::Timer;
 use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
 
+/// Maximum time for which a window below a full segment delays data (RFC 9293, section 3.8.6.2.1, rule 4: 0.1 to 1 s).
+const OVERRIDE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// The segments sent in one step.
 enum SendStep {
     Retransmission,
@@ -59,7 +62,7 @@ impl Sender {
             return None;
         }
         let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
-        tcb.send_buffer.fills(room, tcb.mss()).then_some(room)
+        tcb.send_buffer.fills(room).then_some(room)
     }
 
     /// The equivalent of [`transmit`](Self::transmit) in this case. The timers restart once, for the ACK and the
@@ -79,7 +82,7 @@ impl Sender {
         } else {
             tcb.restart_rto(now);
         }
-        if tcb.send_buffer.is_empty() && !window_full {
+        if tcb.send_buffer.is_partial() && !window_full {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
     }
@@ -96,10 +99,10 @@ impl Sender {
                 break;
             }
             burst.allowance = 0;
+            let before = self.tcb.counters.sent_bytes;
             let mut step = 0;
             while step < limit {
                 match self.send_step(now, limit - step, &mut burst, out) {
-            let before = self.tcb.counters.sent_bytes;
                     SendStep::Retransmission => step += 1,
                     SendStep::New(segments) => {
                         sent_new = true;
@@ -169,9 +172,13 @@ impl Sender {
         let tcb = &mut self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
         if in_flight >= window || flight_size >= tcb.send_buffer.rwnd {
-            return SendStep::Nothing;
+            if tcb.send_buffer.is_empty() || !tcb.send_buffer.fits_small_window(flight_size) {
+                return SendStep::Nothing;
+            }
+            self.send_new(1, now, out);
+            return SendStep::UpToWindow(1);
         }
-        if tcb.send_buffer.is_partial(tcb.mss()) {
+        if tcb.send_buffer.is_partial() {
             if tcb.send_buffer.is_empty() {
                 return self.fill_hole(now, out);
             }
@@ -181,7 +188,7 @@ impl Sender {
         }
         let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
         let max = if tcb.scoreboard.lost > 0 { 1 } else { max };
-        let mut segments = tcb.send_buffer.full_or_one(room.min(max), tcb.mss());
+        let mut segments = tcb.send_buffer.full_or_one(room.min(max));
         if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
             if burst.allowance == 0 && !self.begin_burst(now, window - in_flight, burst) {
                 return SendStep::Nothing;
@@ -249,7 +256,7 @@ impl Sender {
         let mut bytes = 0;
         for _ in 0..segments {
             let tcb = &mut self.tcb;
-            data.len = tcb.send_buffer.take_segment(tcb.controller.mss());
+            data.len = tcb.send_buffer.take_segment();
             data.seq = tcb.scoreboard.push(tcb.rate.new_segment(now, data.len));
             bytes += u64::from(data.len);
             self.emit(&data, out);
@@ -331,7 +338,7 @@ impl Sender {
     /// further checks. Returns `false` if the sender defers it for a larger one.
     #[inline]
     fn begin_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
-        let supplied = room.min(self.tcb.send_buffer.segments(self.tcb.mss()));
+        let supplied = room.min(self.tcb.send_buffer.segments());
         if self.should_defer(now, room, burst) {
             self.validation.deferred = true;
             return false;
@@ -350,9 +357,7 @@ impl Sender {
         if now > self.last_sent.max(self.pacer.next_send_time()) + DEFER_LIMIT {
             return false;
         }
-        if room >= tcb.send_buffer.segments(tcb.mss())
-            || (room >= MIN_BURST && room >= burst.goal(|| self.burst_goal()))
-        {
+        if room >= tcb.send_buffer.segments() || (room >= MIN_BURST && room >= burst.goal(|| self.burst_goal())) {
             return false;
         }
         // Only if the ACK of the oldest segment is due within a millisecond and half an RTT (Linux since 6.18; earlier
