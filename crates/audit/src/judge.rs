@@ -125,7 +125,15 @@ impl<'a> Judge<'a> {
     /// The handshake is complete, at an unknown time.
     pub fn established(&mut self, now: Time) {
         let cwnd = self.path.initial_cwnd;
-        let window = Window { now, change: Change::Established, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
+        let window = Window {
+            now,
+            change: Change::Established,
+            cwnd,
+            ssthresh: None,
+            idle: Duration::ZERO,
+            rtt: None,
+            feedback: None,
+        };
         for control in &mut self.branches {
             control.on_window(&window);
         }
@@ -266,6 +274,7 @@ impl<'a> Judge<'a> {
             now: check.time,
             change: Change::Recovered,
             cwnd: Bytes(check.cwnd),
+            ssthresh: None,
             idle: Duration::ZERO,
             rtt: None,
             feedback: None,
@@ -354,8 +363,15 @@ impl<'a> Judge<'a> {
         }
         let mut other = before.snapshot();
         let cwnd = scale(other.cwnd(), result);
-        let window =
-            Window { now: event.now, change: Change::Recovered, cwnd, idle: Duration::ZERO, rtt: None, feedback: None };
+        let window = Window {
+            now: event.now,
+            change: Change::Recovered,
+            cwnd,
+            ssthresh: None,
+            idle: Duration::ZERO,
+            rtt: None,
+            feedback: None,
+        };
         other.on_window(&window);
         let by_window = reduced(&*other, &Congestion { in_flight: cwnd, ..event.clone() });
         is_logged(&*by_window).then_some(by_window)

@@ -174,7 +174,7 @@ impl Quic {
             return;
         }
         let restart = Bytes(view.cwnd.min(10 * self.samples.mss));
-        let window = |cwnd| Window { now, change: Change::Idle, cwnd, idle, rtt: None, feedback: None };
+        let window = |cwnd| Window { now, change: Change::Idle, cwnd, ssthresh: None, idle, rtt: None, feedback: None };
         let (kept, reset) = (Reported::Window(window(Bytes(view.cwnd))), Reported::Window(window(restart)));
         out.push(Item::Step(Step::window(event, vec![vec![], vec![kept], vec![reset]], now)));
     }

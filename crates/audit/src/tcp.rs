@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use cwndlab_control::{Cause, Change, Congestion, Sent, Window};
 use cwndlab_replay::event_log::Reported;
-use cwndlab_transport::cwnd_validation::restart_window;
+use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{Bytes, Duration, Time};
@@ -231,17 +231,19 @@ impl Tcp {
         }
         let (cwnd, initial) = ((view.cwnd / mss) as u32, (self.initial_cwnd / mss) as u32);
         let floors = [self.samples.srtt() + MIN_RTO, rto.max(MIN_RTO), rto.max(RFC_MIN_RTO)];
-        let mut windows: Vec<u64> = Vec::new();
+        let mut windows: Vec<(u64, Option<Bytes>)> = Vec::new();
         for policy in [IdleRestart::Decay, IdleRestart::InitialWindow] {
+            let ssthresh = restart_ssthresh(policy, cwnd).map(|segments| Bytes(u64::from(segments) * mss));
             let restarts = floors.iter().filter_map(|rto| restart_window(policy, idle, *rto, cwnd, initial));
-            windows.extend(restarts.map(|window| u64::from(window) * mss));
+            windows.extend(restarts.map(|window| (u64::from(window) * mss, ssthresh)));
         }
         windows.dedup();
-        let window = |cwnd| {
+        let window = |(cwnd, ssthresh)| {
             vec![Reported::Window(Window {
                 now,
                 change: Change::Idle,
                 cwnd: Bytes(cwnd),
+                ssthresh,
                 idle,
                 rtt: None,
                 feedback: None,
@@ -500,5 +502,5 @@ impl Tcp {
 
 /// A change of the window by the transport.
 fn window(now: Time, change: Change, cwnd: u64) -> Window {
-    Window { now, change, cwnd: Bytes(cwnd), idle: Duration::ZERO, rtt: None, feedback: None }
+    Window { now, change, cwnd: Bytes(cwnd), ssthresh: None, idle: Duration::ZERO, rtt: None, feedback: None }
 }

@@ -78,6 +78,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             now: self.now,
             change,
             cwnd: Bytes(cwnd),
+            ssthresh: None,
             idle,
             rtt: (established && self.model.handshake).then_some(Duration(self.model.rtt)),
             feedback: if established { self.feedback(0) } else { None },

@@ -107,6 +107,7 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             now: Time(self.now),
             change,
             cwnd: if established { self.harness.window() } else { Bytes(cwnd) },
+            ssthresh: None,
             idle: Duration(idle),
             rtt: established.then_some(Duration(self.rtt)),
             feedback: None,

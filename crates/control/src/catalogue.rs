@@ -367,6 +367,18 @@ impl Algorithm {
         self.recovery.as_ref().map(|part| &part.arguments)
     }
 
+    /// Whether the algorithm itself limits the growth of its window per ACK in slow start, so that it must receive all
+    /// acknowledged bytes: a whole algorithm, or a slow start that has its limit L as a parameter (RFC 3465, section
+    /// 2.3; RFC 9406, section 4.2).
+    #[must_use]
+    pub fn limits_growth_per_ack(&self) -> bool {
+        let Some(start) = &self.slow_start else {
+            return matches!(self.growth.spec.build, Build::Whole(_) | Build::Dynamic(_));
+        };
+        let limits = start.spec.parameters.iter().filter(|one| matches!(one.name, "limit" | "l"));
+        limits.into_iter().any(|one| start.arguments.number(one.name) > 0.0)
+    }
+
     /// Whether the window may fall to half of `ssthresh` in recovery (`min_cwnd` of ns-2.35).
     #[must_use]
     pub fn min_cwnd_half(&self) -> bool {

@@ -153,7 +153,10 @@ impl CongestionControl for Composed {
         self.recovering = false;
         match window.change {
             Change::Undo => {}
-            Change::Idle | Change::Recovered => self.w = window.cwnd.0 as f64 / self.mss,
+            Change::Idle | Change::Recovered => {
+                self.w = window.cwnd.0 as f64 / self.mss;
+                self.ssthresh = self.ssthresh.max(window.ssthresh.map_or(0.0, |bytes| bytes.0 as f64 / self.mss));
+            }
             Change::Established => {
                 if let Some(part) = &mut self.slow_start {
                     (self.w, self.ssthresh) = part.established(window, self.w, self.ssthresh);
@@ -287,6 +290,21 @@ mod tests {
             let mut flow = Composed::new(&path(10), None, Box::new(Tenth));
             flow.on_congestion(&Congestion { cause, ..crate::testing::loss(10) });
             assert_eq!((flow.cwnd().0, flow.state(None).ssthresh), (window, Ssthresh::At(Bytes(2_000))));
+        }
+    }
+
+    /// Linux, tcp_cwnd_restart, by hand: a window of 10 segments halves at a loss and has grown to 8; after an idle
+    /// period the threshold is the larger of 5 and 3/4 · 8.
+    #[test]
+    fn an_idle_period_raises_the_threshold() {
+        let mut flow = Composed::new(&path(10), None, Box::new(Still));
+        flow.on_window(&Window { change: Change::Idle, ssthresh: Some(Bytes(7_000)), ..crate::testing::undo() });
+        assert_eq!(flow.state(None).ssthresh, Ssthresh::Unlimited);
+        flow.ssthresh = 5.0;
+        for (least, ssthresh) in [(None, 5_000), (Some(6_000), 6_000), (Some(4_000), 6_000)] {
+            let idle = Window { change: Change::Idle, cwnd: Bytes(2_000), ..crate::testing::undo() };
+            flow.on_window(&Window { ssthresh: least.map(Bytes), ..idle });
+            assert_eq!((flow.cwnd().0, flow.state(None).ssthresh), (2_000, Ssthresh::At(Bytes(ssthresh))));
         }
     }
 

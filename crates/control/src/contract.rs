@@ -199,7 +199,7 @@ pub struct Congestion {
     pub restart: bool,
     /// The timer expired again for the same segment: `ssthresh` does not change (RFC 5681, section 3.1).
     pub repeated: bool,
-    /// FlightSize before the event, without SACKed data and without limited transmit.
+    /// FlightSize before the event (RFC 5681, section 3.1, equation 4), without limited transmit.
     pub in_flight: Bytes,
     /// Newly marked lost.
     pub lost: Bytes,
@@ -250,6 +250,10 @@ pub struct Window {
     pub change: Change,
     /// The new window; for [`Change::Undo`] that of the transport during recovery.
     pub cwnd: Bytes,
+    /// The minimum of the slow-start threshold, for [`Change::Idle`]: three quarters of the window before, so that slow
+    /// start returns close to it (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`). `None`: the threshold does not
+    /// change.
+    pub ssthresh: Option<Bytes>,
     /// Duration of the idle period, for [`Change::Idle`].
     pub idle: Duration,
     /// Round-trip time of the handshake, for [`Change::Established`]; `None` where the SYN was retransmitted.

@@ -88,6 +88,7 @@ pub fn undo() -> Window {
         now: Time(2_000_000_000),
         change: Change::Undo,
         cwnd: MSS,
+        ssthresh: None,
         idle: Duration::ZERO,
         rtt: None,
         feedback: None,

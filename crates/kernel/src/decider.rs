@@ -113,6 +113,7 @@ impl Decider {
             now: report.now,
             change: Change::Established,
             cwnd: self.control.cwnd(),
+            ssthresh: None,
             idle: Duration::ZERO,
             rtt: Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0),
             feedback: None,
@@ -184,7 +185,9 @@ impl Decider {
 
     fn notify_window(&mut self, report: &Report, change: Change, idle: Duration) {
         let cwnd = self.bytes(report.cwnd);
-        self.control.on_window(&Window { now: report.now, change, cwnd, idle, rtt: None, feedback: None });
+        // Linux, tcp_cwnd_restart: `tcp_current_ssthresh` of the window before the idle period.
+        let ssthresh = (change == Change::Idle).then(|| self.control.cwnd() * 3 / 4);
+        self.control.on_window(&Window { now: report.now, change, cwnd, ssthresh, idle, rtt: None, feedback: None });
     }
 
     fn on_acks(&mut self, report: &Report) {

@@ -105,12 +105,15 @@ impl PacketTap {
         let (fate, departure_ns, arrival_ns) = fate(outcome);
         let contents = Contents::of(&packet, entry.aux, window_shift, options);
         let negotiates = ecn != Ecn::Off;
+        // A window probe has the number below SND.UNA, and no payload.
+        let is_probe = kind == DATA && contents.payload_bytes == 0;
+        let number = if is_probe { packet.seq.wrapping_add(1) } else { packet.seq };
         self.rows.push(PacketRow {
             time_ns: since.0,
             link,
             flow: owner,
             kind,
-            sequence_bytes: u64::from(packet.seq) * u64::from(mss),
+            sequence_bytes: u64::from(number) * u64::from(mss),
             size_bytes: u32::from(packet.size),
             fate,
             departure_ns,

@@ -323,6 +323,7 @@ table! {
         /// 0 data, 1 ACK, 2 SYN, 3 SYN-ACK.
         pub kind: u8,
         /// First payload byte of data, from 0; acknowledged byte of an ACK. Every segment counts as a full MSS.
+        /// For a window probe, which has no payload, the first unacknowledged byte.
         pub sequence_bytes: u64,
         /// Size on the wire, headers included.
         pub size_bytes: u32,

@@ -72,6 +72,8 @@ fn rfc() -> Stack {
         mss: Bytes(1460),
         header: Bytes(40),
         ack: Bytes(40),
+        // RFC 5681, section 3.1: min(N, SMSS) per ACK in slow start (equation 2), bytes in congestion avoidance.
+        ack_counting: AckCounting::AcksInSlowStart,
         min_rto: Duration::from_secs(1),  // RFC 6298 (2.4)
         max_rto: Duration::from_secs(60), // RFC 6298 (2.5)
         rto_restart: RtoRestart::NewData, // RFC 6298 (5.3)
@@ -125,6 +127,7 @@ fn ns2() -> Stack {
 /// Windows 10 20H1, "Internet" template, as `Get-NetTCPSetting` printed it in the Windows/LTE study.
 fn windows() -> Stack {
     Stack {
+        ack_counting: AckCounting::Bytes,     // appropriate byte counting (RFC 3465)
         min_rto: Duration::from_millis(300),  // MinRto
         initial_rto: Duration::from_secs(1),  // InitialRto
         ack_every: 2,                         // DelayedAckFrequency
@@ -186,6 +189,9 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");
         stack.mss = Bytes(1448);
+    }
+    if stack.receive_window == Bytes::ZERO {
+        faults.add(table.at("receive_window"), "is closed for ever, so that no data can be sent", "write \"64 kB\"");
     }
     if stack.min_rto > stack.max_rto {
         faults.add(table.at("min_rto"), "is above max_rto", "");

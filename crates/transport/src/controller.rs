@@ -136,6 +136,7 @@ impl Controller {
             now,
             change: Change::Established,
             cwnd: self.algorithm.cwnd(),
+            ssthresh: None,
             idle: Duration::ZERO,
             rtt,
             feedback,
@@ -176,15 +177,27 @@ impl Controller {
         window
     }
 
-    /// Notifies the algorithm of a window set by the transport, and of the preceding idle time.
-    pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32, idle: Duration) {
-        self.algorithm.on_window(&Window { now, change, cwnd: self.bytes(cwnd), idle, rtt: None, feedback: None });
+    /// Notifies the algorithm of a window set by the transport.
+    pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32) {
+        let (cwnd, idle) = (self.bytes(cwnd), Duration::ZERO);
+        self.algorithm.on_window(&Window { now, change, cwnd, ssthresh: None, idle, rtt: None, feedback: None });
+    }
+
+    /// Notifies the algorithm of the restart window after an idle period, with a slow-start threshold of at least
+    /// `ssthresh`.
+    pub(crate) fn on_idle(&mut self, now: Time, cwnd: u32, ssthresh: Option<u32>, idle: Duration) {
+        if self.derived_ssthresh < u32::MAX {
+            self.derived_ssthresh = self.derived_ssthresh.max(ssthresh.unwrap_or(0));
+        }
+        let (cwnd, ssthresh) = (self.bytes(cwnd), ssthresh.map(|segments| self.bytes(segments)));
+        let change = Change::Idle;
+        self.algorithm.on_window(&Window { now, change, cwnd, ssthresh, idle, rtt: None, feedback: None });
     }
 
     /// Restores the algorithm's state from before a spurious reduction. Returns the window, at least `cwnd`.
     pub(crate) fn undo(&mut self, now: Time, cwnd: u32) -> u32 {
         self.before_reduction.restore(&mut self.algorithm);
-        self.notify_window(now, Change::Undo, cwnd, Duration::ZERO);
+        self.notify_window(now, Change::Undo, cwnd);
         self.window().max(cwnd)
     }
 
@@ -266,5 +279,19 @@ mod tests {
         assert_eq!([4, 5].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
         controller.restore_derived_ssthresh();
         assert_eq!([7, 8].map(|cwnd| controller.is_below_ssthresh(cwnd, 1)), [true, false]);
+    }
+
+    /// tcp_cwnd_restart: after an idle period the threshold is at least three quarters of the window before; no
+    /// threshold stays none.
+    #[test]
+    fn an_idle_period_raises_the_derived_threshold() {
+        let mut controller = Controller::new(Box::new(Fixed(8000)), 1000);
+        controller.on_idle(Time(1), 4, Some(12), Duration(1));
+        assert_eq!(controller.ssthresh(), None);
+        controller.on_congestion(&cwndlab_control::testing::loss(16), 16, false);
+        for (least, ssthresh) in [(None, 8), (Some(12), 12), (Some(6), 12)] {
+            controller.on_idle(Time(1), 4, least, Duration(1));
+            assert_eq!(controller.ssthresh(), Some(ssthresh));
+        }
     }
 }

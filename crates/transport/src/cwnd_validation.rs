@@ -63,6 +63,17 @@ pub fn restart_window(policy: IdleRestart, idle: Duration, rto: Duration, cwnd: 
     }
 }
 
+/// The minimum of the slow-start threshold after an idle period that changes a window of `cwnd` segments: three
+/// quarters of it, so that slow start returns close to it (RFC 2861, section 3.1; RFC 7661, section 4.4.3; Linux,
+/// tcp_current_ssthresh). `None` under RFC 5681, section 4.1, which keeps the threshold.
+#[must_use]
+pub fn restart_ssthresh(policy: IdleRestart, cwnd: u32) -> Option<u32> {
+    match policy {
+        IdleRestart::Decay | IdleRestart::Rfc7661 => Some((cwnd >> 1) + (cwnd >> 2)),
+        IdleRestart::Off | IdleRestart::InitialWindow => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +90,14 @@ mod tests {
         assert_eq!([401, 601, 5000].map(|idle| window(IdleRestart::Decay, idle)), [Some(20), Some(10), Some(10)]);
         assert_eq!([300_000, 300_001].map(|idle| window(IdleRestart::Rfc7661, idle)), [None, Some(40)]);
         assert_eq!(window(IdleRestart::Off, 1_000_000), None);
+    }
+
+    /// RFC 2861, section 3.1, by hand: 80 · 3/4; RFC 5681 keeps the threshold.
+    #[test]
+    fn the_threshold_after_idle_time_is_three_quarters_of_the_window() {
+        let policies = [IdleRestart::Decay, IdleRestart::Rfc7661, IdleRestart::InitialWindow, IdleRestart::Off];
+        assert_eq!(policies.map(|policy| restart_ssthresh(policy, 80)), [Some(60), Some(60), None, None]);
+        assert_eq!(restart_ssthresh(IdleRestart::Decay, 11), Some(7)); // tcp_current_ssthresh: 5 + 2
     }
 
     /// tcp_is_cwnd_limited: six of ten segments count as full use of the window in slow start only.

@@ -9,6 +9,10 @@ const SLOW_START_GAIN: f64 = 2.0;
 /// Pacing gain above (`tcp_pacing_ca_ratio`).
 const CONGESTION_AVOIDANCE_GAIN: f64 = 1.2;
 
+/// Maximum time between two bursts. The rate may rise during a gap, which does not become shorter then (Linux, sch_fq:
+/// the delay of a packet is clamped to one second, since the rate can change later).
+const MAX_GAP: Duration = Duration::from_secs(1);
+
 /// The pacing state.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -57,9 +61,9 @@ impl Pacer {
     }
 
     /// Schedules the next burst after `size` bytes of payload; like Linux' internal pacing, without headers. A late
-    /// burst regains at most half of the gap (Linux, tcp_update_skb_after_send).
+    /// burst regains at most half of the gap (Linux, tcp_update_skb_after_send). The gap is at most [`MAX_GAP`].
     pub(crate) fn on_burst(&mut self, now: Time, size: Bytes) {
-        let gap = (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)) as u64;
+        let gap = (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)).min(u128::from(MAX_GAP.0)) as u64;
         let credit = now.saturating_since(self.next).0.min(gap / 2);
         self.next = self.next.max(now) + Duration(gap - credit);
     }
@@ -99,6 +103,22 @@ mod tests {
         // The first burst is late by 10 ms and regains half of its gap.
         assert_eq!(pacer.next_send_time(), at(10) + Duration::from_micros(500) + Duration::from_millis(2));
         assert!(pacer.is_blocked(at(12)) && !pacer.is_blocked(at(13)));
+    }
+
+    /// sch_fq clamps the delay of a packet to one second: 1448 bytes at 131 bit/s would be 88 s.
+    #[test]
+    fn the_gap_between_bursts_is_at_most_a_second() {
+        let mut pacer = Pacer::new();
+        for rate in [1, 131, 11_583] {
+            pacer.set_rate(Rate(rate));
+            pacer.next = at(10);
+            pacer.on_burst(at(10), Bytes(1448));
+            assert_eq!(pacer.next_send_time(), at(1010), "{rate} bit/s");
+        }
+        pacer.set_rate(Rate(11_584));
+        pacer.next = at(10);
+        pacer.on_burst(at(10), Bytes(724));
+        assert_eq!(pacer.next_send_time(), at(510));
     }
 
     /// tcp_update_pacing_rate, by hand: 100 segments of 1000 bytes per 100 ms are 8 Mbit/s, times 2 or 1.2.

@@ -22,6 +22,9 @@ pub struct RateSampler {
     app_limited_until: Bytes,
     /// Data delivered in the last sample, and its interval; zero before the first. The rate is computed on demand.
     last: (Bytes, Duration),
+    /// Payload for which a delivered segment of any size counts: a full one in Linux, whose `tp->delivered` counts
+    /// packets; zero: its own.
+    counted_size: u32,
     /// Round trips since the start.
     round: u64,
     /// The round trip ends when a segment above this is acknowledged.
@@ -74,6 +77,12 @@ impl RateSample {
 }
 
 impl RateSampler {
+    /// A sampler that counts every delivered segment as `size` bytes, as Linux does.
+    #[must_use]
+    pub fn counting_packets(size: u32) -> Self {
+        Self { counted_size: size, ..Self::default() }
+    }
+
     /// Starts the send and the ACK interval: at the end of the handshake, and when a segment is sent while none is in
     /// flight (Linux, tcp_rate_skb_sent).
     #[inline]
@@ -116,7 +125,9 @@ impl RateSampler {
     }
 
     #[inline]
-    fn deliver(&mut self, segments: u32, bytes: Bytes, newest: &Segment, sample: &mut RateSample) {
+    fn deliver(&mut self, segments: u32, payload: Bytes, newest: &Segment, sample: &mut RateSample) {
+        let packets = Bytes(u64::from(segments) * u64::from(self.counted_size));
+        let bytes = if self.counted_size > 0 { packets } else { payload };
         if sample.add(segments, bytes, newest) {
             self.first_sent_at = newest.sent_at;
         }
@@ -234,6 +245,21 @@ mod tests {
         let rate = acknowledge(&mut sampler, 1100, &segments).expect("a sample");
         assert_eq!((rate.rate(), rate.delivered, rate.interval), (Rate(800_000), Bytes(10_000), Duration(100 * MS)));
         assert_eq!(sampler.delivered(), Bytes(10_000));
+    }
+
+    /// tcp_rate_skb_delivered counts packets, the draft bytes. By hand: a segment of 4 bytes, 100 ms after it was sent, is
+    /// 320 bit/s, or 80 kbit/s as a packet of 1000 bytes; so are two.
+    #[test]
+    fn linux_counts_a_small_segment_as_a_packet() {
+        for (sampler, bps) in [(RateSampler::default(), 320), (RateSampler::counting_packets(1000), 80_000)] {
+            for count in [1, 2] {
+                let mut sampler = RateSampler { counted_size: sampler.counted_size, ..RateSampler::default() };
+                sampler.start(Time(1000 * MS));
+                let segments = vec![sampler.new_segment(Time(1000 * MS), 4); count];
+                let rate = acknowledge(&mut sampler, 1100, &segments).expect("a sample");
+                assert_eq!(rate.rate(), Rate(bps * count as u64));
+            }
+        }
     }
 
     /// tcp_rate_gen: ACK compression does not inflate the rate, because the send interval is longer. By hand: two

@@ -6,8 +6,6 @@ use crate::stack::{Rules, Stack};
 
 /// Linux' initial receive window, 64 kB, regardless of `tcp_rmem`.
 const FIRST_WINDOW: Bytes = Bytes(65_535);
-/// Silly window syndrome avoidance: smaller windows are advertised as closed (RFC 9293, section 3.8.6.2.2).
-const SMALLEST_STEP: Bytes = Bytes(1460);
 /// Segments that Linux adds to twice the data of a round.
 const EXTRA_SEGMENTS: u64 = 16;
 /// Segments of the first round, above which the window grows (Linux, `TCP_INIT_CWND` in tcp_init_buffer_space).
@@ -98,9 +96,11 @@ impl ReceiveWindow {
     #[cold]
     fn drain(&mut self, now: Time, read_rate: Rate) {
         let read = read_rate.bytes_in(now - self.drained_at);
-        if read > Bytes::ZERO {
-            self.buffered = self.buffered.saturating_sub(read);
-            self.drained_at = now;
+        if read >= self.buffered {
+            (self.buffered, self.drained_at) = (Bytes::ZERO, now);
+        } else if read > Bytes::ZERO {
+            self.buffered -= read;
+            self.drained_at += read_rate.time_for_backlog(read); // the rest of a byte is read next time
         }
     }
 
@@ -126,20 +126,24 @@ impl ReceiveWindow {
         let Some(read_rate) = stack.read_rate else { return self.open };
         self.drain(now, read_rate);
         let free = self.size.saturating_sub(self.buffered).min(self.open);
-        if free < SMALLEST_STEP {
+        if free < self.smallest(stack.mss) {
             Bytes::ZERO
         } else {
             free
         }
     }
 
-    /// Time in which the application reads enough for a window update: until half of the window, and at least two
-    /// segments, are free.
+    /// Smaller windows are advertised as closed: silly window syndrome avoidance (RFC 1122, section 4.2.3.3; RFC 9293,
+    /// section 3.8.6.2.2: min(RCV.BUFF / 2, Eff.snd.MSS)).
+    fn smallest(&self, mss: Bytes) -> Bytes {
+        mss.min(self.size / 2).max(Bytes(1))
+    }
+
+    /// Time in which the application reads enough for the update of a closed window: until half of the window, and at
+    /// least two segments, are free.
     pub(crate) fn time_to_open(&self, mss: Bytes, read_rate: Rate) -> Duration {
-        let mss = mss.0;
-        let wanted = (self.size.0 / 2).max(2 * mss).min(self.size.0);
-        let surplus = self.buffered.0.saturating_sub(self.size.0 - wanted).max(mss);
-        Duration((u128::from(surplus) * 8_000_000_000 / u128::from(read_rate.0)) as u64 + 1)
+        let wanted = (self.size / 2).max(mss * 2).min(self.size);
+        read_rate.time_for_backlog(self.buffered.saturating_sub(self.size - wanted)) + Duration(1)
     }
 }
 
@@ -148,16 +152,45 @@ mod tests {
     use super::*;
     use crate::linux_stack::linux;
 
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
     /// By hand: 10,000 bytes, of which the application reads 1000 per millisecond (8 Mbit/s). RFC 9293, section 3.8.6.2.2: a
-    /// window of 1000 bytes is advertised as closed.
+    /// window below a segment of 1000 bytes is advertised as closed.
     #[test]
     fn unread_data_closes_the_window() {
         let read_rate = Some(Rate::from_mbps(8));
         let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate, ..linux() };
         let mut window = ReceiveWindow::new(&stack);
+        window.on_data(Time::ZERO, Bytes(9001), Time::ZERO, &stack);
+        assert_eq!([0, 1, 10].map(|ms| window.advertise(at(ms), &stack).0), [0, 1999, 10_000]);
+    }
+
+    /// RFC 1122, section 4.2.3.3: the window opens by min(RCV.BUFF / 2, Eff.snd.MSS). By hand: the free bytes at which
+    /// it opens.
+    #[test]
+    fn the_window_opens_by_a_segment_or_half_of_the_buffer() {
+        for (mss, size, opens) in
+            [(536, 1072, 536), (1448, 1448, 724), (1448, 1000, 500), (9000, 64_000, 9000), (1, 1, 1)]
+        {
+            let stack = Stack { mss: Bytes(mss), receive_window: Bytes(size), auto_tuning: false, ..linux() };
+            let stack = Stack { read_rate: Some(Rate(8000)), ..stack }; // a byte per millisecond
+            let mut window = ReceiveWindow::new(&stack);
+            window.on_data(Time::ZERO, Bytes(size), Time::ZERO, &stack);
+            assert_eq!([opens - 1, opens].map(|ms| window.advertise(at(ms), &stack).0), [0, opens], "{mss}, {size}");
+        }
+    }
+
+    /// By hand: at 3200 bit/s, 400 bytes a second, a look every millisecond rounds to whole bytes, and 400 are read
+    /// in a second all the same.
+    #[test]
+    fn fractions_of_a_byte_are_read_later() {
+        let stack = Stack { receive_window: Bytes(10_000), auto_tuning: false, read_rate: Some(Rate(3200)), ..linux() };
+        let mut window = ReceiveWindow::new(&stack);
         window.on_data(Time::ZERO, Bytes(9000), Time::ZERO, &stack);
-        let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        assert_eq!([0, 1, 9].map(|ms| window.advertise(at(ms), &stack).0), [0, 2000, 10_000]);
+        let last = (0..=1000).map(|ms| window.advertise(at(ms), &stack).0).last();
+        assert_eq!(last, Some(1000 + 400));
     }
 
     /// tcp_rcv_space_adjust, by hand: a round of 20,000 bytes, twice the first 10,000, gives (2 · 20,000 + 16 · 1000) · 3 =
@@ -167,7 +200,6 @@ mod tests {
         let stack = Stack { receive_window: Bytes(1 << 20), auto_tuning: true, read_rate: None, ..linux() };
         let mut window = ReceiveWindow::new(&stack);
         window.on_established(Duration::from_millis(50));
-        let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let opens = [100, 110, 200, 210].map(|now| window.on_data(at(now), Bytes(10_000), at(now - 50), &stack));
         assert_eq!(opens, [false, false, true, true]);
         assert_eq!(window.size, Bytes(168_000));

@@ -280,7 +280,7 @@ impl Receiver {
         self.timer = Time::MAX;
         self.acks_sent += 1;
         let window = self.window.advertise(now, &self.stack);
-        if let Some(read_rate) = self.stack.read_rate.filter(|_| window < self.stack.mss) {
+        if let Some(read_rate) = self.stack.read_rate.filter(|_| window == Bytes::ZERO) {
             self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
         }
         AckPacket {

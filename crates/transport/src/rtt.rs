@@ -40,6 +40,8 @@ pub struct RttEstimator {
 
 /// Window of the minimum filter (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+/// Timeout at the start of the data transfer, if the SYN was retransmitted (RFC 6298, 5.7).
+const AFTER_SYN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of doublings of the timeout.
 const MAX_BACKOFF: u32 = 16;
 
@@ -146,6 +148,15 @@ impl RttEstimator {
             coarse.back_off(self.backoff);
         }
         self.update_rto();
+    }
+
+    /// Restarts the timeout at three seconds if the handshake gave no sample because the SYN was retransmitted (RFC
+    /// 6298, 5.7; Linux, tcp_init_metrics, `TCP_TIMEOUT_FALLBACK`). A longer initial timeout stays.
+    pub(crate) fn on_ambiguous_handshake(&mut self) {
+        if self.srtt == Duration::ZERO && self.initial < AFTER_SYN_TIMEOUT {
+            self.initial = AFTER_SYN_TIMEOUT;
+            self.reset_backoff();
+        }
     }
 
     /// Ends the back-off after a spurious timeout.

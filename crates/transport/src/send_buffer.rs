@@ -10,22 +10,42 @@ pub const ENDLESS: Bytes = Bytes::MAX;
 /// Maximum of [`SendBuffer::segments`] for finite data.
 const MAX_SEGMENTS: u64 = 1 << 20;
 
+/// Up to this window, Linux' segments may fill it (`TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: Bytes = Bytes(536);
+
 /// The unsent data and the receive window.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     unsent: Bytes,
-    /// SND.WND in whole segments.
+    /// SND.WND in segments of `mss` bytes.
     pub(crate) rwnd: u32,
+    /// Payload of a full new segment: that of the connection, or less if the largest window has no room for it.
+    mss: u32,
     /// SND.WND in bytes; saves the division while it does not change.
     advertised: Bytes,
+    /// Max(SND.WND).
+    max_window: Bytes,
+    /// Payload of a full segment of the connection.
+    full_mss: u32,
+    /// Linux' rule for `mss`.
+    linux: bool,
     /// Nagle's algorithm (RFC 9293, section 3.7.4).
     pub(crate) nagle: bool,
 }
 
 impl SendBuffer {
-    /// An empty buffer with an unknown receive window.
-    pub(crate) fn new() -> Self {
-        Self { unsent: Bytes::ZERO, rwnd: u32::MAX, advertised: Bytes::MAX, nagle: false }
+    /// An empty buffer with an unknown receive window, for segments of at most `mss` bytes.
+    pub(crate) fn new(mss: u32, linux: bool) -> Self {
+        Self {
+            unsent: Bytes::ZERO,
+            rwnd: u32::MAX,
+            mss,
+            advertised: Bytes::MAX,
+            max_window: Bytes::ZERO,
+            full_mss: mss,
+            linux,
+            nagle: false,
+        }
     }
 
     /// Adds `bytes` of the application, or [`ENDLESS`].
@@ -53,36 +73,52 @@ impl SendBuffer {
 
     /// Whether there is data and the receive window allows a segment beyond `flight_size`.
     pub(crate) fn may_send(&self, flight_size: u32) -> bool {
-        !self.is_empty() && flight_size < self.rwnd
+        !self.is_empty() && (flight_size < self.rwnd || self.fits_small_window(flight_size))
     }
 
-    /// Removes the payload of the next segment, at most `mss` bytes, and returns its length.
+    /// Whether a window below a full segment allows a segment although none of the size of the window is in flight: all
+    /// data, or half of the largest window (RFC 9293, section 3.8.6.2.1, rules 2 and 3 with Nagle's condition).
     #[inline]
-    pub(crate) fn take_segment(&mut self, mss: u32) -> u32 {
+    pub(crate) fn fits_small_window(&self, flight_size: u32) -> bool {
+        flight_size == 0
+            && self.has_small_window()
+            && (self.unsent <= self.advertised || self.advertised >= self.max_window / 2)
+    }
+
+    /// Whether the receive window is open but below a full segment.
+    pub(crate) fn has_small_window(&self) -> bool {
+        self.rwnd == 0 && self.advertised > Bytes::ZERO
+    }
+
+    /// Removes the payload of the next segment and returns its length: a full segment, the rest of the data, or in a
+    /// window below a full segment the window.
+    #[inline]
+    pub(crate) fn take_segment(&mut self) -> u32 {
+        let most = if self.rwnd == 0 { self.advertised.0.min(u64::from(self.mss)) } else { u64::from(self.mss) };
         if self.unsent == ENDLESS {
-            return mss;
+            return most as u32;
         }
-        let len = u64::from(mss).min(self.unsent.0);
+        let len = most.min(self.unsent.0);
         self.unsent = Bytes(self.unsent.0 - len);
         len as u32
     }
 
     /// Whether the data does not fill a segment.
     #[inline]
-    pub(crate) fn is_partial(&self, mss: u32) -> bool {
-        self.unsent.0 < u64::from(mss)
+    pub(crate) fn is_partial(&self) -> bool {
+        self.unsent.0 < u64::from(self.mss)
     }
 
     /// Whether the data fills `segments` full segments.
     #[inline]
-    pub(crate) fn fills(&self, segments: u32, mss: u32) -> bool {
-        self.unsent.0 >= u64::from(segments) * u64::from(mss)
+    pub(crate) fn fills(&self, segments: u32) -> bool {
+        self.unsent.0 >= u64::from(segments) * u64::from(self.mss)
     }
 
     /// `max` if the data fills as many segments, else one.
     #[inline]
-    pub(crate) fn full_or_one(&self, max: u32, mss: u32) -> u32 {
-        if self.fills(max, mss) {
+    pub(crate) fn full_or_one(&self, max: u32) -> u32 {
+        if self.fills(max) {
             max
         } else {
             1
@@ -91,11 +127,11 @@ impl SendBuffer {
 
     /// Number of segments of the data, including a partial last one.
     #[inline]
-    pub(crate) fn segments(&self, mss: u32) -> u32 {
+    pub(crate) fn segments(&self) -> u32 {
         if self.unsent == ENDLESS {
             u32::MAX
         } else {
-            self.unsent.0.div_ceil(u64::from(mss)).min(MAX_SEGMENTS) as u32
+            self.unsent.0.div_ceil(u64::from(self.mss)).min(MAX_SEGMENTS) as u32
         }
     }
 
@@ -107,18 +143,30 @@ impl SendBuffer {
 
     /// Sets the window advertised by the receiver.
     #[inline]
-    pub(crate) fn set_window(&mut self, window: Bytes, mss: u32) {
+    pub(crate) fn set_window(&mut self, window: Bytes) {
         self.advertised = window;
-        self.rwnd = (window.0 / u64::from(mss)).min(MAX_WINDOW) as u32;
+        if window > self.max_window {
+            self.max_window = window;
+            self.mss = self.bounded_mss();
+        }
+        self.rwnd = (window.0 / u64::from(self.mss)).min(MAX_WINDOW) as u32;
+    }
+
+    /// A full segment's payload within the largest window; under Linux' rule within half of it, so that two fit
+    /// (tcp_bound_to_half_wnd).
+    fn bounded_mss(&self) -> u32 {
+        let halved = self.linux && self.max_window > SMALL_WINDOW;
+        let bound = if halved { self.max_window / 2 } else { self.max_window };
+        bound.0.min(u64::from(self.full_mss)) as u32
     }
 
     /// Handles an ACK with another window. Linux ignores a smaller window of an ACK that acknowledges no new data, as
     /// an old one, unless it closes the window (tcp_may_update_window). `advanced`: the ACK acknowledges new data.
     /// Returns whether the window was updated.
-    pub(crate) fn update_window(&mut self, window: Bytes, mss: u32, linux: bool, advanced: bool) -> bool {
+    pub(crate) fn update_window(&mut self, window: Bytes, linux: bool, advanced: bool) -> bool {
         let current = advanced || window > self.advertised || window == Bytes::ZERO || !linux;
         if current {
-            self.set_window(window, mss);
+            self.set_window(window);
         }
         current
     }
@@ -136,19 +184,19 @@ mod tests {
     /// By hand: 2500 bytes in segments of 1000.
     #[test]
     fn the_last_segment_holds_the_rest() {
-        let mut buffer = SendBuffer::new();
+        let mut buffer = SendBuffer::new(1000, false);
         buffer.write(Bytes(2500));
-        assert_eq!(buffer.segments(1000), 3);
-        assert_eq!([buffer.take_segment(1000), buffer.take_segment(1000)], [1000, 1000]);
-        assert!(buffer.is_partial(1000));
-        assert_eq!((buffer.take_segment(1000), buffer.is_empty()), (500, true));
+        assert_eq!(buffer.segments(), 3);
+        assert_eq!([buffer.take_segment(), buffer.take_segment()], [1000, 1000]);
+        assert!(buffer.is_partial());
+        assert_eq!((buffer.take_segment(), buffer.is_empty()), (500, true));
     }
 
     #[test]
     fn an_endless_supply_lasts_until_it_is_ended() {
-        let mut buffer = SendBuffer::new();
+        let mut buffer = SendBuffer::new(1000, false);
         buffer.write(ENDLESS);
-        assert_eq!((buffer.take_segment(1000), buffer.is_partial(1000), buffer.is_empty()), (1000, false, false));
+        assert_eq!((buffer.take_segment(), buffer.is_partial(), buffer.is_empty()), (1000, false, false));
         buffer.end();
         assert!(buffer.is_empty());
     }
@@ -157,11 +205,11 @@ mod tests {
     /// closed.
     #[test]
     fn linux_ignores_an_old_acks_smaller_window() {
-        let mut buffer = SendBuffer::new();
-        buffer.set_window(Bytes(20_000), 1000);
-        assert!(!buffer.update_window(Bytes(6000), 1000, true, false));
+        let mut buffer = SendBuffer::new(1000, false);
+        buffer.set_window(Bytes(20_000));
+        assert!(!buffer.update_window(Bytes(6000), true, false));
         assert_eq!(buffer.rwnd, 20);
-        assert!(buffer.update_window(Bytes::ZERO, 1000, true, false));
+        assert!(buffer.update_window(Bytes::ZERO, true, false));
         assert_eq!((buffer.rwnd, buffer.is_window_closed()), (0, true));
     }
 }

@@ -184,7 +184,8 @@ pub struct Stack {
     pub ack_delay: Duration,
     /// Segments acknowledged one by one at the start of a connection and after idleness.
     pub quick_acks: u32,
-    /// SACK is negotiated; a recovery that does not evaluate it leaves it unused.
+    /// SACK is negotiated; a recovery that does not evaluate it leaves it unused. Without SACK, NewReno replaces a recovery
+    /// that needs it.
     pub sack: bool,
     /// SackBlocks per ACK at most.
     pub sack_blocks: u32,

@@ -5,10 +5,12 @@
 
 mod script;
 
+use std::ops::Range;
+
 use cwndlab_control::RecoveryKind;
 use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{AckCounting, Rampdown, Stack};
-use script::{rfc, Script};
+use script::{linux, rfc, Script};
 
 /// A script with ten segments in flight after a first round trip of 100 ms, and ten more in the send buffer.
 fn ten_in_flight(kind: RecoveryKind, stack: &Stack) -> Script {
@@ -126,4 +128,118 @@ fn a_dsack_of_the_only_retransmission_undoes_the_reduction() {
         assert_eq!(it.sender.counters().undos, 1, "{kind:?}");
         assert!(it.sender.cwnd() >= 10, "{kind:?}");
     }
+}
+
+/// RFC 4015, section 3: an undo restores ssthresh; here that which the transport derives for an algorithm without one,
+/// 7 after the loss and none before it. Linux, tcp_undo_cwnd_reduction: `snd_ssthresh = prior_ssthresh`.
+#[test]
+fn an_undo_restores_the_derived_slow_start_threshold() {
+    for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
+        for stack in [rfc(), linux()] {
+            let mut it = ten_in_flight(kind, &Stack { rampdown: Rampdown::None, ..stack });
+            it.ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).is_in(State::Recovery);
+            assert_eq!(it.sender.info().snd_ssthresh, Some(7), "{kind:?}");
+            it.after(5.0).ack(10, &[]);
+            it.after(95.0).ack(10, &[0..1]);
+            assert_eq!((it.sender.counters().undos, it.sender.info().snd_ssthresh), (1, None), "{kind:?}");
+        }
+    }
+}
+
+/// RFC 5681, section 3.1, equation 4: FlightSize is the data between SND.UNA and SND.NXT, SACKed data included. Section
+/// 3.2, step 2: data that limited transmit sent does not count. By hand: ten segments are in flight, and no more, or
+/// two, follow.
+#[test]
+fn flight_size_at_a_loss_excludes_only_limited_transmit() {
+    for kind in [RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack]
+    {
+        for (stack, more) in [rfc(), linux()].into_iter().flat_map(|stack| [(stack.clone(), 0), (stack, 10)]) {
+            let sack: &[Range<u64>] = &[1..2, 1..3, 1..4];
+            let mut it = Script::with(kind, &Stack { tso_burst: false, ..stack }, 100.0);
+            it.write(10 + more).sends(0..10).after(100.0);
+            for block in sack {
+                it.ack(
+                    0,
+                    if matches!(kind, RecoveryKind::Reno | RecoveryKind::NewReno) {
+                        &[]
+                    } else {
+                        std::slice::from_ref(block)
+                    },
+                );
+            }
+            it.is_in(State::Recovery).reduced_flight(10);
+        }
+    }
+}
+
+/// RFC 6582, section 1: without SACK, NewReno. Linux, tcp_newreno_mark_lost: three duplicate ACKs mark the first
+/// segment lost, with every congestion control.
+#[test]
+fn without_sack_every_recovery_counts_duplicate_acks() {
+    for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
+        for stack in [rfc(), linux()] {
+            let mut it = ten_in_flight(kind, &Stack { sack: false, ..stack });
+            ack_three_duplicates(&mut it);
+            it.sends([0]).has_ssthresh(7).is_in(State::Recovery);
+            it.after(100.0).ack(5, &[]).sends([5]).is_in(State::Recovery);
+            it.after(100.0).ack(12, &[]).is_in(State::Open).counts(0, 0);
+        }
+    }
+}
+
+/// Linux, tcp_clean_rtx_queue: without SACK an ACK that covers a retransmission and originals above it does not show
+/// that the originals caused it; the receiver may have held them back. RFC 5682, section 2.1, step 2: F-RTO decides at
+/// the ACK after the retransmission of one segment. By hand: the first of ten segments is lost, its duplicates are lost
+/// too, and the retransmission fills the hole.
+#[test]
+fn without_sack_a_filled_hole_does_not_show_a_spurious_timeout() {
+    for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack, RecoveryKind::NewReno] {
+        for stack in [rfc(), linux()] {
+            let mut it = Script::with(kind, &Stack { sack: false, tso_burst: false, ..stack }, 100.0);
+            it.write(30).sends(0..10);
+            let rto = it.sender.rtt().rto().as_millis();
+            it.after_silence_sends(rto, [0]).is_in(State::Loss).after(100.0).ack(10, &[]);
+            assert_eq!(it.sender.counters().undos, 0, "{kind:?}");
+            assert!(it.sender.cwnd() <= 11, "{kind:?}: {}", it.sender.cwnd());
+            assert_eq!(it.sender.info().snd_ssthresh, Some(5), "{kind:?}");
+        }
+    }
+}
+
+/// A loss in slow start ends it: an event says so, and that of a later loss in congestion avoidance does not. By hand:
+/// the window of 10 becomes 7, the derived threshold.
+#[test]
+fn a_loss_that_ends_slow_start_has_an_event() {
+    for kind in [RecoveryKind::Reno, RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack]
+    {
+        let dupacks = matches!(kind, RecoveryKind::Reno | RecoveryKind::NewReno);
+        let mut it = ten_in_flight(kind, &Stack { rampdown: Rampdown::None, tail_loss_probe: false, ..rfc() });
+        for end in 2..5 {
+            it.ack(0, if dupacks { vec![] } else { vec![1..end] }.as_slice());
+        }
+        it.is_in(State::Recovery);
+        assert_eq!(it.causes("slow-start-exit"), ["loss"], "{kind:?}");
+        it.after(100.0).ack(12, &[]).is_in(State::Open).after(100.0);
+        for _ in 0..5 {
+            let next = it.sender.next_segment();
+            it.ack(next, &[]).after(100.0);
+        }
+        let una = it.sender.una();
+        it.write(30);
+        for end in 2..5 {
+            it.ack(una, if dupacks { vec![] } else { vec![una + 1..una + end] }.as_slice());
+        }
+        assert_eq!(it.causes("recovery").len(), 2, "{kind:?}");
+        assert_eq!(it.causes("slow-start-exit"), ["loss"], "{kind:?}");
+    }
+}
+
+/// A timeout restarts slow start, which ends again with the next loss (RFC 5681, section 3.1).
+#[test]
+fn a_timeout_does_not_end_slow_start() {
+    let mut it = Script::with(RecoveryKind::Rack, &Stack { tail_loss_probe: false, ..rfc() }, 100.0);
+    it.write(10).sends(0..10);
+    let rto = it.sender.rtt().rto().as_millis();
+    it.after_silence_sends(rto, [0]).is_in(State::Loss);
+    assert!(it.causes("slow-start-exit").is_empty());
 }

@@ -223,6 +223,7 @@ def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes
     sequence = acknowledged = 0
     if kind == DATA:
         sequence, acknowledged = 1 + wire.byte(flow, connection, row["sequence_bytes"]), 1
+        sequence -= row["payload_bytes"] == 0  # a window probe, below SND.UNA (Linux, tcp_xmit_probe_skb)
         flags |= _FLAG_ACK
     elif kind == ACK:
         sequence, acknowledged = 1, 1 + wire.byte(flow, connection, row["sequence_bytes"])

@@ -98,7 +98,7 @@ class Wire:
     def _short(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
         """Per flow and connection the segments that are not full, and the bytes that all up to each lack."""
         sizes = {flow["flow"]: flow["mss_bytes"] for flow in self.flows}
-        data = self.packets.filter(pl.col("kind") == DATA).unique(
+        data = self.packets.filter((pl.col("kind") == DATA) & (pl.col("payload_bytes") > 0)).unique(
             ["flow", "connection", "sequence_bytes"], keep="first"
         )
         full = pl.col("flow").replace_strict(sizes, return_dtype=pl.Int64)

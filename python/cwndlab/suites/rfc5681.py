@@ -51,7 +51,7 @@ def _plain(bench: Bench) -> Setup:
 
 
 def _no_loss(bench: Bench) -> Setup:
-    return Setup(scenario=_run(bench, 0.9, stack={"initial_ssthresh": 100_000, "ack_counting": "acks"}))
+    return Setup(scenario=_run(bench, 0.9, stack={"initial_ssthresh": 100_000}))
 
 
 def _one_loss(bench: Bench) -> Setup:
@@ -314,9 +314,9 @@ def _is_reno(bench: Bench) -> str:
 def _uses_slow_start(bench: Bench) -> str:
     if is_model_based(bench):
         return "a model sets the window"
-    if is_of_catalogue(bench, "reno", "cubic") and "+" not in bench.subject.algorithm:
+    if is_of_catalogue(bench, "reno") and "+" not in bench.subject.algorithm:
         return ""
-    return f"{bench.subject.algorithm} has a slow start of its own"
+    return f"{bench.subject.algorithm} has a slow start with a limit of its own"
 
 
 def _always(_: Bench) -> str:

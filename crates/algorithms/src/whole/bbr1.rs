@@ -157,6 +157,7 @@ pub(crate) mod tests {
             now: Time(0),
             change: Change::Established,
             cwnd: flow.cwnd(),
+            ssthresh: None,
             idle: Duration::ZERO,
             rtt: Some(Duration::from_secs_f64(rtt)),
             feedback: None,
@@ -193,6 +194,7 @@ pub(crate) mod tests {
             now: Time(0),
             change: Change::Established,
             cwnd: Bytes(14_480),
+            ssthresh: None,
             idle: Duration::ZERO,
             rtt: Some(Duration::from_millis(40)),
             feedback: None,
@@ -263,6 +265,7 @@ pub(crate) mod tests {
         let recovered = Window {
             change: Change::Recovered,
             cwnd: before,
+            ssthresh: None,
             idle: Duration::ZERO,
             ..cwndlab_control::testing::undo()
         };

@@ -204,6 +204,9 @@ event! {
         change: &'static str = |one| change(one.raw.change);
         /// The new window, segments.
         cwnd: f64 = |one| segments(one.raw.cwnd, one.mss);
+        /// Minimum of the slow-start threshold, segments, for `"idle"`: three quarters of the window before; `None` where
+        /// the stack keeps the threshold.
+        ssthresh: Option<f64> = |one| one.raw.ssthresh.map(|bytes| segments(bytes, one.mss));
         /// Length of the idle period, s.
         idle: f64 = |one| seconds(one.raw.idle.0);
         /// RTT of the handshake, s, for `"established"`.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, Need, RecoveryKind};
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
+use cwndlab_transport::recovery::with_negotiated_sack;
 use cwndlab_units::{Bytes, Duration};
 
 use super::builder::Network;
 use super::interner::Interner;
 use super::queue_sizes::PACKET;
 use super::routed_flows::RoutedFlow;
-use crate::plan::{Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
+use crate::plan::{AckCounting, Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema};
 
 /// The stack of a UDP flow, which defines its packet sizes: payload of the largest packet, headers of IPv4 and UDP.
@@ -73,6 +74,7 @@ impl<'a> FlowPlans<'a> {
         let (flow, network) = (placed.single.flow, self.network);
         let algorithm = self.algorithms[placed.single.entry].clone();
         let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
+        let recovery = with_negotiated_sack(recovery, flow.stack.sack);
         let (stack, text, profile) = match algorithm.as_deref() {
             Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.as_str()),
             None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),
@@ -134,6 +136,10 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let detects = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
     if !flow.restart_given && !detects && stack.rto_restart == RtoRestart::EveryAck {
         stack.rto_restart = RtoRestart::Retransmission;
+    }
+    // Equation 2 of RFC 5681 limits standard slow start. An algorithm with a limit of its own receives all bytes.
+    if !flow.counting_given && stack.ack_counting == AckCounting::AcksInSlowStart && algorithm.limits_growth_per_ack() {
+        stack.ack_counting = AckCounting::Bytes;
     }
     if !flow.ecn_given && algorithm.needs(Need::Ecn) {
         stack.ecn = Ecn::Accurate;

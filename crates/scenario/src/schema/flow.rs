@@ -85,6 +85,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
         profile,
         stack,
         ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),
+        counting_given: table.get("stack").is_some_and(|value| value.get("ack_counting").is_some()),
         restart_given: table.get("stack").is_some_and(|value| value.get("rto_restart").is_some()),
         recovery,
         control,

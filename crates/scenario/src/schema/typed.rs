@@ -175,6 +175,8 @@ pub struct Flow {
     pub stack: Stack,
     /// The scenario sets `ecn`; otherwise an algorithm that requires ECN negotiates it.
     pub ecn_given: bool,
+    /// The scenario sets `ack_counting`.
+    pub counting_given: bool,
     /// The scenario sets `rto_restart`.
     pub restart_given: bool,
     /// The profile's recovery.

@@ -14,7 +14,7 @@ use crate::wire::Output;
 pub(super) trait DupackBased {
     /// Handles reaching the duplicate-ACK threshold: reports the congestion, marks lost segments, sets state and
     /// window.
-    fn enter(&mut self, tcb: &mut Tcb, now: Time);
+    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output);
 
     /// Handles a partial ACK of `acked` segments during Recovery. Returns whether Recovery continues.
     fn on_partial_ack(&mut self, _tcb: &mut Tcb, _acked: u32) -> bool {
@@ -89,14 +89,14 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
     let before = tcb.cwnd;
     tcb.counters.recoveries += 1;
     tcb.controller.count_lost(1);
-    kind.enter(tcb, now);
+    kind.enter(tcb, now, out);
     tcb.force_retransmit = true;
     out.event("recovery", "fast-retransmit", before, tcb.ssthresh, f64::NAN);
 }
 
 /// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3).
-pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time) {
-    tcb.on_congestion(now, Cause::Loss, false, false);
+pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+    tcb.on_congestion(now, Cause::Loss, (false, false), out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.scoreboard.mark_lost(tcb.scoreboard.una);
     tcb.state = State::Recovery;

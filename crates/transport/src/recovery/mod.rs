@@ -34,6 +34,18 @@ pub fn uses_sack(kind: RecoveryKind) -> bool {
     Recovery::new(kind).uses_sack()
 }
 
+/// The recovery of a connection on which SACK is negotiated or not. Without SACK, the kinds that evaluate SACK blocks
+/// cannot detect losses, and NewReno takes their place (RFC 6582, section 1; RFC 8985, section 3.1; Linux,
+/// tcp_identify_packet_loss).
+#[must_use]
+pub fn with_negotiated_sack(kind: RecoveryKind, sack: bool) -> RecoveryKind {
+    if uses_sack(kind) && !sack {
+        RecoveryKind::NewReno
+    } else {
+        kind
+    }
+}
+
 /// The loss recovery of a sender. An enum instead of a trait object: it costs one predictable jump per ACK, and its
 /// methods are inlined.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ pub(crate) struct NewReno {
 }
 
 impl DupackBased for NewReno {
-    fn enter(&mut self, tcb: &mut Tcb, now: Time) {
-        dupack_based::enter_fast_recovery(tcb, now);
+    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        dupack_based::enter_fast_recovery(tcb, now, out);
         self.partial_ack_seen = false;
     }
 

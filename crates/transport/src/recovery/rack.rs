@@ -171,7 +171,7 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
 fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     tcb.undo.marker = None;
     let before = tcb.cwnd;
-    init_cwnd_reduction(tcb, now, Cause::Ecn);
+    init_cwnd_reduction(tcb, now, Cause::Ecn, out);
     tcb.state = State::Cwr;
     tcb.counters.ecn_reductions += 1;
     out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
@@ -189,9 +189,9 @@ fn try_keep_open(tcb: &mut Tcb) {
 }
 
 /// tcp_init_cwnd_reduction.
-fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause) {
+fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause, out: &mut impl Output) {
     tcb.start_prr();
-    tcb.on_congestion(now, cause, false, false);
+    tcb.on_congestion(now, cause, (false, false), out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.timers.tlp_end_seq = None;
     tcb.ecn.queue_cwr(tcb.stack.ecn);
@@ -211,7 +211,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
     tcb.undo.restorable = false;
     if !tcb.state.is_reducing() {
         tcb.undo.restorable = !ece;
-        init_cwnd_reduction(tcb, now, Cause::Loss);
+        init_cwnd_reduction(tcb, now, Cause::Loss, out);
     }
     if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
         tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it when the first segment is retransmitted
@@ -372,6 +372,7 @@ fn undo_cwnd_reduction(tcb: &mut Tcb, now: Time, unmark: bool, cause: &'static s
         tcb.scoreboard.unmark_all_lost();
     }
     if tcb.undo.restorable {
+        tcb.controller.restore_derived_ssthresh();
         tcb.cwnd = tcb.controller.undo(now, before);
     }
     tcb.undo.marker = None;
@@ -389,7 +390,7 @@ fn process_tlp_ack(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut imp
     } else if summary.ack > end_seq {
         // Only one of the two copies arrived: a loss, which requires a reduction.
         let before = tcb.cwnd;
-        init_cwnd_reduction(tcb, now, Cause::Loss);
+        init_cwnd_reduction(tcb, now, Cause::Loss, out);
         tcb.counters.recoveries += 1;
         if !tcb.algorithm_owns_cwnd() {
             tcb.cwnd = tcb.ssthresh;

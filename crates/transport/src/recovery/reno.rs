@@ -15,8 +15,8 @@ use crate::wire::Output;
 pub(crate) struct Reno;
 
 impl DupackBased for Reno {
-    fn enter(&mut self, tcb: &mut Tcb, now: Time) {
-        dupack_based::enter_fast_recovery(tcb, now);
+    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        dupack_based::enter_fast_recovery(tcb, now, out);
     }
 }
 

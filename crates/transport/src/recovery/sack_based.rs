@@ -88,7 +88,7 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     kind.on_reduction_start();
     tcb.start_prr();
     if tcb.state != State::Cwr {
-        tcb.on_congestion(now, Cause::Loss, false, false);
+        tcb.on_congestion(now, Cause::Loss, (false, false), out);
     }
     tcb.state = State::Recovery;
     tcb.high_seq = tcb.scoreboard.next;

@@ -19,8 +19,8 @@ pub(crate) struct Tahoe;
 
 impl DupackBased for Tahoe {
     /// Marks all segments in flight lost, as after a timeout.
-    fn enter(&mut self, tcb: &mut Tcb, now: Time) {
-        tcb.on_congestion(now, Cause::Loss, true, false);
+    fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+        tcb.on_congestion(now, Cause::Loss, (true, false), out);
         tcb.high_seq = tcb.scoreboard.next;
         tcb.scoreboard.mark_all_lost(|_| false);
         tcb.state = State::Loss;

@@ -15,7 +15,7 @@ pub use self::info::Info;
 pub use crate::counters::Counters;
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;
-use crate::recovery::Recovery;
+use crate::recovery::{with_negotiated_sack, Recovery};
 use crate::router_feedback::RouterFeedback;
 use crate::rtt::RttEstimator;
 pub use crate::send_buffer::ENDLESS;
@@ -47,10 +47,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender before its handshake.
+    /// A sender before its handshake, with this recovery where the stack has what it needs
+    /// ([`with_negotiated_sack`]).
     #[must_use]
     pub fn new(algorithm: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Arc<Stack>) -> Self {
-        let recovery = Recovery::new(kind);
+        let recovery = Recovery::new(with_negotiated_sack(kind, stack.sack));
         Self {
             established: false,
             closed: false,
@@ -120,11 +121,12 @@ impl Sender {
         }
         self.established = true;
         let tcb = &mut self.tcb;
-        let mss = tcb.mss();
-        tcb.send_buffer.set_window(window, mss);
+        tcb.send_buffer.set_window(window);
         let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
         if let Some(rtt) = rtt {
             tcb.rtt.sample(now, rtt, rtt);
+        } else if !tcb.stack.timestamps {
+            tcb.rtt.on_ambiguous_handshake();
         }
         tcb.timers.disarm();
         tcb.rate.start(now);

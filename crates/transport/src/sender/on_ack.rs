@@ -55,8 +55,7 @@ impl Sender {
         let tcb = &mut self.tcb;
         let prior_in_flight = tcb.flight_size();
         if tcb.send_buffer.window_differs(ack.window) {
-            let mss = tcb.mss();
-            tcb.send_buffer.set_window(ack.window, mss);
+            tcb.send_buffer.set_window(ack.window);
         }
         let run = tcb.scoreboard.pop_untouched(ack.ack);
         tcb.scoreboard.on_una_advanced();
@@ -69,7 +68,7 @@ impl Sender {
         let delivery_rate = tcb.rate.generate(now, &sample, tcb.rtt.min_or_max());
         tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
         let report = AckReport {
-            bytes: run.bytes,
+            bytes: sample.bytes,
             rtt: newest,
             prior_in_flight,
             in_flight: tcb.flight_size(),
@@ -146,9 +145,7 @@ impl Sender {
     fn take_deliveries(&mut self, now: Time, ack: &AckPacket, summary: &mut AckSummary) -> Option<DeliveryRate> {
         let tcb = &mut self.tcb;
         if tcb.send_buffer.window_differs(ack.window) {
-            let mss = tcb.mss();
-            summary.window_update =
-                tcb.send_buffer.update_window(ack.window, mss, tcb.features.linux, summary.advanced);
+            summary.window_update = tcb.send_buffer.update_window(ack.window, tcb.features.linux, summary.advanced);
         }
         if summary.has_blocks {
             tcb.on_dsack_block(ack, summary);

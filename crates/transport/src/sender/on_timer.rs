@@ -85,16 +85,22 @@ impl Sender {
     }
 
     /// Probes a closed window with an empty segment below SND.UNA, which the receiver acknowledges (Linux,
-    /// tcp_xmit_probe_skb; RFC 9293, section 3.8.6.1, uses an octet of data, but segments are whole here).
+    /// tcp_xmit_probe_skb; RFC 9293, section 3.8.6.1, uses an octet of data). A window below a full segment receives the
+    /// data that fits (Linux, tcp_write_wakeup; RFC 9293, section 3.8.6.2.1, rule 4).
     fn on_persist(&mut self, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         if tcb.send_buffer.is_empty() || tcb.scoreboard.flight_size() > 0 {
             tcb.timers.disarm();
             return;
         }
+        if tcb.send_buffer.has_small_window() {
+            self.send_new(1, now, out);
+            self.tcb.start_timers(now, true);
+            return;
+        }
         tcb.counters.sent_packets += 1;
         let seq = tcb.scoreboard.una.wrapping_sub(1);
-        out.data(&Data { seq, len: 0, retransmission: true, ect: false, cwr: false, timestamp: now, feedback: None });
+        out.data(&Data { seq, len: 0, retransmission: false, ect: false, cwr: false, timestamp: now, feedback: None });
         tcb.timers.back_off_persist(now, tcb.rtt.rto(), tcb.stack.max_rto);
     }
 }

@@ -1,17 +1,20 @@
 //! Transmission: retransmissions first, then new data, limited by congestion window, receive window and pacing.
 
-use cwndlab_control::{Change, Sent};
-use cwndlab_units::{Bytes, Rate, Time};
+use cwndlab_control::Sent;
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use super::Sender;
-use crate::cwnd_validation::restart_window;
+use crate::cwnd_validation::{restart_ssthresh, restart_window};
 use crate::pacer::Pacer;
 use crate::recovery::LossRecovery;
-use crate::stack::{Ecn, Pacing, RtoRestart};
+use crate::stack::{Ecn, Pacing, RtoRestart, Rules};
 use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
+
+/// Maximum time for which a window below a full segment delays data (RFC 9293, section 3.8.6.2.1, rule 4: 0.1 to 1 s).
+const OVERRIDE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The segments sent in one step.
 enum SendStep {
@@ -59,7 +62,7 @@ impl Sender {
             return None;
         }
         let room = tcb.cwnd.min(tcb.send_buffer.rwnd).saturating_sub(flight_size);
-        tcb.send_buffer.fills(room, tcb.mss()).then_some(room)
+        tcb.send_buffer.fills(room).then_some(room)
     }
 
     /// The equivalent of [`transmit`](Self::transmit) in this case. The timers restart once, for the ACK and the
@@ -79,7 +82,7 @@ impl Sender {
         } else {
             tcb.restart_rto(now);
         }
-        if tcb.send_buffer.is_empty() && !window_full {
+        if tcb.send_buffer.is_partial() && !window_full {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
     }
@@ -96,6 +99,7 @@ impl Sender {
                 break;
             }
             burst.allowance = 0;
+            let before = self.tcb.counters.sent_bytes;
             let mut step = 0;
             while step < limit {
                 match self.send_step(now, limit - step, &mut burst, out) {
@@ -118,7 +122,7 @@ impl Sender {
             }
             let tcb = &self.tcb;
             if !(tcb.stack.tso_burst && tcb.counters.sent_packets < UNPACED_PACKETS) {
-                self.pacer.on_burst(now, tcb.controller.bytes(step));
+                self.pacer.on_burst(now, Bytes(tcb.counters.sent_bytes - before));
             }
         }
         (sent, sent_new)
@@ -139,9 +143,13 @@ impl Sender {
         if sent > 0 {
             tcb.start_timers(now, sent_new);
         } else if !tcb.send_buffer.is_empty() && tcb.scoreboard.flight_size() == 0 && tcb.send_buffer.rwnd == 0 {
-            tcb.timers.start_persist(now, tcb.rtt.rto());
+            let overrides = tcb.send_buffer.has_small_window() && tcb.stack.rules == Rules::Rfc;
+            let wait = if overrides { tcb.rtt.rto().min(OVERRIDE_TIMEOUT) } else { tcb.rtt.rto() };
+            tcb.timers.start_persist(now, wait);
         }
-        if tcb.send_buffer.is_empty() && !window_full {
+        // Less than a segment is unsent (draft-ietf-ccwg-bbr, section 4.1.2.4; Linux, tcp_rate_check_app_limited): the
+        // rest, or data that Nagle's algorithm delays.
+        if tcb.send_buffer.is_partial() && !window_full {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
     }
@@ -164,9 +172,13 @@ impl Sender {
         let tcb = &mut self.tcb;
         let flight_size = tcb.scoreboard.flight_size();
         if in_flight >= window || flight_size >= tcb.send_buffer.rwnd {
-            return SendStep::Nothing;
+            if tcb.send_buffer.is_empty() || !tcb.send_buffer.fits_small_window(flight_size) {
+                return SendStep::Nothing;
+            }
+            self.send_new(1, now, out);
+            return SendStep::UpToWindow(1);
         }
-        if tcb.send_buffer.is_partial(tcb.mss()) {
+        if tcb.send_buffer.is_partial() {
             if tcb.send_buffer.is_empty() {
                 return self.fill_hole(now, out);
             }
@@ -176,7 +188,7 @@ impl Sender {
         }
         let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
         let max = if tcb.scoreboard.lost > 0 { 1 } else { max };
-        let mut segments = tcb.send_buffer.full_or_one(room.min(max), tcb.mss());
+        let mut segments = tcb.send_buffer.full_or_one(room.min(max));
         if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
             if burst.allowance == 0 && !self.begin_burst(now, window - in_flight, burst) {
                 return SendStep::Nothing;
@@ -244,7 +256,7 @@ impl Sender {
         let mut bytes = 0;
         for _ in 0..segments {
             let tcb = &mut self.tcb;
-            data.len = tcb.send_buffer.take_segment(tcb.controller.mss());
+            data.len = tcb.send_buffer.take_segment();
             data.seq = tcb.scoreboard.push(tcb.rate.new_segment(now, data.len));
             bytes += u64::from(data.len);
             self.emit(&data, out);
@@ -326,7 +338,7 @@ impl Sender {
     /// further checks. Returns `false` if the sender defers it for a larger one.
     #[inline]
     fn begin_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
-        let supplied = room.min(self.tcb.send_buffer.segments(self.tcb.mss()));
+        let supplied = room.min(self.tcb.send_buffer.segments());
         if self.should_defer(now, room, burst) {
             self.validation.deferred = true;
             return false;
@@ -345,9 +357,7 @@ impl Sender {
         if now > self.last_sent.max(self.pacer.next_send_time()) + DEFER_LIMIT {
             return false;
         }
-        if room >= tcb.send_buffer.segments(tcb.mss())
-            || (room >= MIN_BURST && room >= burst.goal(|| self.burst_goal()))
-        {
+        if room >= tcb.send_buffer.segments() || (room >= MIN_BURST && room >= burst.goal(|| self.burst_goal())) {
             return false;
         }
         // Only if the ACK of the oldest segment is due within a millisecond and half an RTT (Linux since 6.18; earlier
@@ -422,7 +432,7 @@ impl Sender {
             return;
         };
         let before = tcb.cwnd;
-        tcb.controller.notify_window(now, Change::Idle, window, idle);
+        tcb.controller.on_idle(now, window, restart_ssthresh(tcb.stack.idle_restart, before), idle);
         tcb.cwnd = window;
         out.event("idle-restart", "idle", before, window, f64::NAN);
     }

@@ -21,7 +21,7 @@ use crate::rate_sample::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
-use crate::stack::Stack;
+use crate::stack::{Rules, Stack};
 use crate::state::{Rexmit, State};
 use crate::timers::Timers;
 use crate::undo::Undo;
@@ -76,7 +76,7 @@ impl Tcb {
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Arc<Stack>) -> Self {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
-        let first = stack.first_segment;
+        let (first, linux) = (stack.first_segment, stack.rules == Rules::Linux);
         Self {
             stack: Arc::clone(stack),
             features,
@@ -86,8 +86,8 @@ impl Tcb {
             ecn: EcnEcho::default(),
             cwnd,
             ssthresh: cwnd,
-            send_buffer: SendBuffer::new(),
-            rate: RateSampler::default(),
+            send_buffer: SendBuffer::new(mss, linux),
+            rate: if linux { RateSampler::counting_packets(mss) } else { RateSampler::default() },
             rtt: RttEstimator::new(stack),
             rack: Rack::new(stack.dup_thresh, features.linux),
             timers: Timers::new(stack.tail_loss_probe && features.time_based),

@@ -1,15 +1,24 @@
 //! Congestion events: the report to the algorithm, and the reduction that follows.
 
-use cwndlab_control::{Cause, Change, Congestion};
-use cwndlab_units::{Duration, Time};
+use cwndlab_control::{Cause, Change, Congestion, EventKind, Phase, Reason};
+use cwndlab_units::Time;
 
 use super::Tcb;
 use crate::stack::Prr as PrrVersion;
 use crate::state::State;
+use crate::wire::Output;
 
 impl Tcb {
-    /// Reports congestion to the algorithm and sets `ssthresh` to its new window.
-    pub(crate) fn on_congestion(&mut self, now: Time, cause: Cause, restart: bool, repeated: bool) {
+    /// Reports congestion to the algorithm and sets `ssthresh` to its new window. Records the end of a slow start,
+    /// unless the window restarts at one segment, in slow start again.
+    pub(crate) fn on_congestion(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        (restart, repeated): (bool, bool),
+        out: &mut impl Output,
+    ) {
+        let (before, ends_slow_start) = (self.cwnd, !restart && !repeated && self.is_in_slow_start());
         let flight = self.flight_at_congestion();
         let event = Congestion {
             now,
@@ -24,18 +33,31 @@ impl Tcb {
             round: self.rate.round(),
         };
         self.ssthresh = self.controller.on_congestion(&event, flight, self.stack.undo && self.features.sack);
+        if ends_slow_start {
+            let cause = if cause == Cause::Ecn { "ecn" } else { Reason::Loss.name() };
+            out.event(EventKind::SlowStartExit.name(), cause, before, self.ssthresh, f64::NAN);
+        }
     }
 
-    /// FlightSize without SACKed segments, and without those sent by limited transmit.
+    /// Whether the window is in slow start. A window that follows a model of the path is in none.
+    fn is_in_slow_start(&self) -> bool {
+        let phase = self.controller.algorithm().state(None).phase;
+        let excluded = self.controller.model_based || phase.follows_model() || phase == Phase::CongestionAvoidance;
+        !excluded && self.is_below_ssthresh(1)
+    }
+
+    /// FlightSize without the segments sent by limited transmit (RFC 5681, section 3.2, step 2): those beyond the
+    /// window, one for each segment that a SACK or one of the first two duplicate ACKs reported.
     fn flight_at_congestion(&self) -> u32 {
         let flight_size = self.scoreboard.flight_size();
+        let beyond = flight_size.saturating_sub(self.cwnd);
         if self.features.sack {
-            flight_size - self.scoreboard.sacked
+            flight_size - self.scoreboard.sacked.min(beyond)
         } else if self.state == State::Recovery {
             // Each duplicate ACK that allowed a segment also reported a delivered one.
             flight_size.min(self.ssthresh)
         } else if self.stack.limited_transmit {
-            flight_size.saturating_sub(self.dupacks.limited_transmit())
+            flight_size - self.dupacks.limited_transmit().min(beyond)
         } else {
             flight_size
         }
@@ -65,7 +87,7 @@ impl Tcb {
 
     /// Notifies the algorithm of a window set by the transport.
     pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32) {
-        self.controller.notify_window(now, change, cwnd, Duration::ZERO);
+        self.controller.notify_window(now, change, cwnd);
     }
 
     /// Notifies a model-based algorithm of the end of a recovery.

@@ -29,6 +29,8 @@ pub(crate) fn rfc() -> Stack {
 struct SlowStart {
     cwnd: u64,
     ssthresh: u64,
+    /// FlightSize at the last congestion event.
+    flight: u64,
 }
 
 impl CongestionControl for SlowStart {
@@ -40,6 +42,7 @@ impl CongestionControl for SlowStart {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        self.flight = event.in_flight.0 / MSS;
         if !event.repeated {
             self.ssthresh = (self.cwnd / MSS * 7 / 10).max(2) * MSS;
         }
@@ -61,15 +64,17 @@ impl CongestionControl for SlowStart {
     fn state(&self, extra: Option<Extra<'_>>) -> cwndlab_control::State {
         if let Some(put) = extra {
             put("ssthresh_segments", (self.ssthresh / MSS) as f64);
+            put("flight_segments", self.flight as f64);
         }
         cwndlab_control::State::UNKNOWN
     }
 }
 
-/// Segments sent since the last check.
+/// Segments sent since the last check, and all events as kind and cause.
 #[derive(Default)]
 struct SentSegments {
     list: Vec<Data>,
+    events: Vec<(&'static str, &'static str)>,
 }
 
 impl Output for SentSegments {
@@ -81,7 +86,9 @@ impl Output for SentSegments {
 
     fn syn(&mut self) {}
 
-    fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
+    fn event(&mut self, kind: &'static str, cause: &'static str, _: u32, _: u32, _: f64) {
+        self.events.push((kind, cause));
+    }
 }
 
 /// A connection driven by a script.
@@ -101,10 +108,15 @@ impl Script {
 
     /// An established connection with this recovery whose handshake took `rtt` ms.
     pub(crate) fn with(kind: RecoveryKind, stack: &Stack, rtt: f64) -> Self {
-        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40 });
+        Self::with_window(kind, stack, rtt, 1_000_000)
+    }
+
+    /// The same with a first receive window of `window` bytes.
+    pub(crate) fn with_window(kind: RecoveryKind, stack: &Stack, rtt: f64, window: u64) -> Self {
+        let control = Box::new(SlowStart { cwnd: 10 * MSS, ssthresh: 1 << 40, flight: 0 });
         let mut sender = Sender::new(control, kind, &stack.clone().into());
         let mut sent = SentSegments::default();
-        let window = Bytes(1_000_000);
+        let window = Bytes(window);
         sender.open(Time(MS as u64), &mut sent);
         let now = MS as u64 + (rtt * MS) as u64;
         sender.on_syn_ack(Time(now), window, None, &mut sent);
@@ -161,6 +173,12 @@ impl Script {
     /// The application writes `segments` segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
         self.sender.supply(Bytes(segments * MSS), Time(self.now), &mut self.sent);
+        self
+    }
+
+    /// The application writes `bytes`.
+    pub(crate) fn write_bytes(&mut self, bytes: u64) -> &mut Self {
+        self.sender.supply(Bytes(bytes), Time(self.now), &mut self.sent);
         self
     }
 
@@ -235,7 +253,7 @@ impl Script {
         let from = self.now;
         self.run_until_sent();
         let probe = self.sent.list[0];
-        assert_eq!((probe.seq, probe.len), (below, 0));
+        assert_eq!((probe.seq, probe.len, probe.retransmission), (below, 0, false));
         let elapsed = (self.now - from) as f64 / MS;
         assert!((elapsed - ms).abs() < 0.002, "after {elapsed} ms for {ms}");
         self.sends([below])
@@ -250,14 +268,50 @@ impl Script {
 
     #[track_caller]
     pub(crate) fn has_ssthresh(&mut self, segments: u32) -> &mut Self {
-        let mut ssthresh = f64::NAN;
+        assert_eq!(self.value("ssthresh_segments"), f64::from(segments), "ssthresh at {} ms", self.now());
+        self
+    }
+
+    /// Checks FlightSize at the last congestion event, segments.
+    #[track_caller]
+    pub(crate) fn reduced_flight(&mut self, segments: u32) -> &mut Self {
+        assert_eq!(self.value("flight_segments"), f64::from(segments), "flight size at {} ms", self.now());
+        self
+    }
+
+    /// A named value of the algorithm.
+    fn value(&self, of: &str) -> f64 {
+        let mut found = f64::NAN;
         let _ = self.sender.algorithm().state(Some(&mut |name, value| {
-            if name == "ssthresh_segments" {
-                ssthresh = value;
+            if name == of {
+                found = value;
             }
         }));
-        assert_eq!(ssthresh, f64::from(segments), "ssthresh at {} ms", self.now());
+        found
+    }
+
+    /// The causes of the events of this kind so far.
+    pub(crate) fn causes(&self, kind: &str) -> Vec<&'static str> {
+        self.sent.events.iter().filter(|(of, _)| *of == kind).map(|(_, cause)| *cause).collect()
+    }
+
+    /// Checks the payloads of the segments sent since the last check, in order.
+    #[track_caller]
+    pub(crate) fn sends_payloads(&mut self, bytes: &[u32]) -> &mut Self {
+        let sent: Vec<_> = self.sent.list.drain(..).map(|data| data.len).collect();
+        assert_eq!(sent, bytes, "at {} ms", self.now());
         self
+    }
+
+    /// Checks that without an ACK the next segments have these payloads and are sent after `ms`.
+    #[track_caller]
+    pub(crate) fn after_silence_sends_payloads(&mut self, ms: f64, bytes: &[u32]) -> &mut Self {
+        self.is_silent();
+        let from = self.now;
+        self.run_until_sent();
+        let elapsed = (self.now - from) as f64 / MS;
+        assert!((elapsed - ms).abs() < 0.002, "after {elapsed} ms for {ms}");
+        self.sends_payloads(bytes)
     }
 
     #[track_caller]

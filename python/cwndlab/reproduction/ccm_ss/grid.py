@@ -197,7 +197,8 @@ def measure(records: Records) -> dict[str, float | None]:
     found["exits"] = float(len(left))
     found["exits_in_band"] = float(share.is_between(*BAND, closed="left").sum())
     found["exit_share"] = fmean(share.to_list()) if len(left) else None
-    again = records.events.filter(pl.col("kind").is_in(["slow-start-exit", "timeout"]))
+    by_rule = (pl.col("kind") == "slow-start-exit") & ~pl.col("cause").is_in(["loss", "ecn"])
+    again = records.events.filter(by_rule | (pl.col("kind") == "timeout"))
     found["late_slow_starts"] = float((again["time_ns"] >= duration * 1e9 / PARTS).sum())
     found["start_drops"] = _start_drops(records, duration)
     starts = records.flows["start_ns"].to_list()

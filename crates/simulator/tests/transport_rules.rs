@@ -1,0 +1,169 @@
+//! Rules of the transport over a simulated path: recovery without SACK, small receive windows, slow start with delayed
+//! ACKs, and pacing of small segments.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::{PacketRow, Records};
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+const DATA: u8 = 0;
+const ACK: u8 = 1;
+
+fn simulate(document: &Value) -> Records {
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
+}
+
+/// One flow over 10 Mbit/s with a queue of 100 packets and an RTT of 40 ms.
+fn one_flow(duration: &str, flow: &Value) -> Value {
+    json!({
+        "schema_version": 1, "duration": duration, "packets": true,
+        "dumbbell": { "bottleneck": { "rate": "10 Mbps", "delay": "10 ms", "queue": { "capacity": "100 packets" } } },
+        "flow": [flow],
+    })
+}
+
+fn data_and_acks(records: &Records) -> (Vec<&PacketRow>, Vec<&PacketRow>) {
+    let of = |kind| records.packets.iter().filter(|row| row.kind == kind).collect();
+    (of(DATA), of(ACK))
+}
+
+/// RFC 6582, section 1: NewReno is the recovery without SACK, whatever recovery with SACK the profile or the scenario
+/// names. Of the 37.5 MB that the line carries in 30 s it delivers at least nine tenths.
+#[test]
+fn a_flow_without_sack_fills_the_line() {
+    for (profile, algorithm) in [
+        ("linux", "cubic"),
+        ("linux", "reno"),
+        ("rfc", "cubic"),
+        ("rfc", "reno/sack"),
+        ("rfc", "reno/fack"),
+        ("rfc", "reno/rack"),
+        ("windows-10-20h1", "ctcp"),
+        ("ns2", "reno/fack"),
+    ] {
+        let newreno = format!("{}/newreno", algorithm.split('/').next().expect("one part"));
+        let [found, expected] = [algorithm, &newreno].map(|algorithm| {
+            let stack = json!({ "sack": false });
+            let flow = json!({ "algorithm": algorithm, "rtt": "40 ms", "profile": profile, "stack": stack });
+            let mut document = one_flow("30 s", &flow);
+            document["packets"] = json!(false);
+            let flow = &simulate(&document).flows[0];
+            (flow.delivered_bytes, flow.retransmitted_packets, flow.timeouts)
+        });
+        assert_eq!(found, expected, "{profile}, {algorithm}");
+        assert!(found.0 > 33_000_000, "{profile}, {algorithm}: {found:?}");
+    }
+}
+
+/// RFC 9293, sections 3.8.6.2.1 and 3.8.6.2.2: a receive window of any size carries data, and the window update of a
+/// slow reader comes when the window opens. Every round trip of 40 ms, or a delayed ACK of at most 200 ms, delivers a
+/// segment or the window; the application reads 100 kbit/s. No ACK is sent without a reason: a segment has one, and a
+/// window that closes has an update.
+#[test]
+fn a_receive_window_of_any_size_delivers_data() {
+    for (profile, mss, window) in ["linux", "rfc", "windows-10-20h1", "ns2"]
+        .into_iter()
+        .flat_map(|profile| [536, 1448, 8960].map(|mss| (profile, mss)))
+        .flat_map(|(profile, mss)| {
+            [1, 100, 536, 537, 1000, 1072, 1448, 1500, 2895, 9000].map(|window| (profile, mss, window))
+        })
+    {
+        for read_rate in [None, Some("100 kbps"), Some("1 Gbps")] {
+            let mut stack = json!({ "mss": format!("{mss} B"), "receive_window": format!("{window} B") });
+            if let Some(rate) = read_rate {
+                stack["read_rate"] = json!(rate);
+            }
+            let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": profile, "stack": stack });
+            let records = simulate(&one_flow("10 s", &flow));
+            let what = format!("{profile}, {mss}, {window}, {read_rate:?}");
+            let delivered = records.flows[0].delivered_bytes;
+            let by_window = 30 * window.min(mss);
+            let expected = if read_rate == Some("100 kbps") { by_window.min(80_000) } else { by_window };
+            assert!(delivered >= expected, "{what}: {delivered} of {expected}");
+            let (data, acks) = data_and_acks(&records);
+            // Both directions have one rated link.
+            assert!(acks.len() <= 2 * data.len() + 4, "{what}: {} ACKs of {} segments", acks.len(), data.len());
+        }
+    }
+}
+
+/// RFC 9293, section 3.8.6.1: a window probe has no payload here and follows the data acknowledged; it is no
+/// retransmission. By hand: the buffer of 20,000 bytes fills, and a reader of 1 bit/s never empties it.
+#[test]
+fn a_window_probe_is_at_the_first_unacknowledged_byte() {
+    for profile in ["linux", "rfc"] {
+        let stack = json!({ "mss": "1000 B", "receive_window": "20 kB", "auto_tuning": false, "read_rate": "1 bps" });
+        let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": profile, "stack": stack });
+        let records = simulate(&one_flow("30 s", &flow));
+        let (data, _) = data_and_acks(&records);
+        let probes: Vec<_> = data.iter().filter(|row| row.payload_bytes == 0).collect();
+        assert!(probes.len() >= 4, "{profile}: {} probes", probes.len());
+        for probe in probes {
+            assert_eq!((probe.sequence_bytes, probe.retransmission), (20_000, false), "{profile}");
+        }
+        assert_eq!(data.iter().filter(|row| row.retransmission).count(), 0);
+        assert_eq!((records.flows[0].retransmitted_packets, records.flows[0].delivered_bytes), (0, 20_000));
+    }
+    // A window that never opens is closed from the first byte on: the probe is at byte 0, not 2³² − 1 segments above.
+    let stack = json!({ "mss": "1000 B", "receive_window": "900 B", "read_rate": "1 bps" });
+    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack });
+    let records = simulate(&one_flow("10 s", &flow));
+    assert!(records.packets.iter().all(|row| row.sequence_bytes <= 2000), "{:?}", records.packets.last());
+}
+
+/// Windows at the end of the first round trips of slow start, segments.
+fn windows(algorithm: &str, profile: &str) -> Vec<u64> {
+    let stack = json!({ "mss": "1000 B", "quick_acks": 0, "ack_every": 2, "initial_window": 10 });
+    let flow = json!({ "algorithm": algorithm, "rtt": "100 ms", "profile": profile, "stack": stack });
+    let mut document = one_flow("500 ms", &flow);
+    document["sample_interval"] = json!("10 ms");
+    document["dumbbell"]["bottleneck"]["rate"] = json!("1 Gbps");
+    let records = simulate(&document);
+    // The handshake takes one round trip; in the middle of each following one its ACKs have arrived.
+    let at = |ms: u64| records.samples.iter().rfind(|row| row.time_ns <= ms * 1_000_000).and_then(|row| row.cwnd_bytes);
+    [150, 250, 350, 450].iter().map(|ms| at(*ms).expect("a window") / 1000).collect()
+}
+
+/// RFC 5681, section 3.1, equation 2: cwnd += min(N, SMSS) per ACK of new data. By hand with an ACK for every second
+/// segment: 5, 7 or 8, and 11 or 12 ACKs. Linux counts acknowledged segments, RFC 9406 at most 8 per ACK, and the
+/// variant of RFC 3465 two.
+#[test]
+fn slow_start_of_the_profile_rfc_grows_by_a_segment_per_ack() {
+    for algorithm in ["reno", "cubic+standard", "cubic-8312", "reno+hystart"] {
+        let found = windows(algorithm, "rfc");
+        assert_eq!(found[..2], [10, 15], "{algorithm}: {found:?}");
+        assert!((22..=23).contains(&found[2]) && (33..=35).contains(&found[3]), "{algorithm}: {found:?}");
+    }
+    for (algorithm, profile) in
+        [("reno", "linux"), ("reno", "windows-10-20h1"), ("cubic", "rfc"), ("reno+standard(limit=2)", "rfc")]
+    {
+        assert_eq!(windows(algorithm, profile), [10, 20, 40, 80], "{algorithm}, {profile}");
+    }
+}
+
+/// Linux, tcp_rate_skb_delivered: rate samples count packets; tcp_update_skb_after_send: a segment is charged with its
+/// payload; sch_fq: a packet waits for at most a second. If a sample of a segment of 4 bytes were a rate of hundreds of
+/// bit/s at which a full segment is charged, the next one would wait for a minute. A sensor publishes 20 messages of up
+/// to 1 kB a second with Nagle's algorithm over a line that loses 1 %: no message takes longer than a segment that is
+/// lost twice, 3 s under the RFCs' timers, and a second of pacing.
+#[test]
+fn small_segments_do_not_stop_a_paced_flow() {
+    for (profile, algorithm) in
+        ["linux", "rfc"].into_iter().flat_map(|profile| ["bbr1", "bbr3", "copa"].map(|algorithm| (profile, algorithm)))
+    {
+        let workload = json!({ "kind": "mqtt", "nagle": true, "period": "50 ms", "jitter": "50 ms",
+            "payload": { "kind": "uniform", "min": "1 B", "max": "1024 B" } });
+        let flow = json!({ "algorithm": algorithm, "rtt": "40 ms", "profile": profile, "workload": workload });
+        let mut document = one_flow("300 s", &flow);
+        document["dumbbell"]["bottleneck"]["loss"] = json!({ "kind": "bernoulli", "p": 0.01 });
+        document["packets"] = json!(false);
+        let records = simulate(&document);
+        assert!(records.transfers.len() > 5900, "{profile}, {algorithm}: {} messages", records.transfers.len());
+        let longest = records.transfers.iter().map(|row| row.end_ns - row.start_ns).max().expect("a message");
+        assert!(longest < 4_000_000_000, "{profile}, {algorithm}: {longest} ns");
+    }
+}
