@@ -14,6 +14,8 @@ const MAX_SEGMENTS: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     unsent: Bytes,
+    /// Unsent data that the application wrote before the endless supply began.
+    before: Bytes,
     /// SND.WND in whole segments.
     pub(crate) rwnd: u32,
     /// SND.WND in bytes; saves the division while it does not change.
@@ -25,18 +27,21 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     /// An empty buffer with an unknown receive window.
     pub(crate) fn new() -> Self {
-        Self { unsent: Bytes::ZERO, rwnd: u32::MAX, advertised: Bytes::MAX, nagle: false }
+        Self { unsent: Bytes::ZERO, before: Bytes::ZERO, rwnd: u32::MAX, advertised: Bytes::MAX, nagle: false }
     }
 
     /// Adds `bytes` of the application, or [`ENDLESS`].
     pub(crate) fn write(&mut self, bytes: Bytes) {
+        if bytes == ENDLESS && self.unsent != ENDLESS {
+            self.before = self.unsent;
+        }
         self.unsent = if bytes == ENDLESS { ENDLESS } else { Bytes(self.unsent.0.saturating_add(bytes.0)) };
     }
 
-    /// Ends an endless supply.
+    /// Ends an endless supply. Data that were written before it remain.
     pub(crate) fn end(&mut self) {
         if self.unsent == ENDLESS {
-            self.unsent = Bytes::ZERO;
+            self.unsent = std::mem::take(&mut self.before);
         }
     }
 
@@ -60,6 +65,7 @@ impl SendBuffer {
     #[inline]
     pub(crate) fn take_segment(&mut self, mss: u32) -> u32 {
         if self.unsent == ENDLESS {
+            self.before = Bytes(self.before.0.saturating_sub(u64::from(mss)));
             return mss;
         }
         let len = u64::from(mss).min(self.unsent.0);
@@ -149,6 +155,20 @@ mod tests {
         let mut buffer = SendBuffer::new();
         buffer.write(ENDLESS);
         assert_eq!((buffer.take_segment(1000), buffer.is_partial(1000), buffer.is_empty()), (1000, false, false));
+        buffer.end();
+        assert!(buffer.is_empty());
+    }
+
+    /// By hand: of 2500 bytes written before an endless supply, two segments of 1000 are sent before its end.
+    #[test]
+    fn data_written_before_an_endless_supply_outlast_it() {
+        let mut buffer = SendBuffer::new();
+        buffer.write(Bytes(2500));
+        buffer.write(ENDLESS);
+        assert_eq!([buffer.take_segment(1000), buffer.take_segment(1000)], [1000, 1000]);
+        buffer.end();
+        assert_eq!((buffer.take_segment(1000), buffer.is_empty()), (500, true));
+        buffer.write(ENDLESS);
         buffer.end();
         assert!(buffer.is_empty());
     }
