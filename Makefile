@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks docs site playground clean
+.PHONY: help system build dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks virtual-linux docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -29,6 +29,7 @@ help:
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
+	@echo 'make virtual-linux  Linux in virtual time, from the sources of a kernel; SOURCE=ARCHIVE: this one (docs/validity.md)'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 	@echo 'make playground   the engine in a page, in build/playground; it opens without a server; takes Node.js and a Rust for WebAssembly'
@@ -139,6 +140,10 @@ stacks: build
 	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
 	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
 	$(BIN)/python tools/stacks/run.py --programs build/stacks/target/release --python build/stacks/venv/bin/python --only '$(ONLY)'
+
+# Optional, and no part of the tests; some minutes. SOURCE: the archive of another kernel.
+virtual-linux:
+	tools/virtual_linux/build.sh build/virtual-linux $(SOURCE)
 
 # ONLY='bench README': these parts.
 docs: build

@@ -10,8 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import cwndlab
+import polars as pl
 import pytest
-from cwndlab.validation.kernel import Counts, Run, campaign, counts_of_kernel, judge, kept, markdown, notes
+from cwndlab.validation.kernel import (
+    Counts,
+    Run,
+    campaign,
+    counts_of_kernel,
+    counts_simulated,
+    fingerprint,
+    judge,
+    kept,
+    markdown,
+    measure,
+    notes,
+)
 from cwndlab.validation.references.paths import Paths, Trial, read
 from cwndlab.validation.references.reference import kernel_paths
 
@@ -151,25 +164,98 @@ def test_short_transfers_are_judged_by_their_times_and_by_what_repaired_them() -
     }
 
 
-def test_the_bundled_paths_are_twelve_and_one_loses_at_random() -> None:
+def bundled(path: str, algorithm: str = "reno") -> Trial:
+    (trial,) = read(kernel_paths(), paths=[path], algorithms=[algorithm]).trials
+    return trial
+
+
+def test_the_bundled_paths_are_those_of_the_file() -> None:
     paths = read(kernel_paths())
-    assert len({trial.path for trial in paths.trials}) == 12
+    assert len({trial.path for trial in paths.trials}) == 21
     assert {trial.algorithm for trial in paths.trials} == {"reno", "cubic", "bbr"}
-    assert len(paths.trials) == 36
+    assert len(paths.trials) == 63
     assert paths.repetitions == 5
-    assert sum(len(trial.senders) == 1 for trial in paths.trials) == 21
+    lossy = {"web-20", "reorder-loss-10", "reorder-loss-10-all-acks"}
     for trial in paths.trials:
-        assert ("loss" in trial.document["dumbbell"]["bottleneck"]) == (trial.path == "web-20")
+        assert ("loss" in trial.document["dumbbell"]["bottleneck"]) == (trial.path in lossy)
         cwndlab.Scenario.from_json(json.dumps(trial.document))
-    mixed = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("mixed-50", "bbr"))
-    assert mixed.senders == ("bbr", "reno")
-    later = next(trial for trial in paths.trials if (trial.path, trial.algorithm) == ("later-20", "cubic"))
-    assert [flow["start"] for flow in later.document["flow"]] == ["0 s", "5 s"]
-    unequal = next(trial for trial in paths.trials if trial.path == "unequal-50")
-    assert [flow["rtt"] for flow in unequal.document["flow"]] == ["30 ms", "120 ms"]
-    web = next(trial for trial in paths.trials if trial.path == "web-20")
+    assert bundled("mixed-50", "bbr").senders == ("bbr", "reno")
+    assert [flow["start"] for flow in bundled("later-20", "cubic").document["flow"]] == ["0 s", "5 s"]
+    assert [flow["rtt"] for flow in bundled("unequal-50").document["flow"]] == ["30 ms", "120 ms"]
+    web = bundled("web-20")
     assert [flow["workload"]["bytes"] for flow in web.document["flow"]] == ["6 kB", "15 kB", "50 kB", "150 kB"]
     assert all(flow["workload"]["new_connection"] for flow in web.document["flow"])
+
+
+def test_the_bundled_paths_reorder_pause_stop_and_mark() -> None:
+    def jitter(path: str) -> list[Any]:
+        dumbbell = bundled(path).document["dumbbell"]
+        return [dumbbell[line].get("jitter") for line in ("bottleneck", "reverse")]
+
+    reordering = {"spread": "20 ms", "reorder": True}
+    assert jitter("reorder-10") == jitter("reorder-loss-10") == [reordering, None]
+    assert jitter("reorder-both-20") == [reordering, reordering]
+    assert bundled("reorder-10").counts == ("retransmissions",)
+    assert bundled("pauses-20").document["flow"][0]["workload"] == {"kind": "on-off", "on": "2 s", "off": "1 s"}
+    assert [flow.get("stop") for flow in bundled("stops-10").document["flow"]] == ["10 s", None]
+    ecn = bundled("ecn-20")
+    assert ecn.document["dumbbell"]["bottleneck"]["queue"] == {
+        "kind": "step-ecn",
+        "mark_above": 10,
+        "capacity": "1 bdp",
+    }
+    assert (ecn.document["flow"][0]["stack"]["ecn"], ecn.counts) == ("classic", ("marks",))
+
+
+def test_a_path_like_another_changes_only_the_kernels_settings() -> None:
+    """The simulator runs the same; the runs of the kernel are others, by their fingerprint."""
+    plain, other = bundled("fast-100"), bundled("fast-100-all-acks")
+    assert other.settings == {"receiver": {"net.ipv4.tcp_comp_sack_nr": 0}}
+    assert plain.document | {"title": ""} == other.document | {"title": ""}
+    same = replace(other, document=plain.document)
+    assert fingerprint(same) != fingerprint(plain)
+
+
+def test_a_path_like_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "paths.toml"
+    text = SHORT + '[[path]]\nname = "three"\nwhy = "like none"\nlike = "four"\n'
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        cwndlab.ScenarioError, match=r"three\.like: 'four' is not among them\n  hint: name one of one, two"
+    ):
+        read(file)
+
+
+def test_retransmissions_are_those_of_all_flows_by_repetition() -> None:
+    """Kernel: 40 + 20 and 80 + 0, mean 70; 25 % are 17.5. Marks: 15 % of 100 are 15."""
+    trial = Trial("p", "reno", ("reno", "reno"), 20e6, {}, counts=("retransmissions", "marks"))
+    theirs = [
+        a_run(retransmitted_packets=sent, repetition=number, flow=flow, marks=100.0)
+        for number, pair in ((1, (40, 20)), (2, (80, 0)))
+        for flow, sent in enumerate(pair)
+    ]
+    ours = [a_run(retransmitted_packets=sent, flow=flow, marks=116.0) for flow, sent in enumerate((50, 37))]
+    rules = read(kernel_paths()).tolerances
+    results = {one.quantity: one for one in judge(Paths((trial,), 1, rules, {}), ours, theirs)}
+    assert (results["retransmissions"].deviation, results["retransmissions"].tolerance) == (17.0, 17.5)
+    assert results["retransmissions"].holds
+    assert not results["marks"].holds
+
+
+def test_the_mean_rtt_of_a_flow_that_stops_ends_with_it() -> None:
+    """10 Mbit/s, 40 ms, a queue of 10 ms: the RTT is between 40 and 51 ms, and no sample after the stop counts."""
+    document = bundled("stops-10").document
+    document["dumbbell"]["bottleneck"] |= {"delay": "20 ms", "queue": {"capacity": "9 packets"}}
+    document |= {"duration": "4 s", "flow": [flow | {"rtt": "40 ms"} for flow in document["flow"]]}
+    document["flow"][0]["stop"] = "2 s"
+    trial = Trial("p", "reno", ("reno", "reno"), 10e6, document)
+    records = cwndlab.run(document, seed=1)
+    first = records.samples.filter((pl.col("flow") == 0) & (pl.col("time_ns") >= max(records.flows["start_ns"])))
+    before = first.filter(pl.col("time_ns") <= 2_000_000_000)["srtt_ns"].mean()
+    stopped, other = measure(records, trial, 1, counts=counts_simulated(records))
+    assert stopped.mean_rtt_s == pytest.approx(before / 1e9, abs=1e-6)  # type: ignore[operator]
+    assert 0.040 <= stopped.mean_rtt_s <= 0.0515
+    assert stopped.goodput_bps < other.goodput_bps
 
 
 def test_names_that_are_not_there_are_said() -> None:
@@ -185,10 +271,14 @@ class Machine:
     def __init__(self, late_ns: list[int]) -> None:
         self.late_ns = late_ns
         self.seeds: list[int] = []
+        self.settings: list[Any] = []
 
-    def emulate_many(self, jobs: list[tuple[Any, int]], *, workers: int, late_s: float) -> Iterator[tuple[int, Any]]:
-        for index, (document, seed) in enumerate(jobs):
+    def emulate_many(
+        self, jobs: list[tuple[Any, int, Any]], *, workers: int, late_s: float
+    ) -> Iterator[tuple[int, Any]]:
+        for index, (document, seed, settings) in enumerate(jobs):
             self.seeds.append(seed)
+            self.settings.append(settings)
             records = cwndlab.run(document, seed=seed)
             late = self.late_ns.pop(0) if self.late_ns else 50_000
             recoveries = sum(flow["recoveries"] for flow in records.rows("flows"))
@@ -222,10 +312,16 @@ def test_a_campaign_repeats_late_runs_and_goes_on_where_it_was(
     campaign(tmp_path / "out", repetitions=2, **asked)  # type: ignore[arg-type]
     assert machine.seeds == [1, 1, 2]
 
+    # Other paths and their runs remain where they are.
+    campaign(tmp_path / "out", **(asked | {"paths": ["two"]}))  # type: ignore[arg-type]
+    assert machine.seeds == [1, 1, 2, 1]
+    campaign(tmp_path / "out", repetitions=2, **asked)  # type: ignore[arg-type]
+    assert machine.seeds == [1, 1, 2, 1]
+
     # A path of another form is another path.
     paths_file.write_text(SHORT.replace('duration = "3 s"', 'duration = "4 s"'), encoding="utf-8")
     campaign(tmp_path / "out", **asked)  # type: ignore[arg-type]
-    assert machine.seeds == [1, 1, 2, 1]
+    assert machine.seeds == [1, 1, 2, 1, 1]
     assert len(kept(tmp_path / "out" / "runs.csv", read(paths_file, paths=["one"], algorithms=["reno"]))) == 1
 
 

@@ -143,6 +143,7 @@ def emulate(
     datapath: Literal["kernel", "cwndlab"] = "kernel",
     late_ns: int = ...,
     remarks: Callable[[], list[str]] | None = None,
+    settings: Sequence[tuple[_Side, str, str]] = ...,
 ) -> tuple[Records, dict[str, Any]]: ...
 def fetch(
     url: str,
@@ -333,6 +334,7 @@ class EmulatedPath:
         folder: str | PathLike[str] | None = None,
         algorithm: str | None = None,
         late_ns: int = ...,
+        settings: Sequence[tuple[_Side, str, str]] = ...,
     ) -> EmulatedPath: ...
     def join(self, side: _Side) -> None: ...
     def flows(self) -> list[str]: ...

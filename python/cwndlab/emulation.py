@@ -33,6 +33,7 @@ __all__ = [
     "Datapath",
     "EmulatedPath",
     "Family",
+    "Settings",
     "Side",
     "become_root",
     "deviations",
@@ -46,6 +47,9 @@ Side: TypeAlias = Literal["sender", "receiver"]
 Family: TypeAlias = Literal[4, 6]
 #: The congestion control: the kernel's own, or ours in the kernel.
 Datapath: TypeAlias = Literal["kernel", "cwndlab"]
+
+#: Kernel settings by side: names as of sysctl(8), values as the kernel takes them.
+Settings: TypeAlias = Mapping[Side, Mapping[str, str | int]]
 
 #: A run is unreliable where 1 % of its packets were delivered later than this, seconds.
 LATE_S = 1e-3
@@ -65,6 +69,7 @@ def emulate(
     late_s: float = LATE_S,
     accept_late: bool = False,
     datapath: Datapath = "kernel",
+    settings: Settings | None = None,
 ) -> Records:
     """Runs a scenario between real TCP stacks, on the wall clock, and returns its records.
 
@@ -83,22 +88,41 @@ def emulate(
     datapath
         ``"kernel"``: the kernel's own algorithms. ``"cwndlab"``: ours, registered with the kernel for the run, unless
         another process has registered them (``cwndlab kernel run``, `cwndlab.kernel.attach`).
+    settings
+        Kernel settings of the sides' network namespaces, beside those that the emulator writes.
 
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation, and where deliveries were late.
+        Where the machine does not allow an emulation, where the kernel has no such setting or refuses its value, and
+        where deliveries were late.
     AlgorithmError
         Where an algorithm in the kernel failed.
+
+    Examples
+    --------
+    Receivers without SACK compression::
+
+        emulate(scenario, seed=1, settings={"receiver": {"net.ipv4.tcp_comp_sack_nr": 0}})
     """
-    records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath)
+    records, timing = emulate_with_timing(scenario, seed=seed, late_s=late_s, datapath=datapath, settings=settings)
     if not accept_late:
         refuse_late(timing)
     return records
 
 
+def _listed(settings: Settings | None) -> list[tuple[Side, str, str]]:
+    """Side, name and value of each setting, as the engine takes them."""
+    return [(side, name, str(value)) for side, values in (settings or {}).items() for name, value in values.items()]
+
+
 def emulate_with_timing(
-    scenario: ScenarioLike, *, seed: int, late_s: float, datapath: Datapath = "kernel"
+    scenario: ScenarioLike,
+    *,
+    seed: int,
+    late_s: float,
+    datapath: Datapath = "kernel",
+    settings: Settings | None = None,
 ) -> tuple[Records, dict[str, Any]]:
     """`emulate` without its check: records, and the timing."""
     text, _ = engine_document(scenario, {})
@@ -109,27 +133,36 @@ def emulate_with_timing(
     policies = {name: entry["policy"] for name, entry in entries if "policy" in entry}
     with serving(algorithms, policies, classes) as remarks:
         records, timing = engine.emulate(
-            text, "json", seed, datapath=datapath, late_ns=round(late_s * 1e9), remarks=remarks
+            text,
+            "json",
+            seed,
+            datapath=datapath,
+            late_ns=round(late_s * 1e9),
+            remarks=remarks,
+            settings=_listed(settings),
         )
     return Records(records), timing
 
 
 def emulate_many(
-    jobs: Sequence[tuple[ScenarioLike, int]],
+    jobs: Sequence[tuple[ScenarioLike, int, Settings]],
     *,
     workers: int,
     late_s: float,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Iterator[tuple[int, tuple[Records, dict[str, Any]]]]:
-    """`emulate_with_timing` for every (scenario, seed), ``workers`` at a time.
+    """`emulate_with_timing` for every (scenario, seed, settings), ``workers`` at a time.
 
     Yields (index of the job, (records, timing)) in the order in which runs end. Each run has separate namespaces; runs
     share the processor only.
     """
 
-    def work(job: tuple[ScenarioLike, int], cancel: engine.Cancel) -> tuple[engine.RecordsHandle, dict[str, Any]]:
-        text, _ = engine_document(job[0], {})
-        return engine.emulate(text, "json", job[1], cancel, late_ns=round(late_s * 1e9))
+    def work(
+        job: tuple[ScenarioLike, int, Settings], cancel: engine.Cancel
+    ) -> tuple[engine.RecordsHandle, dict[str, Any]]:
+        scenario, seed, settings = job
+        text, _ = engine_document(scenario, {})
+        return engine.emulate(text, "json", seed, cancel, late_ns=round(late_s * 1e9), settings=_listed(settings))
 
     with closing(engine.dispatch_all(work, jobs, workers, progress)) as results:
         for index, (records, timing) in results:
@@ -168,11 +201,13 @@ class EmulatedPath:
         A congestion control of the kernel for all TCP connections of both sides, whichever one programs select.
     late_s
         Largest lateness of 99 % of the deliveries, in seconds.
+    settings
+        Kernel settings of the sides' network namespaces, beside those that the emulator writes.
 
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation.
+        Where the machine does not allow an emulation, and where the kernel has no such setting or refuses its value.
 
     Examples
     --------
@@ -189,16 +224,25 @@ class EmulatedPath:
     timing: dict[str, Any]
 
     def __init__(
-        self, scenario: ScenarioLike, *, seed: int, algorithm: str | None = None, late_s: float = LATE_S
+        self,
+        scenario: ScenarioLike,
+        *,
+        seed: int,
+        algorithm: str | None = None,
+        late_s: float = LATE_S,
+        settings: Settings | None = None,
     ) -> None:
         self._scenario, self._seed, self._algorithm, self._late_s = scenario, seed, algorithm, late_s
+        self._settings = _listed(settings)
         self._programs: list[subprocess.Popen[Any]] = []
         self._closed = False
 
     def __enter__(self) -> EmulatedPath:
         text, _ = engine_document(self._scenario, {})
         late_ns = round(self._late_s * 1e9)
-        self._engine = EmulatedPathHandle(text, "json", self._seed, algorithm=self._algorithm, late_ns=late_ns)
+        self._engine = EmulatedPathHandle(
+            text, "json", self._seed, algorithm=self._algorithm, late_ns=late_ns, settings=self._settings
+        )
         return self
 
     def __exit__(

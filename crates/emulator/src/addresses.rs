@@ -54,6 +54,15 @@ pub enum Side {
 }
 
 impl Side {
+    /// The name of the side in scripts and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Senders => "sender",
+            Self::Receivers => "receiver",
+        }
+    }
+
     /// The IPv4 network of this side, a /16.
     #[must_use]
     pub fn prefix(self) -> Ipv4Addr {

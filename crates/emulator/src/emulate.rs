@@ -10,7 +10,7 @@ use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Rate, Time};
 
 use crate::algorithm::{self, Datapath};
 use crate::endpoints::application::Application;
@@ -21,6 +21,9 @@ use crate::session::{Options, Quality, Session};
 
 /// Interval of `TCP_INFO` reads. It must be shorter than a recovery, which lasts a round trip.
 const READ_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The highest rate at which the emulator forwards packets, about.
+const MAX_LINE: Rate = Rate(1_000_000_000);
 
 /// A flow of the run.
 struct FlowRun {
@@ -50,7 +53,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
 /// Runs the plan between kernel TCP senders and receivers on this machine, for the duration of the scenario.
 ///
 /// `seed` determines losses and start times, as in the simulator. The kernel's timing is not reproducible, so that two
-/// runs differ. A run is unreliable if more than 1 % of its deliveries are later than `max_lateness`.
+/// runs differ. `options` are those of the session; its endpoints are the emulator's own, with the algorithms of the plan.
 ///
 /// # Errors
 ///
@@ -59,14 +62,14 @@ pub fn emulate(
     plan: Arc<Plan>,
     seed: u64,
     datapath: Datapath,
-    max_lateness: Duration,
+    options: &Options,
     cancel: &AtomicBool,
 ) -> Result<(Records, Quality), Fault> {
     let mut algorithms = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
         algorithms.push(algorithm::of_flow(index, flow, datapath)?);
     }
-    let options = Options { max_lateness, ..Options::default() };
+    let options = Options { algorithm: None, programs: false, ..options.clone() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
     let mut flows = create_flows(&session, algorithms, seed)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
@@ -93,6 +96,12 @@ pub fn emulate(
     Ok((records, quality))
 }
 
+/// Rate of the slowest line of a flow's route; [`MAX_LINE`] where no line has a rate.
+fn slowest_line(plan: &Plan, flow: &FlowPlan) -> Rate {
+    let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
+    rates.min().unwrap_or(MAX_LINE).min(MAX_LINE)
+}
+
 /// Runs all endpoints until the end of the run. Returns samples and events, and the first error of an endpoint.
 fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &AtomicBool) -> (Records, Option<Fault>) {
     let stop = AtomicBool::new(false);
@@ -105,7 +114,8 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         .map(|(flow, (plan, one))| {
             let listener = one.listener.as_ref()?;
             let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
-            let application = Application::new(Endpoint { run, flow, plan, seed, start, algorithm, state })?;
+            let line_rate = slowest_line(session.plan(), plan);
+            let application = Application::new(Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state })?;
             Some((application, listener, Application::client_side(plan)))
         })
         .collect();

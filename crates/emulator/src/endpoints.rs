@@ -3,7 +3,8 @@
 //! As in the simulator, the state machines of [`cwndlab_traffic`] decide which data are sent when. Threads execute
 //! their decisions on sockets.
 //!
-//! - [`connection`]: the state that the threads of a flow share, connecting and sending;
+//! - [`connection`]: the state that the threads of a flow share, connecting;
+//! - `writer`: writing what the application has written by then;
 //! - [`stream`]: senders and receivers of one-way data;
 //! - [`dialogue`]: both endpoints of a dialogue;
 //! - [`arrivals`]: transfers that arrive at random times, each over its own connection;
@@ -16,3 +17,4 @@ pub mod connection;
 pub mod dialogue;
 pub mod stream;
 pub mod tcp_sampler;
+mod writer;

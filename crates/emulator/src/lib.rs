@@ -32,4 +32,4 @@ mod waiting;
 pub use addresses::{Family, Side};
 pub use algorithm::{kernel_algorithm, Datapath};
 pub use emulate::emulate;
-pub use session::{Options, Quality, Session, MAX_LATENESS};
+pub use session::{Options, Quality, Session, Setting, MAX_LATENESS};

@@ -53,6 +53,34 @@ pub struct Quality {
     pub counters: Vec<(String, u64)>,
 }
 
+/// A kernel setting of one side, written after those of [`Session`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The side.
+    pub side: Side,
+    /// Name of the setting, such as `net.ipv4.tcp_comp_sack_nr`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Setting {
+    /// Writes the setting; the calling thread must be in the side's namespace.
+    fn write(&self) -> Result<(), Fault> {
+        let place = format!("settings.{}.{}", self.side.name(), self.name);
+        let hint = "name a setting below net, such as net.ipv4.tcp_comp_sack_nr (ip-sysctl.rst of the kernel)";
+        // Other settings belong to the whole machine.
+        if !self.name.starts_with("net.") {
+            return Err(fault(place, "is no setting of a network namespace", hint));
+        }
+        if sysctl::read(&self.name).is_none() {
+            return Err(fault(place, "this kernel has no such setting in a network namespace", hint));
+        }
+        sysctl::write(&self.name, &self.value)
+            .map_err(|error| fault(place, format!("'{}' is refused: {}", self.value, error.what), ""))
+    }
+}
+
 /// The configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -62,11 +90,13 @@ pub struct Options {
     pub max_lateness: Duration,
     /// The endpoints are programs: only the traffic on the path is recorded.
     pub programs: bool,
+    /// Kernel settings of the sides, beside those that the emulator writes.
+    pub settings: Vec<Setting>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { algorithm: None, max_lateness: MAX_LATENESS, programs: false }
+        Self { algorithm: None, max_lateness: MAX_LATENESS, programs: false, settings: Vec::new() }
     }
 }
 
@@ -90,6 +120,7 @@ pub struct Session {
     path: Option<PathThread>,
     calibration: Vec<CalibrationRow>,
     max_lateness: Duration,
+    settings: Vec<Setting>,
     /// Start of the run.
     pub start: Instant,
 }
@@ -244,6 +275,7 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
         for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
             add_routes(plan, side, family, options.algorithm.as_deref())?;
         }
+        options.settings.iter().filter(|one| one.side == side).try_for_each(Setting::write)?;
         Ok(tun)
     })?;
     Ok((namespace, tun))
@@ -291,6 +323,7 @@ impl Session {
             path: Some(thread),
             calibration: Vec::new(),
             max_lateness: options.max_lateness,
+            settings: options.settings.clone(),
             start,
         };
         match started.recv() {
@@ -421,6 +454,7 @@ impl Session {
             notes: [format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())]
                 .into_iter()
                 .chain(self.namespace(Side::Senders).enter(|| Ok(ecn_note(&self.plan))).unwrap_or_default())
+                .chain(self.settings.iter().map(|one| format!("{}: {} = {}", one.side.name(), one.name, one.value)))
                 .collect(),
             counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
             lateness,

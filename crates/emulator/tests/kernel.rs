@@ -3,62 +3,74 @@
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_emulator::{emulate, Datapath, Family, Options, Quality, Session, Side, MAX_LATENESS};
+use cwndlab_emulator::{emulate, Datapath, Family, Options, Session, Setting, Side};
 use cwndlab_linux::fault::Fault;
 use cwndlab_linux::namespace::Namespace;
 use cwndlab_linux::sysctl;
-use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use cwndlab_traffic::{Application, NEVER};
 use cwndlab_units::Time;
 use serde_json::{json, Value};
 
-/// Time limit of an emulation; the runs of these tests take seconds.
-const LIMIT: Duration = Duration::from_secs(120);
+use common::{run, within_limit, LIMIT};
 
-fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
-    let stop = &AtomicBool::new(false);
-    let (done, ended) = mpsc::channel::<()>();
-    let stop = &stop;
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            if ended.recv_timeout(LIMIT) == Err(mpsc::RecvTimeoutError::Timeout) {
-                stop.store(true, Ordering::Relaxed);
-            }
-        });
-        let result = work(stop);
-        drop(done);
-        result
-    })
-}
+mod common;
 
-fn run(document: &Value) -> Option<(Records, Quality)> {
-    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
-    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    let is_required = std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_some();
-    match within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, MAX_LATENESS, stop)) {
-        Ok(result) => Some(result),
-        Err(fault) if !is_required && (fault.place.contains("unshare") || fault.place.contains("/dev/net/tun")) => {
-            eprintln!("skipped: {fault}");
-            None
-        }
-        Err(fault) => panic!("{fault}"),
-    }
-}
-
+/// A dumbbell whose bottleneck has 20 Mbit/s and this queue.
 fn dumbbell(duration: &str, queue: Value, flows: Value) -> Value {
     json!({
         "schema_version": 1, "duration": duration,
         "dumbbell": { "bottleneck": { "rate": "20 Mbps", "delay": "5 ms", "queue": queue } },
         "flow": flows,
     })
+}
+
+/// ip-sysctl.rst: `tcp_comp_sack_nr` and `tcp_adv_win_scale` belong to a network namespace; `kernel.hostname` does not. A
+/// setting of one side leaves the other one as it was.
+#[test]
+fn settings_belong_to_one_side() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms" }]);
+    let document = dumbbell("1 s", json!({ "capacity": "20 packets" }), flows);
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let open = |name: &str, value: &str| {
+        let setting = Setting { side: Side::Receivers, name: name.to_owned(), value: value.to_owned() };
+        let options = Options { programs: true, settings: vec![setting], ..Options::default() };
+        Session::open(Arc::new(plan.clone()), 1, &options)
+    };
+    let session = match open("net.ipv4.tcp_comp_sack_nr", "7") {
+        Ok(session) => session,
+        Err(fault) if std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_none() => {
+            eprintln!("skipped: {fault}");
+            return;
+        }
+        Err(fault) => panic!("{fault}"),
+    };
+    let value = |side| {
+        session
+            .namespace(side)
+            .enter(|| Ok(sysctl::read("net.ipv4.tcp_comp_sack_nr")))
+            .expect("it enters")
+            .expect("read")
+    };
+    assert_eq!(value(Side::Receivers), "7");
+    assert_ne!(value(Side::Senders), "7");
+    let (_, quality, _) = session.close().expect("the records");
+    assert!(quality.notes.iter().any(|note| note == "receiver: net.ipv4.tcp_comp_sack_nr = 7"), "{:?}", quality.notes);
+    let hint = "\n  hint: name a setting below net, such as net.ipv4.tcp_comp_sack_nr (ip-sysctl.rst of the kernel)";
+    for (name, what) in [
+        ("kernel.hostname", "is no setting of a network namespace"),
+        ("net.ipv4.tcp_comp_snack", "this kernel has no such setting in a network namespace"),
+    ] {
+        let error = open(name, "7").expect_err("refused").to_string();
+        assert_eq!(error, format!("settings.receiver.{name}: {what}{hint}"));
+    }
+    let error = open("net.ipv4.tcp_comp_sack_nr", "many").expect_err("refused").to_string();
+    assert!(error.starts_with("settings.receiver.net.ipv4.tcp_comp_sack_nr: 'many' is refused: "), "{error}");
 }
 
 /// A bulk flow at 20 Mbit/s for 3 s delivers 7.5 MB at most; the queue of 100 packets and the base RTT of 20 ms are the
@@ -109,7 +121,7 @@ fn ipv6_over_a_small_mtu_is_an_error() {
     let document = dumbbell("1 s", json!({ "capacity": "100 packets" }), flows);
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    let fault = within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, MAX_LATENESS, stop))
+    let fault = within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, &Options::default(), stop))
         .expect_err("the MTU is too small");
     assert_eq!(
         fault.to_string(),

@@ -1,4 +1,4 @@
-//! Waiting for readable file descriptors with a timeout in nanoseconds: ppoll(2).
+//! Waiting for file descriptors with a timeout in nanoseconds: ppoll(2).
 
 use std::os::fd::RawFd;
 
@@ -7,7 +7,33 @@ use cwndlab_units::Duration;
 /// Sleeps until one of the descriptors is readable or `timeout` has passed; returns whether one is readable.
 #[must_use]
 pub fn wait_readable<const N: usize>(descriptors: [RawFd; N], timeout: Duration) -> bool {
-    let mut polled = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    wait(descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }), timeout)
+}
+
+/// The condition for which [`wait_for`] waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Data can be read.
+    Readable,
+    /// Data can be written.
+    Writable,
+    /// Data can be read or written.
+    Either,
+}
+
+/// Sleeps until the condition holds for the descriptor or `timeout` has passed; returns whether it holds. An error of the
+/// descriptor counts as the condition, so that the next read or write reports it.
+#[must_use]
+pub fn wait_for(descriptor: RawFd, interest: Interest, timeout: Duration) -> bool {
+    let events = match interest {
+        Interest::Readable => libc::POLLIN,
+        Interest::Writable => libc::POLLOUT,
+        Interest::Either => libc::POLLIN | libc::POLLOUT,
+    };
+    wait([libc::pollfd { fd: descriptor, events, revents: 0 }], timeout)
+}
+
+fn wait<const N: usize>(mut polled: [libc::pollfd; N], timeout: Duration) -> bool {
     let second = Duration::from_secs(1).0;
     let time =
         libc::timespec { tv_sec: (timeout.0 / second).cast_signed(), tv_nsec: (timeout.0 % second).cast_signed() };
@@ -29,5 +55,17 @@ mod tests {
         pipe.1.write_all(b"x").expect("it has room");
         assert!(wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600)));
         assert!(!wait_readable([empty.0.as_raw_fd()], Duration(1_000)));
+    }
+
+    /// ppoll(2): a socket is writable while its buffer has room, and readable when data have arrived.
+    #[test]
+    fn the_condition_selects_the_direction() {
+        let (one, mut other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let hour = Duration::from_secs(3_600);
+        assert!(wait_for(one.as_raw_fd(), Interest::Writable, hour));
+        assert!(wait_for(one.as_raw_fd(), Interest::Either, hour));
+        assert!(!wait_for(one.as_raw_fd(), Interest::Readable, Duration(1_000)));
+        other.write_all(b"x").expect("it has room");
+        assert!(wait_for(one.as_raw_fd(), Interest::Readable, hour));
     }
 }

@@ -43,13 +43,42 @@ pub fn discard(socket: &TcpStream, limit: Bytes) -> std::io::Result<Bytes> {
     u64::try_from(read).map(Bytes).map_err(|_| std::io::Error::last_os_error())
 }
 
+/// Limits the payload that the send buffer holds before its transmission (`TCP_NOTSENT_LOWAT` of tcp(7)). poll(2) reports
+/// the socket as writable when less than half of the limit is unsent.
+pub fn set_unsent_limit(socket: &TcpStream, limit: Bytes) -> std::io::Result<()> {
+    let bytes = u32::try_from(limit.0).unwrap_or(u32::MAX);
+    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes.to_ne_bytes())
+}
+
+/// Writes as many of these bytes as the send buffer takes at once; returns their number. A full buffer is the error
+/// `WouldBlock`.
+pub fn write_now(socket: &TcpStream, data: &[u8]) -> std::io::Result<Bytes> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the data outlive the call and are passed with their own length.
+    let written = unsafe { libc::send(socket.as_raw_fd(), data.as_ptr().cast(), data.len(), flags) };
+    u64::try_from(written).map(Bytes).map_err(|_| std::io::Error::last_os_error())
+}
+
 /// Payload in the send buffer that the remote endpoint has not acknowledged (`SIOCOUTQ` of tcp(7)); 0 for a closed
 /// socket.
 #[must_use]
 pub fn unacknowledged(socket: &TcpStream) -> Bytes {
+    send_queue(socket, libc::TIOCOUTQ)
+}
+
+/// `SIOCOUTQNSD` of `include/uapi/linux/sockios.h`.
+const SIOCOUTQNSD: libc::c_ulong = 0x894B;
+
+/// Payload in the send buffer that was not sent for the first time (`SIOCOUTQNSD`); 0 for a closed socket.
+#[must_use]
+pub fn unsent(socket: &TcpStream) -> Bytes {
+    send_queue(socket, SIOCOUTQNSD)
+}
+
+fn send_queue(socket: &TcpStream, request: libc::c_ulong) -> Bytes {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: SIOCOUTQ (TIOCOUTQ) writes one int, which outlives the call.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    // SAFETY: SIOCOUTQ (TIOCOUTQ) and SIOCOUTQNSD write one int, which outlives the call.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut bytes) };
     if status == 0 {
         Bytes(bytes as u64)
     } else {
@@ -192,6 +221,38 @@ mod tests {
         let rest = discard(&receiver, Bytes(1 << 20)).expect("read");
         assert_eq!(first + rest, Bytes(1_500));
         assert_eq!(discard(&receiver, Bytes(1 << 20)).expect("end"), Bytes::ZERO);
+    }
+
+    /// tcp(7), `TCP_NOTSENT_LOWAT`: a receiver that reads nothing and has a buffer of a few kilobytes leaves the rest of
+    /// the data unsent. The kernel adds at most one buffer (the write) to the limit; without the limit the send buffer takes
+    /// all of the data.
+    #[test]
+    fn a_limit_holds_for_unsent_data() {
+        const WRITE: [u8; 4_096] = [0; 4_096];
+        let filled = |limit: Option<Bytes>| {
+            let listener = TcpListener::bind((LOCAL, 0)).expect("a free port");
+            let small = 4_096i32.to_ne_bytes();
+            set_option(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &small).expect("set");
+            let port = listener.local_addr().expect("bound").port();
+            let sender = connect(SocketAddr::new(LOCAL, 0), SocketAddr::new(LOCAL, port), OPTIONS, || false);
+            let sender = sender.expect("no error").expect("not cancelled");
+            let _receiver = listener.accept().expect("connected");
+            set_option(sender.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &400_000i32.to_ne_bytes()).expect("set");
+            if let Some(limit) = limit {
+                set_unsent_limit(&sender, limit).expect("set");
+            }
+            for _ in 0..25 {
+                if let Err(error) = write_now(&sender, &WRITE) {
+                    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                    break;
+                }
+            }
+            assert!(unsent(&sender) <= unacknowledged(&sender));
+            unsent(&sender).0
+        };
+        let limited = filled(Some(Bytes(10_000)));
+        assert!((10_000..10_000 + 4_096).contains(&limited), "{limited}");
+        assert!(filled(None) > 50_000);
     }
 
     /// tcp(7): an unknown congestion control fails with ENOENT.

@@ -17,6 +17,8 @@ const SMALL_WINDOW: Bytes = Bytes(536);
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     unsent: Bytes,
+    /// Unsent data that the application wrote before the endless supply began.
+    before: Bytes,
     /// SND.WND in segments of `mss` bytes.
     pub(crate) rwnd: u32,
     /// Payload of a full new segment: that of the connection, or less if the largest window has no room for it.
@@ -38,6 +40,7 @@ impl SendBuffer {
     pub(crate) fn new(mss: u32, linux: bool) -> Self {
         Self {
             unsent: Bytes::ZERO,
+            before: Bytes::ZERO,
             rwnd: u32::MAX,
             mss,
             advertised: Bytes::MAX,
@@ -50,13 +53,16 @@ impl SendBuffer {
 
     /// Adds `bytes` of the application, or [`ENDLESS`].
     pub(crate) fn write(&mut self, bytes: Bytes) {
+        if bytes == ENDLESS && self.unsent != ENDLESS {
+            self.before = self.unsent;
+        }
         self.unsent = if bytes == ENDLESS { ENDLESS } else { Bytes(self.unsent.0.saturating_add(bytes.0)) };
     }
 
-    /// Ends an endless supply.
+    /// Ends an endless supply. Data that were written before it remain.
     pub(crate) fn end(&mut self) {
         if self.unsent == ENDLESS {
-            self.unsent = Bytes::ZERO;
+            self.unsent = std::mem::take(&mut self.before);
         }
     }
 
@@ -96,6 +102,7 @@ impl SendBuffer {
     pub(crate) fn take_segment(&mut self) -> u32 {
         let most = if self.rwnd == 0 { self.advertised.0.min(u64::from(self.mss)) } else { u64::from(self.mss) };
         if self.unsent == ENDLESS {
+            self.before = Bytes(self.before.0.saturating_sub(most));
             return most as u32;
         }
         let len = most.min(self.unsent.0);
@@ -197,6 +204,20 @@ mod tests {
         let mut buffer = SendBuffer::new(1000, false);
         buffer.write(ENDLESS);
         assert_eq!((buffer.take_segment(), buffer.is_partial(), buffer.is_empty()), (1000, false, false));
+        buffer.end();
+        assert!(buffer.is_empty());
+    }
+
+    /// By hand: of 2500 bytes written before an endless supply, two segments of 1000 are sent before its end.
+    #[test]
+    fn data_written_before_an_endless_supply_outlast_it() {
+        let mut buffer = SendBuffer::new(1000, true);
+        buffer.write(Bytes(2500));
+        buffer.write(ENDLESS);
+        assert_eq!([buffer.take_segment(), buffer.take_segment()], [1000, 1000]);
+        buffer.end();
+        assert_eq!((buffer.take_segment(), buffer.is_empty()), (500, true));
+        buffer.write(ENDLESS);
         buffer.end();
         assert!(buffer.is_empty());
     }

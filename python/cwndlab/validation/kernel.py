@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.emulation import LATE_S, emulate_many
 from cwndlab.engine import available_cores
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.scenario.units import duration_s
 from cwndlab.simulate import run_jobs
 from cwndlab.validation.references.paths import Paths, Trial, read
 from cwndlab.validation.references.reference import kernel_paths
@@ -69,6 +70,8 @@ class Run:
     #: Of all flows, from the start to the end: expired retransmission timers on data, tail loss probes.
     timeouts: float = math.nan
     loss_probes: float = math.nan
+    #: Packets that the bottleneck marked.
+    marks: float = math.nan
 
     def key(self) -> tuple[str, str, int]:
         return self.path, self.algorithm, self.repetition
@@ -119,7 +122,8 @@ def measure(
 ) -> list[Run]:
     """What each flow of a run gave, from the moment when all flows are there to the end.
 
-    ``counts`` are those of the complete run, as exact as the engine counts them. ``timing`` is an emulation's.
+    The mean RTT of a flow that stops is that until its stop. ``counts`` are those of the complete run, as exact as the
+    engine counts them. ``timing`` is an emulation's.
     """
     import polars as pl
 
@@ -130,6 +134,8 @@ def measure(
         seen = records.samples.filter((pl.col("flow") == flow["flow"]) & (pl.col("time_ns") >= begin)).sort("time_ns")
         span = (seen["time_ns"][-1] - seen["time_ns"][0]) / 1e9
         delivered = seen["delivered_bytes"][-1] - seen["delivered_bytes"][0]
+        stop = trial.document["flow"][flow["flow"]].get("stop")
+        active = seen.filter(pl.col("time_ns") <= duration_s(stop, "stop") * 1e9) if stop else seen
         done = records.transfers.filter(pl.col("flow") == flow["flow"])
         spans_ns: list[int] = (done["end_ns"] - done["start_ns"]).to_list() if trial.transfers else []
         completion_s = [span / 1e9 for span in spans_ns]
@@ -141,7 +147,7 @@ def measure(
                 flow=flow["flow"],
                 sender=trial.senders[flow["flow"]],
                 goodput_bps=round(8 * delivered / span),
-                mean_rtt_s=round(float(seen["srtt_ns"].drop_nulls().mean() or float("nan")) / 1e9, 7),  # type: ignore[arg-type]
+                mean_rtt_s=round(float(active["srtt_ns"].drop_nulls().mean() or float("nan")) / 1e9, 7),  # type: ignore[arg-type]
                 min_rtt_s=round((flow["min_rtt_ns"] or 0) / 1e9, 7),
                 congestion_events=counts.events,
                 retransmitted_packets=flow["retransmitted_packets"],
@@ -157,6 +163,7 @@ def measure(
                 mean_completion_s=_rounded(statistics.fmean, completion_s),
                 timeouts=counts.timeouts,
                 loss_probes=counts.loss_probes,
+                marks=records.links["marked_packets"][0],
             )
         )
     return out
@@ -168,7 +175,8 @@ def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
 
 def fingerprint(trial: Trial) -> str:
     """Of what was run: 12 hex digits."""
-    return sha256(json.dumps(trial.document, sort_keys=True).encode()).hexdigest()[:12]
+    about: Any = [trial.document, trial.settings] if trial.settings else trial.document
+    return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -237,10 +245,18 @@ def judge(paths: Paths, simulated: Sequence[Run], kernel: Sequence[Run]) -> list
                     [float(getattr(run, column)) for run in runs if run.flow == flow] for runs in (mine, theirs)
                 )
                 out.append(_verdict(trial, quantity, part, ours, real, paths))
-        for quantity in ("timeouts", "loss_probes") if trial.transfers else ("congestion_events",):
-            ours, real = ([float(getattr(run, quantity)) for run in runs if run.flow == 0] for runs in (mine, theirs))
+        for quantity in (*(("timeouts", "loss_probes") if trial.transfers else ("congestion_events",)), *trial.counts):
+            ours, real = (_counts(runs, quantity) for runs in (mine, theirs))
             out.append(_verdict(trial, quantity, "", ours, real, paths))
     return out
+
+
+def _counts(runs: Sequence[Run], quantity: str) -> list[float]:
+    """By repetition, a count of all flows together."""
+    if quantity != "retransmissions":
+        return [float(getattr(run, quantity)) for run in runs if run.flow == 0]
+    numbers = sorted({run.repetition for run in runs})
+    return [float(sum(run.retransmitted_packets for run in runs if run.repetition == number)) for number in numbers]
 
 
 def _verdict(trial: Trial, quantity: str, part: str, ours: list[float], theirs: list[float], paths: Paths) -> Verdict:
@@ -293,7 +309,7 @@ def _emulated(
     while waiting:
         late = []
         for index, (records, timing) in emulate_many(
-            [(trial.document, seed) for trial, seed in waiting], workers=jobs, late_s=LATE_S
+            [(trial.document, seed, trial.settings) for trial, seed in waiting], workers=jobs, late_s=LATE_S
         ):
             trial, seed = waiting[index]
             if timing["unreliable"] is not None and attempt < ATTEMPTS:
@@ -391,6 +407,8 @@ _SHOWN = {
     "congestion_events": ("congestion events", 1.0, "", 1),
     "timeouts": ("timeouts", 1.0, "", 1),
     "loss_probes": ("loss probes", 1.0, "", 1),
+    "retransmissions": ("retransmissions", 1.0, "", 1),
+    "marks": ("marked packets", 1.0, "", 1),
 }
 
 

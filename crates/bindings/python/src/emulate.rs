@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{Datapath, Family, Options, Quality, Session, Side, MAX_LATENESS};
+use cwndlab_emulator::{Datapath, Family, Options, Quality, Session, Setting, Side, MAX_LATENESS};
 use cwndlab_linux::privileges;
 use cwndlab_linux::Fault;
 use cwndlab_records::table::{Header, Tables};
@@ -19,10 +19,11 @@ use crate::{py_algorithms, scenario};
 
 /// Emulates a scenario for its duration; Ctrl-C and `cancel` stop it within milliseconds. Returns the records and the
 /// quality of the run. `datapath` selects the kernel's congestion control (`kernel`) or cwndlab's (`cwndlab`).
-/// `remarks` is called at the end and returns lines for the notes of the records.
+/// `remarks` is called at the end and returns lines for the notes of the records. `settings` are kernel settings: side,
+/// name and value.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None, settings=Vec::new()))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -33,6 +34,7 @@ pub(crate) fn emulate<'py>(
     datapath: &str,
     late_ns: u64,
     remarks: Option<Py<PyAny>>,
+    settings: Vec<(String, String, String)>,
 ) -> PyResult<(Records, Bound<'py, PyDict>)> {
     let datapath = match datapath {
         "kernel" => Datapath::Kernel,
@@ -45,15 +47,14 @@ pub(crate) fn emulate<'py>(
     let mut header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
+    let options = Options { max_lateness: Duration(late_ns), settings: read_settings(settings)?, ..Options::default() };
     let outcome = run_in_thread(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, Duration(late_ns), &inner).map(
-                |(records, quality)| {
-                    header.notes.extend(remarks.iter().flat_map(call_remarks));
-                    add_quality_notes(&mut header, &quality);
-                    (Tables::new(header, &records), quality)
-                },
-            )
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(|(records, quality)| {
+                header.notes.extend(remarks.iter().flat_map(call_remarks));
+                add_quality_notes(&mut header, &quality);
+                (Tables::new(header, &records), quality)
+            })
         })
     })?;
     match outcome {
@@ -109,10 +110,17 @@ fn side_of(name: &str) -> PyResult<Side> {
     }
 }
 
+/// The kernel settings of a call: side, name and value.
+fn read_settings(settings: Vec<(String, String, String)>) -> PyResult<Vec<Setting>> {
+    let read = |(side, name, value): (String, String, String)| Ok(Setting { side: side_of(&side)?, name, value });
+    settings.into_iter().map(read).collect()
+}
+
 #[pymethods]
 impl EmulatedPath {
     #[new]
-    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.0))]
+    #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
+    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.0, settings=Vec::new()))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -121,7 +129,9 @@ impl EmulatedPath {
         folder: Option<std::path::PathBuf>,
         algorithm: Option<String>,
         late_ns: u64,
+        settings: Vec<(String, String, String)>,
     ) -> PyResult<Self> {
+        let settings = read_settings(settings)?;
         let scenario = scenario::read(py, text, format, folder)?;
         let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
@@ -132,7 +142,7 @@ impl EmulatedPath {
             let class = if is_known { "RunError" } else { "ScenarioError" };
             cwndlab_error(py, class, vec![(fault.place, fault.what, fault.hint)])
         })?;
-        let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true };
+        let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true, settings };
         let session =
             py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| run_error(py, fault))?;
         Ok(Self { session: Mutex::new(Some((session, header))) })

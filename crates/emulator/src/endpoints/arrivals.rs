@@ -12,9 +12,10 @@ use std::thread::{Builder, Scope};
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_traffic::arrival_process::{Arrival, ArrivalProcess};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
-use super::connection::{lock, read, set_priority, Endpoint, ACCEPT_INTERVAL, STOP_CHECK};
+use super::connection::{lock, read, set_priority, Endpoint, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
+use super::writer::Writer;
 use crate::addresses::Side;
 
 /// Stack of a transfer's thread, bytes. Thousands of them exist at a time.
@@ -56,7 +57,7 @@ impl<'a> ArrivalEndpoints<'a> {
             }
         });
         if process.is_over() && !run.is_over() {
-            self.endpoint.state.ended.store(run.now().0, Ordering::Relaxed);
+            self.endpoint.state.end(run.now());
         }
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
@@ -101,13 +102,21 @@ impl<'a> ArrivalEndpoints<'a> {
         let endpoint = &self.endpoint;
         let Some(socket) = endpoint.connect(Side::Senders)? else { return Ok(()) };
         lock(&self.expected).insert(socket.local_addr()?.port(), (arrival, at));
-        let socket = endpoint.state.open(socket);
-        let sent = endpoint.send(&socket, Some(arrival.bytes.0), Time::MAX);
-        if matches!(sent, Ok(true)) {
-            endpoint.drain(&socket);
+        let mut writer = endpoint.writer(endpoint.state.open(socket));
+        writer.append(arrival.bytes);
+        let sent = self.send(&mut writer);
+        endpoint.state.close(writer.socket());
+        sent
+    }
+
+    /// Sends the data of a transfer until all are acknowledged or the run is over.
+    fn send(&self, writer: &mut Writer) -> std::io::Result<()> {
+        let run = self.endpoint.run;
+        while !run.is_over() && !writer.is_drained() {
+            writer.write(run)?;
+            writer.wait(if writer.is_empty() { DRAIN_INTERVAL } else { Duration::MAX }, false);
         }
-        endpoint.state.close(&socket);
-        sent.map(drop)
+        Ok(())
     }
 
     /// Accepts connections until the end of the run.

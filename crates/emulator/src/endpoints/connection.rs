@@ -1,6 +1,7 @@
 //! Connections of a flow: the state that its threads share, connecting, sending, and completed transfers.
 
-use std::io::{ErrorKind, Read, Write};
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,8 +14,9 @@ use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use super::writer::{SupplyLimit, Writer};
 use crate::addresses::{has_timestamps, Family, Side};
 
 /// The port of the listening endpoint.
@@ -22,14 +24,11 @@ const PORT: u16 = 7000;
 /// Timeout of blocking calls, after which a thread checks whether the run is over.
 pub(crate) const STOP_CHECK: Wait = Wait::from_millis(20);
 /// Interval of checks for unacknowledged data.
-const DRAIN_INTERVAL: Wait = Wait::from_micros(100);
+pub(crate) const DRAIN_INTERVAL: Duration = Duration::from_micros(100);
 /// Interval of checks for a new connection.
 pub(crate) const ACCEPT_INTERVAL: Wait = Wait::from_millis(1);
 /// Real-time priority of the endpoints' threads, below that of the path.
 const PRIORITY: i32 = 20;
-
-/// The data of a write.
-static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Gives a thread of an endpoint real-time priority, where the kernel permits it. The thread represents a separate
 /// host, which other processes of this machine must not delay.
@@ -66,8 +65,8 @@ pub struct FlowState {
     pub ended: AtomicU64,
     /// Completed transfers.
     pub transfers: Mutex<Vec<TransferRow>>,
-    /// The current transfer.
-    pub(crate) pending: Mutex<Option<PendingTransfer>>,
+    /// The transfers whose last byte has not arrived, in the order of their starts.
+    pub(crate) pending: Mutex<VecDeque<PendingTransfer>>,
     /// Events that the endpoints recorded themselves.
     pub(crate) events: Mutex<Vec<EventRow>>,
 }
@@ -121,6 +120,11 @@ impl FlowState {
         let open: Vec<_> = connections.open.iter().filter_map(read).collect();
         let states = connections.closed.into_iter().chain(open.iter().map(|(_, info)| *info));
         Some(FlowInfo { total: states.reduce(accumulated)?, open })
+    }
+
+    /// Sets the end of the flow, unless it has one.
+    pub(crate) fn end(&self, now: Time) {
+        let _ = self.ended.compare_exchange(u64::MAX, now.0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Adds the socket to the open connections.
@@ -187,6 +191,8 @@ pub struct Endpoint<'a> {
     pub seed: u64,
     /// Start of the flow.
     pub start: Time,
+    /// Rate of the slowest line of its route.
+    pub line_rate: Rate,
     /// The kernel's name of its congestion control.
     pub algorithm: &'a str,
     /// The shared state.
@@ -218,30 +224,9 @@ impl Endpoint<'_> {
         socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
     }
 
-    /// Sends `bytes` (`None`: without limit) until `until` at the latest; returns whether all were sent.
-    pub(crate) fn send(&self, socket: &TcpStream, bytes: Option<u64>, until: Time) -> std::io::Result<bool> {
-        let (mut socket, mut left) = (socket, bytes.unwrap_or(u64::MAX));
-        while left > 0 && !self.run.is_over() && self.run.now() < until {
-            match socket.write(&PAYLOAD[..left.min(PAYLOAD.len() as u64) as usize]) {
-                Ok(sent) => left -= sent as u64,
-                Err(error) if is_timeout(&error) => {}
-                // The other endpoint closed first: the threads of a run do not stop at the same moment.
-                Err(_) if self.run.is_over() => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(left == 0)
-    }
-
-    /// Waits until all data are acknowledged or the run is over; returns whether all data are acknowledged.
-    pub(crate) fn drain(&self, socket: &TcpStream) -> bool {
-        while socket::unacknowledged(socket).0 > 0 {
-            if self.run.is_over() {
-                return false;
-            }
-            std::thread::sleep(DRAIN_INTERVAL);
-        }
-        true
+    /// The writer of a connection.
+    pub(crate) fn writer(&self, socket: Arc<TcpStream>) -> Writer {
+        Writer::new(socket, SupplyLimit { mss: self.plan.stack.mss, rate: self.line_rate })
     }
 
     /// Records a completed transfer.

@@ -1,17 +1,18 @@
 //! Dialogues over TCP: one thread per endpoint transmits the messages of a state machine that both endpoints share.
 //!
 //! The client opens the connections, the server accepts them. The bytes on the wire are zeros; the contents of the
-//! messages are passed in queues of this process.
+//! messages are passed in queues of this process. Messages that the send buffer does not take wait at their endpoint, so
+//! that neither the timer of the application nor its reading waits for the network, as in the simulator.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::time::Duration as Wait;
 
 use cwndlab_traffic::dialogue::{Action, Dialogue, End, Message, MessageQueue};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
-use super::connection::{lock, read, Endpoint, ACCEPT_INTERVAL, STOP_CHECK};
+use super::connection::{lock, read, Endpoint, ACCEPT_INTERVAL};
+use super::writer::Writer;
 use crate::addresses::Side;
 
 /// Both endpoints of a dialogue.
@@ -34,7 +35,7 @@ struct Shared {
 /// One endpoint's state of a connection.
 #[derive(Debug)]
 struct Connection {
-    socket: Arc<TcpStream>,
+    writer: Writer,
     /// Bytes read.
     received: Bytes,
 }
@@ -64,15 +65,14 @@ impl<'a> DialogueEndpoints<'a> {
     /// Sets the options of a socket and makes it this endpoint's connection.
     fn set_up_connection(&self, end: End, socket: TcpStream) -> std::io::Result<Connection> {
         socket.set_nodelay(!self.nagle)?;
-        socket.set_read_timeout(Some(STOP_CHECK))?;
-        socket.set_write_timeout(Some(STOP_CHECK))?;
+        socket.set_nonblocking(true)?;
         let socket = if end == End::Sender { self.endpoint.state.open(socket) } else { Arc::new(socket) };
-        Ok(Connection { socket, received: Bytes::ZERO })
+        Ok(Connection { writer: self.endpoint.writer(socket), received: Bytes::ZERO })
     }
 
     fn close(&self, end: End, connection: &Connection) {
         if end == End::Sender {
-            self.endpoint.state.close(&connection.socket);
+            self.endpoint.state.close(connection.writer.socket());
         }
     }
 
@@ -90,19 +90,28 @@ impl<'a> DialogueEndpoints<'a> {
         socket.map(|socket| self.set_up_connection(self.client, socket)).transpose()
     }
 
-    /// Sends a message to the other endpoint.
-    fn send(&self, end: End, connection: &Connection, bytes: Bytes, message: Message) -> std::io::Result<()> {
+    /// Appends a message to the other endpoint.
+    fn append(&self, end: End, connection: &mut Connection, bytes: Bytes, message: Message) {
         {
             let mut shared = lock(&self.shared);
             let queue = if end == self.client { &mut shared.to_server } else { &mut shared.to_client };
             queue.write(bytes, message);
         }
-        self.endpoint.send(&connection.socket, Some(bytes.0), Time::MAX).map(drop)
+        connection.writer.append(bytes);
     }
 
-    /// Reads the data that have arrived, and passes each complete message to the dialogue.
-    fn receive(&self, end: End, connection: &mut Connection, actions: &mut Vec<Action>) -> std::io::Result<()> {
-        let bytes = read(&connection.socket, u64::MAX)?;
+    /// Writes what the socket takes, then reads the data that have arrived and passes each complete message to the
+    /// dialogue. Waits for either for `rest` at most.
+    fn exchange(
+        &self,
+        end: End,
+        connection: &mut Connection,
+        rest: Duration,
+        actions: &mut Vec<Action>,
+    ) -> std::io::Result<()> {
+        connection.writer.write(self.endpoint.run)?;
+        connection.writer.wait(rest, true);
+        let bytes = read(connection.writer.socket(), u64::MAX)?;
         if bytes == 0 {
             return Ok(()); // a timeout; the queue may already belong to another connection
         }
@@ -120,31 +129,33 @@ impl<'a> DialogueEndpoints<'a> {
         Ok(())
     }
 
-    /// Runs the client, which has the timer, until the dialogue is finished or the run is over.
+    /// Runs the client, which has the timer, until the run is over: messages that were written before the end of the
+    /// dialogue still arrive and are answered.
     pub(crate) fn run_client(&self) -> std::io::Result<()> {
         let run = self.endpoint.run;
         let (mut connection, mut actions, mut due) = (None::<Connection>, Vec::new(), Time::ZERO);
-        'run: while !run.is_over() {
+        while !run.is_over() {
             match &mut connection {
                 Some(connection) if run.now() < due => {
-                    let rest = Wait::from_nanos(due.0.saturating_sub(run.now().0).max(1_000));
-                    connection.socket.set_read_timeout(Some(rest.min(STOP_CHECK)))?;
-                    self.receive(self.client, connection, &mut actions)?;
+                    self.exchange(self.client, connection, due.saturating_since(run.now()), &mut actions)?;
                 }
                 _ => lock(&self.shared).dialogue.on_timer(run.now(), &mut actions),
             }
             for action in actions.drain(..) {
                 match action {
-                    Action::Connect => connection = self.connect(connection.as_ref())?,
-                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
-                    Action::Finish => {
-                        self.endpoint.state.ended.store(run.now().0, Ordering::Relaxed);
-                        break 'run;
+                    Action::Connect => {
+                        connection = self.connect(connection.as_ref())?;
+                        if connection.is_none() {
+                            return Ok(()); // the run ended before the handshake
+                        }
                     }
-                    Action::Send(bytes, message) => match &connection {
-                        Some(connection) => self.send(self.client, connection, bytes, message)?,
-                        None => break 'run, // the run ended before the handshake
-                    },
+                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
+                    Action::Finish => self.endpoint.state.end(run.now()),
+                    Action::Send(bytes, message) => {
+                        if let Some(connection) = &mut connection {
+                            self.append(self.client, connection, bytes, message);
+                        }
+                    }
                 }
             }
             due = lock(&self.shared).dialogue.due();
@@ -169,14 +180,13 @@ impl<'a> DialogueEndpoints<'a> {
 
     fn serve(&self, socket: TcpStream) -> std::io::Result<()> {
         let end = other(self.client);
-        socket.set_nonblocking(false)?;
         let mut connection = self.set_up_connection(end, socket)?;
         let (mut actions, mut result) = (Vec::new(), Ok(()));
         while !self.endpoint.run.is_over() && result.is_ok() {
-            result = self.receive(end, &mut connection, &mut actions);
+            result = self.exchange(end, &mut connection, Duration::MAX, &mut actions);
             for action in actions.drain(..) {
                 match action {
-                    Action::Send(bytes, message) => result = self.send(end, &connection, bytes, message),
+                    Action::Send(bytes, message) => self.append(end, &mut connection, bytes, message),
                     Action::Record(since, size) => self.endpoint.record_transfer(since, size),
                     Action::Connect | Action::Finish => {} // actions of the client
                 }

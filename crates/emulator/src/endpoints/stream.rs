@@ -1,8 +1,7 @@
 //! One-way data over TCP: the sender's thread, which executes the actions of a byte source, and the receiver's thread.
 
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
 
 use cwndlab_linux::socket;
 use cwndlab_scenario::plan::Workload;
@@ -10,73 +9,132 @@ use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_units::{Bytes, Time};
 
-use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, STOP_CHECK};
+use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
+use super::writer::Writer;
 use crate::addresses::Side;
 
 /// Runs the sender of a flow from the start of the flow until the end of the run.
 pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {
-    let mut socket = None::<Arc<TcpStream>>;
-    let is_done = run_source(endpoint, source, &mut socket)?;
-    let Some(socket) = socket else { return Ok(()) };
-    if is_done && endpoint.drain(&socket) && !endpoint.run.is_over() {
-        endpoint.state.ended.store(endpoint.run.now().0, Ordering::Relaxed);
-        let _ = socket.shutdown(Shutdown::Write);
-    }
+    let due = endpoint.start;
+    let mut sender =
+        StreamSender { endpoint, source, writer: None, due, written: 0, in_transfer: false, is_done: false };
+    sender.run()?;
+    let Some(writer) = sender.writer else { return Ok(()) };
     // The final TCP_INFO is read at the end of the run.
     endpoint.run.sleep_until(Time::MAX);
-    endpoint.state.close(&socket);
+    endpoint.state.close(writer.socket());
     Ok(())
 }
 
-/// Executes the actions of the source until it is done or the run is over; returns whether it is done.
-fn run_source(
-    endpoint: &Endpoint<'_>,
-    source: &mut ByteSource,
-    socket: &mut Option<Arc<TcpStream>>,
-) -> std::io::Result<bool> {
-    let run = endpoint.run;
-    while !run.is_over() {
-        // A transfer over a new connection begins with the handshake, as in the simulator.
-        let start = run.now();
-        let (action, mut next) = source.on_timer(start);
-        let is_transfer = !matches!(action, Action::Supply(_) | Action::Open(Some(Bytes::ZERO)));
-        let bytes = match action {
-            Action::Open(bytes) | Action::Reopen(bytes) => {
-                if let Some(last) = socket.take() {
-                    endpoint.state.close(&last);
-                }
-                let Some(opened) = endpoint.connect(Side::Senders)? else { return Ok(false) };
-                *socket = Some(endpoint.state.open(opened));
-                Some(bytes)
-            }
-            Action::Write(bytes) => Some(bytes),
-            Action::Supply(bytes) => Some(Some(bytes)),
-            Action::Stop => return Ok(true),
-            Action::Pause | Action::Nothing => None,
-        };
-        if let (Some(bytes), Some(socket)) = (bytes, socket.as_ref()) {
-            if let Some(size) = bytes.filter(|_| is_transfer) {
-                begin_transfer(endpoint, size, start);
-            }
-            let all = endpoint.send(socket, bytes.map(|bytes| bytes.0), next.min(endpoint.stop_at()))?;
-            if is_transfer && bytes.is_some() && all && endpoint.drain(socket) {
-                source.complete_transfer();
-                match source.on_drained(run.now()) {
-                    Drained::Done => return Ok(true),
-                    Drained::Wait(at) => next = at,
-                    Drained::Nothing => {}
-                }
-            }
-        }
-        run.sleep_until(next);
-    }
-    Ok(false)
+/// A byte source and its connection.
+struct StreamSender<'a> {
+    endpoint: &'a Endpoint<'a>,
+    source: &'a mut ByteSource,
+    writer: Option<Writer>,
+    /// Due time of the source's timer.
+    due: Time,
+    /// Bytes of the transfers so far.
+    written: u64,
+    /// A transfer is not acknowledged in full.
+    in_transfer: bool,
+    /// The source writes no more.
+    is_done: bool,
 }
 
-/// Announces the end of the next transfer to the receiver's thread.
-fn begin_transfer(endpoint: &Endpoint<'_>, bytes: Bytes, start: Time) {
-    let end = endpoint.state.delivered.load(Ordering::Relaxed) + bytes.0;
-    *lock(&endpoint.state.pending) = Some(PendingTransfer { end, size: bytes.0, start });
+impl StreamSender<'_> {
+    /// Executes the actions of the source until all its data are acknowledged or the run is over.
+    fn run(&mut self) -> std::io::Result<()> {
+        let run = self.endpoint.run;
+        while !run.is_over() {
+            // The source has its own clock: its times do not depend on when this thread wakes up.
+            if self.due <= run.now() {
+                self.on_timer()?;
+                continue;
+            }
+            let rest = self.due.saturating_since(run.now());
+            let Some(writer) = &mut self.writer else {
+                run.sleep_until(self.due);
+                continue;
+            };
+            writer.write(run)?;
+            if !(self.in_transfer || self.is_done) || !writer.is_empty() {
+                writer.wait(rest, false);
+            } else if !writer.is_drained() {
+                writer.wait(rest.min(DRAIN_INTERVAL), false);
+            } else if self.on_drained() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the source's timer, which is due.
+    fn on_timer(&mut self) -> std::io::Result<()> {
+        let start = self.endpoint.run.now();
+        let (action, next) = self.source.on_timer(self.due);
+        self.due = next;
+        match action {
+            // A transfer over a new connection begins with the handshake, as in the simulator.
+            Action::Open(bytes) | Action::Reopen(bytes) => {
+                if self.connect()? {
+                    self.append(bytes, start);
+                }
+            }
+            Action::Write(bytes) => self.append(bytes, start),
+            Action::Supply(bytes) => self.writer.iter_mut().for_each(|writer| writer.append(bytes)),
+            Action::Pause => self.writer.iter_mut().for_each(Writer::end_supply),
+            Action::Stop => {
+                self.writer.iter_mut().for_each(Writer::end_supply);
+                self.is_done = true;
+            }
+            Action::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Replaces the connection by a new one; returns false if the run ends before the handshake.
+    fn connect(&mut self) -> std::io::Result<bool> {
+        if let Some(last) = self.writer.take() {
+            self.endpoint.state.close(last.socket());
+        }
+        let Some(opened) = self.endpoint.connect(Side::Senders)? else { return Ok(false) };
+        self.writer = Some(self.endpoint.writer(self.endpoint.state.open(opened)));
+        Ok(true)
+    }
+
+    /// Appends a transfer of `bytes` that started at `start`; `None`: an endless supply until the next timer.
+    fn append(&mut self, bytes: Option<Bytes>, start: Time) {
+        let Some(writer) = &mut self.writer else { return };
+        match bytes {
+            None => writer.begin_supply(self.due),
+            Some(Bytes::ZERO) => {}
+            Some(size) => {
+                self.written += size.0;
+                let transfer = PendingTransfer { end: self.written, size: size.0, start };
+                lock(&self.endpoint.state.pending).push_back(transfer);
+                writer.append(size);
+                self.in_transfer = true;
+            }
+        }
+    }
+
+    /// Handles the acknowledgement of all data; returns whether the flow ends.
+    fn on_drained(&mut self) -> bool {
+        let now = self.endpoint.run.now();
+        if std::mem::take(&mut self.in_transfer) {
+            self.source.complete_transfer();
+            match self.source.on_drained(now) {
+                Drained::Done => self.is_done = true,
+                Drained::Wait(at) => self.due = at,
+                Drained::Nothing => {}
+            }
+        }
+        if let Some(writer) = self.writer.as_ref().filter(|_| self.is_done) {
+            self.endpoint.state.end(now);
+            let _ = writer.socket().shutdown(Shutdown::Write);
+        }
+        self.is_done
+    }
 }
 
 /// Data for which the receiver of endless data waits. A wake-up for every second packet would take more processor time
@@ -113,13 +171,13 @@ pub(crate) fn receive(endpoint: &Endpoint<'_>, listener: &TcpListener) {
     }
 }
 
-/// Counts received payload, and completes the current transfer when its last byte has arrived.
+/// Counts received payload, and completes each transfer whose last byte has arrived.
 fn on_read(endpoint: &Endpoint<'_>, bytes: u64) {
     let state = endpoint.state;
     let delivered = state.delivered.fetch_add(bytes, Ordering::Relaxed) + bytes;
     let mut pending = lock(&state.pending);
-    if let Some(transfer) = pending.filter(|transfer| delivered >= transfer.end) {
+    while let Some(&transfer) = pending.front().filter(|transfer| delivered >= transfer.end) {
         endpoint.record_transfer(transfer.start, Bytes(transfer.size));
-        *pending = None;
+        pending.pop_front();
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use cwndlab_linux::tcp_info::{TcpInfo, CA_CWR, CA_RECOVERY};
 use cwndlab_records::rows::{EventRow, SampleRow};
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
 use super::connection::{FlowInfo, FlowState};
 use crate::counters::DropCounters;
@@ -32,11 +32,12 @@ impl TcpSampler {
     pub fn update(&mut self, now: Time, flow: u32, state: &FlowState, events: &mut Vec<EventRow>) {
         let Some(FlowInfo { total, open }) = state.info() else { return };
         for (number, info) in &open {
-            if info.srtt.0 > 0 {
-                self.rtt_sum += info.srtt.0;
+            let before = self.open.iter().find(|(one, _)| one == number).map(|(_, before)| *before);
+            if let Some(rtt) = measured_rtt(before.as_ref(), info) {
+                self.rtt_sum += rtt.0;
                 self.rtt_count += 1;
             }
-            if let Some((_, before)) = self.open.iter().find(|(one, _)| one == number) {
+            if let Some(before) = &before {
                 let kinds = changes(before, info);
                 self.recoveries += u64::from(kinds.contains(&"recovery"));
                 self.ecn_reductions += u64::from(kinds.contains(&"ecn"));
@@ -94,10 +95,37 @@ impl TcpSampler {
     }
 }
 
+/// The smoothed RTT of a connection that received segments since the last read. A flow that pauses measures no RTT, which
+/// would otherwise weigh as much as the RTTs of its active periods.
+fn measured_rtt(before: Option<&TcpInfo>, info: &TcpInfo) -> Option<Duration> {
+    let received = before.is_none_or(|before| info.counters.segments_in > before.counters.segments_in);
+    (received && info.srtt.0 > 0).then_some(info.srtt)
+}
+
 /// The kinds of congestion events between two reads of a connection.
 fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
     let entered = |state: u8| info.ca_state == state && before.ca_state != state;
     let timed_out = info.counters.timeouts > before.counters.timeouts;
     let kinds = [(entered(CA_RECOVERY), "recovery"), (entered(CA_CWR), "ecn"), (timed_out, "timeout")];
     kinds.into_iter().filter(|(happened, _)| *happened).map(|(_, kind)| kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cwndlab_linux::tcp_info::TcpCounters;
+
+    use super::*;
+
+    /// By hand: reads at segments 1, 5, 5, 5 and 6, the first before an RTT sample, have two RTTs.
+    #[test]
+    fn a_pause_measures_no_rtt() {
+        let read = |segments_in: u64, ms: u64| {
+            let counters = TcpCounters { segments_in, ..TcpCounters::default() };
+            TcpInfo { srtt: Duration::from_millis(ms), counters, ..TcpInfo::default() }
+        };
+        let reads = [read(1, 0), read(5, 40), read(5, 40), read(5, 40), read(6, 50)];
+        let before = [None].into_iter().chain(reads.iter().map(Some));
+        let measured: Vec<_> = before.zip(&reads).filter_map(|(before, info)| measured_rtt(before, info)).collect();
+        assert_eq!(measured, [Duration::from_millis(40), Duration::from_millis(50)]);
+    }
 }

@@ -33,7 +33,7 @@ def add(app: typer.Typer) -> None:
         kernel: Annotated[
             bool,
             typer.Option(
-                "--kernel", help="Compare with this machine's kernel, through the emulator; takes half an hour."
+                "--kernel", help="Compare with this machine's kernel, through the emulator; takes an hour."
             ),
         ] = False,
         out: Annotated[

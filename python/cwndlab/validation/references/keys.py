@@ -92,7 +92,10 @@ _NS3_SCENARIO = {
 
 #: ``paths.toml``.
 _PATHS = ("kind", "repetitions", "senders", "beside", "stack", "tolerances", "path")
-_PATH = ("name", "why", "rate", "rtt", "buffer", "loss", "duration", "flows", "transfers")
+_PATH = (
+    *("name", "why", "like", "rate", "rtt", "buffer", "queue", "ecn", "loss", "reorder", "reorder_acks", "duration"),
+    *("flows", "transfers", "application", "settings"),
+)
 _PATH_RULE = ("relative", "absolute", "of_the_link")
 
 

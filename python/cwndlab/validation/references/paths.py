@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cwndlab.emulation import Side
 from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
 from cwndlab.scenario.units import duration_s, rate_bps
 from cwndlab.validation.references import keys
@@ -15,8 +16,8 @@ from cwndlab.validation.references import keys
 #: Distance of the samples, s: means of the smoothed RTT go over them.
 SAMPLE_S = 0.02
 
-#: A flow: its sender, its RTT where the path's is not meant, and its start where it is not 0 s.
-_FLOW = re.compile(r"(\*|beside)(?: over ([0-9.]+ [mu]?s))?(?: after ([0-9.]+ [mu]?s))?")
+#: A flow: its sender, its RTT where the path's is not meant, its start where it is not 0 s, and its stop.
+_FLOW = re.compile(r"(\*|beside)(?: over ([0-9.]+ [mu]?s))?(?: after ([0-9.]+ [mu]?s))?(?: until ([0-9.]+ [mu]?s))?")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class Trial:
     document: dict[str, Any]
     #: By flow, the size of its transfers, each over a connection of its own; empty where flows always have data.
     transfers: tuple[str, ...] = ()
+    #: Counts that are judged beside those of every path (`cwndlab.validation.kernel.judge`).
+    counts: tuple[str, ...] = ()
+    #: Kernel settings of the sides in the emulator.
+    settings: dict[Side, dict[str, str | int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
         raise ScenarioError(Fault(str(file), f"is no TOML: {error}", "")) from None
     if faults := [*keys.of_paths(str(file), about)]:
         raise ScenarioError(*faults)
-    entries = about["path"]
+    entries = _entries(str(file), about["path"])
     wanted = _known("paths", paths, [entry["name"] for entry in entries])
     senders = _known("algorithms", algorithms, list(about["senders"]))
     trials = [
@@ -66,6 +71,16 @@ def read(file: Path, *, paths: list[str] | None = None, algorithms: list[str] | 
     ]
     reasons = {entry["name"]: entry["why"] for entry in entries}
     return Paths(tuple(trials), about["repetitions"], about["tolerances"], reasons)
+
+
+def _entries(file: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The paths; one that is ``like`` another has its keys, and changes some of them."""
+    by_name = {entry["name"]: entry for entry in entries if "like" not in entry}
+    for entry in entries:
+        if "like" in entry and entry["like"] not in by_name:
+            hint = f"name one of {', '.join(by_name)}"
+            raise ScenarioError(Fault(f"{file}: {entry['name']}.like", f"'{entry['like']}' is not among them", hint))
+    return [by_name.get(entry.get("like"), {}) | entry for entry in entries]
 
 
 def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[str]:
@@ -83,7 +98,8 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         match = _FLOW.fullmatch(text)
         if match is None:
             what = f"'{text}' is no flow"
-            raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, "write '* over 30 ms after 5 s'"))
+            hint = "write '* over 30 ms after 5 s until 20 s'"
+            raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, hint))
         sender = about["beside"][algorithm] if match[1] == "beside" else algorithm
         senders.append(sender)
         rtts.append(match[2] or entry["rtt"])
@@ -92,13 +108,17 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
             "rtt": rtts[-1],
             "start": match[3] or "0 s",
             "profile": "linux",
-            "stack": about["stack"],
+            "stack": about["stack"] | ({"ecn": entry["ecn"]} if "ecn" in entry else {}),
         }
+        if match[4]:
+            flow["stop"] = match[4]
         if transfers:
             flow["workload"] = {"kind": "transfers", "bytes": transfers[index], "new_connection": True}
+        elif "application" in entry:
+            flow["workload"] = entry["application"]
         flows.append(flow)
     delay = f"{duration_s(entry['rtt'], 'rtt') * 1e3 / 2:g} ms"
-    queue = {"capacity": entry["buffer"]}
+    queue = {"capacity": entry["buffer"]} | entry.get("queue", {})
     document: dict[str, Any] = {
         "schema_version": 1,
         "title": f"{entry['name']} {algorithm}",
@@ -110,9 +130,15 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         },
         "flow": flows,
     }
+    dumbbell = document["dumbbell"]
     if "loss" in entry:
-        document["dumbbell"]["bottleneck"]["loss"] = {"kind": "bernoulli", "p": entry["loss"]}
+        dumbbell["bottleneck"]["loss"] = {"kind": "bernoulli", "p": entry["loss"]}
+    for key, line in (("reorder", "bottleneck"), ("reorder_acks", "reverse")):
+        if key in entry:
+            dumbbell[line]["jitter"] = {"spread": entry[key], "reorder": True}
     if len(flows) > 1:
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
     rate = rate_bps(entry["rate"], "rate")
-    return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers)
+    counts = (*(("retransmissions",) if "reorder" in entry else ()), *(("marks",) if "ecn" in entry else ()))
+    settings = entry.get("settings", {})
+    return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers, counts, settings)

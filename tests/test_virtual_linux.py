@@ -1,0 +1,212 @@
+"""Linux in virtual time: paths, results, resumption and judgement. No kernel runs here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path as File
+from typing import Any
+
+import cwndlab
+import pytest
+from virtual_linux import comparison, guest, runs
+from virtual_linux.paths import ALGORITHMS, Path, random_path
+from virtual_linux.runs import Row, VirtualLinuxError, campaign, command, read, results
+
+TOOLS = runs.HERE.parent
+PLAIN = Path("p", "plain", rate_mbps=10.0, rtt_ms=40, queue=50)
+LOSSY = Path("l", "loss", rate_mbps=10.0, rtt_ms=40, queue=50, loss=0.002)
+REORDERING = Path("r", "reordering", rate_mbps=10.0, rtt_ms=40, queue=50, spread_ms=6)
+
+
+def test_a_path_depends_on_seed_and_index_alone() -> None:
+    paths = [random_path(3, index) for index in range(200)]
+    assert paths[7] == random_path(3, 7)
+    assert paths[7] != random_path(4, 7)
+    assert len({path.name for path in paths}) == 200
+    assert all(1.4 <= path.rate_mbps <= 32 and 12 <= path.rtt_ms <= 159 and path.queue >= 2 for path in paths)
+    assert [path.kind for path in paths[:4]] == ["plain", "loss", "plain", "reordering"]
+    assert all((path.loss > 0) == (path.kind == "loss") for path in paths)
+    assert all((path.spread_ms > 0) == (path.kind == "reordering") for path in paths)
+    assert all(path.spread_ms < path.rtt_ms / 2 for path in paths)
+
+
+def test_the_scenario_has_the_same_line_queue_and_delays() -> None:
+    """By hand: netem's rate counts 1514 bytes of a packet of 1500, and its limit the packet in transmission. A delay of
+    20 ± 6 ms is one of 14 ms and up to 12 ms more: the base RTT is 34 ms."""
+    plain = PLAIN.scenario("reno", 30)
+    line = plain["dumbbell"]["bottleneck"]
+    assert line == {"rate": "9.907530 Mbps", "delay": "20 ms", "queue": {"capacity": "49 packets"}}
+    assert (plain["duration"], plain["flow"][0]["rtt"], plain["flow"][0]["algorithm"]) == (
+        "30 s",
+        "40 ms",
+        ALGORITHMS["reno"],
+    )
+    assert LOSSY.scenario("reno", 30)["dumbbell"]["bottleneck"]["loss"] == {"kind": "bernoulli", "p": 0.002}
+    reordering = REORDERING.scenario("bbr", 30)
+    line = reordering["dumbbell"]["bottleneck"]
+    assert (line["delay"], line["jitter"]) == ("14 ms", {"spread": "12 ms", "reorder": True})
+    assert reordering["flow"][0]["rtt"] == "34 ms"
+    for index in range(8):
+        for algorithm in ALGORITHMS:
+            cwndlab.Scenario.from_json(json.dumps(random_path(1, index).scenario(algorithm, 5)))
+
+
+def test_the_simulators_names_are_those_of_the_validation_against_this_kernel() -> None:
+    from cwndlab.validation.references.paths import read as paths_of
+    from cwndlab.validation.references.reference import kernel_paths
+
+    trials = paths_of(kernel_paths(), paths=["plain-20"]).trials
+    assert {trial.algorithm: trial.document["flow"][0]["algorithm"] for trial in trials} == ALGORITHMS
+
+
+def test_the_guest_builds_the_path_with_netem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """netem(8): `rate`, `limit`, `delay TIME [JITTER]`, `loss PERCENT`."""
+    queues: list[str] = []
+    settings: list[tuple[str, ...]] = []
+
+    def call(*words: str, text: str | None = None) -> None:
+        if words[0] == "tc":
+            queues.append(f"{words[2]} {(text or '').strip()}")
+
+    monkeypatch.setattr(guest, "call", call)
+    monkeypatch.setattr(guest, "within", lambda *_, **__: None)
+    monkeypatch.setattr(guest, "setting", lambda *words: settings.append(words))
+    path = {"rate_mbps": 10.0, "rtt_ms": 40, "queue": 50, "loss": 0.002, "spread_ms": 6}
+    guest.build(path | {"settings": {"net.ipv4.tcp_comp_sack_nr": "0"}})
+    assert queues == [
+        "p qdisc add dev pq root netem rate 10.0mbit limit 50",
+        "q qdisc add dev qb root netem delay 20.0ms 6ms loss 0.2% limit 100000",
+        "p qdisc add dev pa root netem delay 20.0ms limit 100000",
+    ]
+    assert ("b", "net/ipv4/tcp_comp_sack_nr", "0") in settings
+
+
+def test_the_guest_reads_the_hosts_files_and_writes_none(tmp_path: File) -> None:
+    words = command(File("/k/linux"), tmp_path / "job.json", tmp_path)
+    assert "ro" in words
+    assert "rw" not in words
+    assert "time-travel=inf-cpu" in words
+    assert words[-2:] == ["run", str(tmp_path / "job.json")]
+
+
+def test_results_are_the_marked_lines() -> None:
+    text = 'booting\n@{"algorithm": "reno", "goodput_bps": 1}\nnoise @{}\n@{"done": "6.1"}\n'
+    assert results(text) == [{"algorithm": "reno", "goodput_bps": 1}]
+    with pytest.raises(VirtualLinuxError, match="the guest failed: no netem"):
+        results('@{"error": "no netem"}\n@{"done": "6.1"}\n')
+    with pytest.raises(VirtualLinuxError, match=r"did not come to its end; its last lines:\n(.*\n)Kernel panic"):
+        results('@{"algorithm": "reno"}\nKernel panic\n')
+
+
+def values(algorithm: str, **changes: float) -> Row:
+    return {"algorithm": algorithm, "goodput_bps": 9e6, "mean_srtt_s": 0.05, "retransmissions": 40} | changes
+
+
+def test_a_campaign_resumes_where_it_was(tmp_path: File) -> None:
+    calls: list[tuple[str, tuple[str, ...]]] = []
+    fails = {"l"}
+
+    def run(_: File, path: Path, algorithms: list[str], seconds: float, settings: dict[str, str]) -> list[Row]:
+        calls.append((path.name, tuple(algorithms)))
+        if path.name in fails:
+            raise VirtualLinuxError("the guest took more than 1 s")
+        return [values(one) for one in algorithms]
+
+    said: list[str] = []
+    file = tmp_path / "out" / "runs.jsonl"
+    options: dict[str, Any] = {"seconds": 5.0, "jobs": 1, "settings": {}, "run": run, "say": said.append}
+    options |= {"algorithms": ["reno"], "repetitions": 1, "version": "6.1"}
+    assert campaign(File("linux"), file, [PLAIN, LOSSY], **options) == 1
+    assert said[1] == "l, run 1: the guest took more than 1 s"
+    assert said[0].startswith("p, run 1: plain, 10 Mbit/s, 40 ms, 50 packets; reno 9.00 Mbit/s 50.0 ms 40 retrans")
+    fails.clear()
+    options |= {"algorithms": ["reno", "cubic"]}
+    assert campaign(File("linux"), file, [PLAIN, LOSSY], **options) == 0
+    assert calls == [("p", ("reno",)), ("l", ("reno",)), ("p", ("cubic",)), ("l", ("reno", "cubic"))]
+    options |= {"repetitions": 2}
+    campaign(File("linux"), file, [PLAIN], **options)
+    assert calls[4:] == [("p", ("reno", "cubic"))]
+    # Other kernels, settings and durations are other runs.
+    for change in ({"version": "6.12"}, {"settings": {"net.ipv4.tcp_sack": "0"}}, {"seconds": 6.0}):
+        campaign(File("linux"), file, [PLAIN], **(options | {"repetitions": 1} | change))
+    assert len(calls) == 8
+    assert len(read(file)) == 4 + 2 + 3 * 2
+    file.write_text(file.read_text(encoding="utf-8") + '{"cut', encoding="utf-8")
+    with pytest.raises(VirtualLinuxError, match=r"runs\.jsonl, line 13: .*; remove this line"):
+        read(file)
+
+
+def row(path: Path, repetition: int, algorithm: str = "reno", **changes: float) -> Row:
+    from dataclasses import asdict
+
+    about = {"path": asdict(path), "repetition": repetition, "seconds": 60.0, "settings": {}, "kernel": "6.1"}
+    return about | values(algorithm, **changes)
+
+
+def test_means_are_judged_by_the_larger_tolerance() -> None:
+    """Kernel: 8 and 10 Mbit/s, mean 9: 5 % are 0.45; 8 % of 50 ms are 4; 25 % of 100 are 25, of 40 less than 12."""
+    rows = [row(PLAIN, 1, goodput_bps=8e6), row(PLAIN, 2, goodput_bps=10e6), row(LOSSY, 1, retransmissions=100)]
+
+    def simulated(path: Path, algorithm: str, seconds: float, seeds: Any) -> dict[str, float]:
+        assert (algorithm, seconds, list(seeds)) == ("reno", 60.0, [1, 2])
+        return {
+            "goodput_bps": 9.44e6,
+            "mean_srtt_s": 0.0541,
+            "retransmissions": 52.0 if path is PLAIN or path == PLAIN else 126.0,
+        }
+
+    found = comparison.compare(rows, (1, 2), simulated)
+    tolerances = [0.45e6, 0.004, 12.0, 0.45e6, 0.004, 25.0]
+    assert [one.tolerance for one in found] == pytest.approx(tolerances)
+    assert [one.holds for one in found] == [True, False, True, True, False, False]
+    assert found[0].spread == pytest.approx(2e6)
+    lines = comparison.report(found, worst=2).splitlines()
+    assert "all         all        all              3 of 6" in lines
+    assert "loss        reno       retransmissions  0 of 1" in lines
+    assert lines[-3] == "largest deviations (3 beyond tolerance):"
+    assert lines[-2] == (
+        "l loss 10 Mbit/s 40 ms 50 packets loss 0.002: reno, retransmissions: 126 for 100 (spread 0), 1.0 tolerances; "
+        "Linux 6.1"
+    )
+
+
+def test_results_beyond_the_path_are_named() -> None:
+    """10 Mbit/s carry 1448 of 1514 bytes: 9.56 Mbit/s of payload. No RTT is below 40 ms, or 34 ms with 20 ± 6 ms."""
+    rows = [row(PLAIN, 1, goodput_bps=9.8e6), row(PLAIN, 2, mean_srtt_s=0.039), row(REORDERING, 1, mean_srtt_s=0.035)]
+    assert comparison.impossible([*rows, row(PLAIN, 3)]) == rows[:2]
+
+
+def test_the_simulator_gives_what_is_compared() -> None:
+    """10 Mbit/s with a queue of 1.5 BDP: Reno fills the line (9.56 Mbit/s), and the RTT is between 40 and 101 ms."""
+    found = comparison.simulate(PLAIN, "reno", 10.0, (1,))
+    assert 8.5e6 <= found["goodput_bps"] <= 9.56e6
+    assert 0.04 <= found["mean_srtt_s"] <= 0.101
+    assert found["retransmissions"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["run", "--kernel", "absent"],
+            "absent: no such program; `make virtual-linux` builds it, --kernel names another one",
+        ),
+        (["run", "--algorithms", "tahoe"], "'tahoe' is not among reno, cubic, bbr"),
+        (["run", "--paths", "0"], "'0' is no number above zero"),
+        (["run", "--set", "kernel.x=1"], "'kernel.x=1' is no setting; write net.ipv4.tcp_comp_sack_nr=0"),
+        (["compare", "--out", "absent"], "absent: no results; `python -m virtual_linux run` makes them"),
+    ],
+)
+def test_bad_input_is_an_error_with_a_remedy(words: list[str], message: str, tmp_path: File) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "virtual_linux", *words],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(TOOLS), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,144 @@
+"""The simulator on the paths of the virtual Linux: shares within tolerance, and the largest deviations."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from virtual_linux.paths import ETHERNET, PACKET, Path
+from virtual_linux.runs import Row
+
+#: By quantity, how far the simulator may deviate: a part of the kernel's mean, or an absolute value; the larger counts.
+TOLERANCES = {"goodput_bps": (0.05, 50e3), "mean_srtt_s": (0.08, 2e-3), "retransmissions": (0.25, 12)}
+#: Scale, unit and digits of each quantity in the report.
+SHOWN = {
+    "goodput_bps": ("goodput", 1e-6, " Mbit/s", 2),
+    "mean_srtt_s": ("mean RTT", 1e3, " ms", 1),
+    "retransmissions": ("retransmissions", 1.0, "", 0),
+}
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A quantity of an algorithm on a path: means over the repetitions on either side."""
+
+    #: Release of the kernel, and its settings.
+    kernel_about: str
+    path: Path
+    algorithm: str
+    quantity: str
+    simulator: float
+    kernel: float
+    #: Largest less smallest of the kernel's repetitions.
+    spread: float
+
+    @property
+    def tolerance(self) -> float:
+        """The deviation that is allowed."""
+        relative, absolute = TOLERANCES[self.quantity]
+        return max(relative * abs(self.kernel), absolute)
+
+    @property
+    def ratio(self) -> float:
+        """The deviation in tolerances."""
+        return abs(self.simulator - self.kernel) / self.tolerance
+
+    @property
+    def holds(self) -> bool:
+        """The deviation is within the tolerance, rounding apart."""
+        return self.ratio <= 1 + 1e-9
+
+    def text(self) -> str:
+        """A line of the report."""
+        name, scale, unit, digits = SHOWN[self.quantity]
+        ours, theirs, spread = (f"{value * scale:.{digits}f}" for value in (self.simulator, self.kernel, self.spread))
+        path = self.path
+        about = f"{path.name} {path.kind} {path.rate_mbps:g} Mbit/s {path.rtt_ms} ms {path.queue} packets"
+        about += f" loss {path.loss:g}" if path.loss else f" ±{path.spread_ms} ms" if path.spread_ms else ""
+        values = f"{ours} for {theirs}{unit} (spread {spread}), {self.ratio:.1f} tolerances"
+        return f"{about}: {self.algorithm}, {name}: {values}; Linux {self.kernel_about}"
+
+
+def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -> dict[str, float]:
+    """Means of the quantities over the seeds."""
+    import cwndlab
+    from cwndlab import metrics
+
+    values: dict[str, list[float]] = {name: [] for name in TOLERANCES}
+    for seed in seeds:
+        records = cwndlab.run(path.scenario(algorithm, seconds), seed=seed)
+        values["goodput_bps"].append(metrics.goodput(records)["goodput_bps"][0])
+        values["mean_srtt_s"].append(records.samples["srtt_ns"].drop_nulls().mean() / 1e9)
+        values["retransmissions"].append(records.flows["retransmitted_packets"][0])
+    return {name: statistics.fmean(numbers) for name, numbers in values.items()}
+
+
+def compare(
+    rows: Iterable[Row],
+    seeds: Sequence[int],
+    simulated: Callable[[Path, str, float, Sequence[int]], dict[str, float]] = simulate,
+) -> list[Deviation]:
+    """The deviations of all quantities, in the order of the rows.
+
+    Parameters
+    ----------
+    rows
+        Results of `virtual_linux.runs`; runs of one path with one algorithm are repetitions.
+    seeds
+        Seeds of the simulator's runs.
+    simulated
+        In place of `simulate`, for tests.
+    """
+    groups: dict[tuple[str, Path, str, float], list[Row]] = {}
+    for row in rows:
+        about = " ".join((row["kernel"], *(f"{name}={value}" for name, value in row["settings"].items())))
+        groups.setdefault((about, Path(**row["path"]), row["algorithm"], row["seconds"]), []).append(row)
+    known: dict[tuple[Path, str, float], dict[str, float]] = {}
+    out = []
+    for (about, path, algorithm, seconds), runs in groups.items():
+        job = (path, algorithm, seconds)
+        if job not in known:
+            known[job] = simulated(*job, seeds)
+        ours = known[job]
+        for name in TOLERANCES:
+            theirs = [float(run[name]) for run in runs]
+            spread = max(theirs) - min(theirs)
+            out.append(Deviation(about, path, algorithm, name, ours[name], statistics.fmean(theirs), spread))
+    return out
+
+
+def report(deviations: Sequence[Deviation], *, worst: int = 10) -> str:
+    """Shares within tolerance by kind, algorithm and quantity, and the largest deviations by name."""
+    results: dict[tuple[str, ...], list[bool]] = {}
+    for one in deviations:
+        results.setdefault((one.path.kind, one.algorithm, SHOWN[one.quantity][0]), []).append(one.holds)
+        results.setdefault((one.path.kind, "all", "all"), []).append(one.holds)
+        results.setdefault(("all", "all", "all"), []).append(one.holds)
+    lines = [f"{'kind':<12}{'algorithm':<11}{'quantity':<17}within"]
+    for (kind, algorithm, quantity), held in sorted(results.items()):
+        lines.append(f"{kind:<12}{algorithm:<11}{quantity:<17}{sum(held)} of {len(held)}")
+    beyond = sorted((one for one in deviations if not one.holds), key=lambda one: -one.ratio)
+    lines += ["", f"largest deviations ({len(beyond)} beyond tolerance):"]
+    lines += [one.text() for one in beyond[:worst]]
+    return "\n".join(lines) + "\n"
+
+
+def payload_limit_bps(path: Path) -> float:
+    """The payload that the line of a path carries: segments of 1448 bytes in packets with their Ethernet header."""
+    return path.rate_mbps * 1e6 * (PACKET - 52) / (PACKET + ETHERNET)
+
+
+def impossible(rows: Iterable[Row]) -> list[Any]:
+    """Results beyond what the path allows: more goodput than its line, or an RTT below its base RTT.
+
+    A reordering path has an RTT as low as that of the least delay.
+    """
+    out = []
+    for row in rows:
+        path = Path(**row["path"])
+        least_s = (path.rtt_ms - path.spread_ms) / 1e3
+        if row["goodput_bps"] > payload_limit_bps(path) * 1.01 or row["mean_srtt_s"] < least_s:
+            out.append(row)
+    return out
