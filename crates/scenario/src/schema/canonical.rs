@@ -85,6 +85,9 @@ impl Schema {
         if used.is_empty() {
             form.remove("algorithms");
         }
+        if !self.perturb {
+            form.remove("perturb");
+        }
         form
     }
 }
