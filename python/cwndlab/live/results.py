@@ -19,7 +19,8 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
 from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, holm
-from cwndlab.statistics.digits import effect_size, interval, number
+from cwndlab.statistics.digits import effect_size, interval, number, p_value
+from cwndlab.study.tables import pairs
 
 #: Metrics that are compared. Holm's correction covers all pairs of algorithms in these metrics, of each server and over
 #: all servers.
@@ -250,9 +251,9 @@ class Measurement:
                     mean,
                     f"{low} … {high}" if low else "–",
                     "–" if delta.ratio is None else f"{delta.ratio:.3f}",
-                    _p(adjusted),
+                    p_value(adjusted),
                     effect_size(delta.effect),
-                    str(delta.paired.n),
+                    pairs(delta),
                     verdict_of(pair.metric, delta, adjusted),
                 ]
             )
@@ -275,7 +276,7 @@ class Measurement:
                     number(one.squares * 1e-12),
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
-                    _p(one.p),
+                    p_value(one.p),
                     _shown(one),
                 ]
                 cells.append([label, *row] if len(self.servers) > 1 else row)
@@ -296,6 +297,7 @@ class Measurement:
                     "high": delta.paired.high,
                     "ratio": delta.ratio,
                     "n": delta.paired.n,
+                    "differing": delta.differing,
                     "p": delta.p,
                     "adjusted_p": adjusted,
                     "wilcoxon_p": delta.wilcoxon_p,
@@ -391,7 +393,3 @@ def _shown(effect: Effect) -> str:
     if effect.name in ("group", "treatment", "treatment × group"):
         return "undetermined: too few rounds" if effect.freedom else "one part of the day only"
     return ""
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -20,7 +20,7 @@ from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robus
 from cwndlab.reproduction.multiverse.space import Universe
 from cwndlab.reproduction.papers import Assessment, Evidence
 from cwndlab.reproduction.summary import evidence, leading, shown
-from cwndlab.statistics.digits import number
+from cwndlab.statistics.digits import number, p_value
 
 #: Classes of cells with an outcome.
 CLASSES: Mapping[Outcome, str] = {
@@ -225,7 +225,8 @@ def _space_part(page: Page, key: str, one: Evidence) -> _SpacePart:
     ]
     first, most = one.multiverse.repetitions
     repetitions = f"{first} repetitions" + (f", {most} where a claim would be inconclusive" if most > first else "")
-    title = f"{space.title}: {one.multiverse.sampled}, {repetitions}"
+    kind = "perturbed" if one.multiverse.perturbed else "not perturbed"
+    title = f"{space.title}: {one.multiverse.sampled}, {repetitions}, {kind}"
     return _SpacePart(title, f"{one.label}: {one.shares}.", curves, _effects(one.together.effects), links)
 
 
@@ -235,9 +236,13 @@ def _effects(effects: Sequence[Effect]) -> Table:
     for one in effects:
         parts = [f"{choice}: {'–' if share is None else f'{share:.0%}'}" for choice, share in one.holds.items()]
         kind = "shown" if one.is_significant else ""
-        p = "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"
         made.append(
-            [cell(one.dimension, "wrap"), cell(", ".join(parts), "wrap"), cell(f"{one.range:.0%}", kind), cell(p)]
+            [
+                cell(one.dimension, "wrap"),
+                cell(", ".join(parts), "wrap"),
+                cell(f"{one.range:.0%}", kind),
+                cell(p_value(one.p)),
+            ]
         )
     caption = "Share of universes in which all of these claims hold, by choice; p of a χ² test, not corrected"
     return Table(caption, header, made)

@@ -145,7 +145,7 @@ def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
 
 def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
     one, page = outcome.experiment, Page()
-    quick = " --quick" if outcome.quick else ""
+    quick = (" --quick" if outcome.quick else "") + ("" if outcome.perturbed else " --no-perturb")
     drill = _Drill(outcome)
     claims = one.claims(outcome.size)
     opens = [drill.address(claim) for claim in claims]
@@ -277,9 +277,18 @@ def _size(outcome: Reproduction) -> str:
         f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
         f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
     )
+    kind = PERTURBED if outcome.perturbed else NOT_PERTURBED
     if not outcome.quick:
-        return f"{text}, the full size."
-    return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions."
+        return f"{text}, the full size. {kind}"
+    return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions. {kind}"
+
+
+#: What distinguishes the repetitions of perturbed experiments, and of others.
+PERTURBED = (
+    "Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, the processing of "
+    "packets within 1 µs."
+)
+NOT_PERTURBED = "Repetitions are not perturbed: they differ in the random numbers of the set-up alone."
 
 
 def _findings(findings: Sequence[Finding], n: int, opens: Sequence[str] = ()) -> list[tuple[str, Table]]:

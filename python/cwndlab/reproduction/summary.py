@@ -13,7 +13,7 @@ from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.papers import Assessment, Evidence, assessments
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings
-from cwndlab.statistics.digits import number
+from cwndlab.statistics.digits import number, p_value
 
 #: Findings of a headline that its row shows; the rest is behind its links.
 _MOST_SHOWN = 6
@@ -24,15 +24,22 @@ def shown(finding: Finding) -> tuple[str, str]:
     that 0.9985 is not written as 1."""
     if finding.measured is None:
         return "–", "–"
+    if finding.measured_is == "p":
+        return p_value(finding.measured), "–"
     if finding.low is None or finding.high is None:
         return number(finding.measured), "–"
     half = (finding.high - finding.low) / 2
+    if half == 0:
+        return number(finding.measured), "–"
     values = (finding.measured, finding.low, finding.high)
-    if half <= 1e-6 * max(abs(value) for value in values):
-        mean = _near_one(finding.measured) or number(finding.measured)
-        return mean, f"{mean} … {mean}"
     places = min(4, max(0, 1 - math.floor(math.log10(half))))
     mean, low, high = (_near_one(value, places) or f"{value:.{places}f}" for value in values)
+    if low == high:  # not narrower than the digits
+        unit = 10**places
+        low, high = (
+            f"{math.floor(finding.low * unit) / unit:.{places}f}",
+            f"{math.ceil(finding.high * unit) / unit:.{places}f}",
+        )
     return mean, f"{low} … {high}"
 
 

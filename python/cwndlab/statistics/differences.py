@@ -13,6 +13,8 @@ from cwndlab.statistics.significance import paired_t, shapiro, welch, wilcoxon
 
 # The draws of the bootstrap are the same for every difference: equal series give equal intervals.
 _SEED = 1
+#: Differences of equal sums are this share of the values apart at most, by rounding.
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Difference:
     """How two series differ, the second minus the first: ``deltas``, one per pair.
 
     ``paired`` is the mean of the deltas with its t-interval and ``p`` the paired t-test, its other side: they decide
-    (`cwndlab.statistics.verdict`). Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
+    (`cwndlab.statistics.verdict`). Where all pairs differ by the same amount there is one observation: no interval, no
+    p-value and no effect size. Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
     for what is not normal ``wilcoxon_p`` and `bootstrapped`; ``shapiro_p`` tells how normal the deltas are. ``effect``
     is g_z of the pairs, ``effect_unpaired`` g of the two series, ``rank_biserial`` the effect that Wilcoxon's test
     tests. ``ratio`` is of the means, ``reference`` the first series' mean, to which a margin of relevance relates.
@@ -37,6 +40,11 @@ class Difference:
     effect: Estimate | None
     effect_unpaired: Estimate | None
     rank_biserial: Estimate | None
+
+    @property
+    def differing(self) -> int:
+        """How many pairs have different values."""
+        return sum(delta != 0 for delta in self.deltas)
 
     @property
     def bootstrapped(self) -> Estimate:
@@ -61,18 +69,29 @@ def difference(
     """
     if len(first) != len(second):
         raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
-    deltas = tuple(b - a for a, b in zip(first, second, strict=True))
+    deltas = _deltas(first, second)
     base = float(np.mean(first)) if first else 0.0
+    paired = estimate(deltas, level, groups=groups)
+    varies = not paired.is_constant
     return Difference(
         deltas=deltas,
-        paired=estimate(deltas, level, groups=groups),
+        paired=paired,
         reference=base,
         ratio=float(np.mean(second)) / base if base else None,
         p=paired_t(deltas, groups=groups),
-        welch_p=welch(first, second),
-        wilcoxon_p=wilcoxon(deltas),
+        welch_p=welch(first, second) if varies else None,
+        wilcoxon_p=wilcoxon(deltas) if varies else None,
         shapiro_p=shapiro(deltas),
         effect=hedges(deltas, level, groups=groups),
-        effect_unpaired=hedges_unpaired(first, second, level),
-        rank_biserial=rank_biserial(deltas, level),
+        effect_unpaired=hedges_unpaired(first, second, level) if varies else None,
+        rank_biserial=rank_biserial(deltas, level) if varies else None,
     )
+
+
+def _deltas(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
+    """The differences of the pairs; those that only rounding tells apart are equal."""
+    deltas = [b - a for a, b in zip(first, second, strict=True)]
+    rounding = _ROUNDING * max(map(abs, [*first, *second]), default=0.0)
+    if deltas and max(deltas) - min(deltas) <= rounding:
+        return (0.0 if abs(deltas[0]) <= rounding else deltas[0],) * len(deltas)
+    return tuple(deltas)

@@ -70,6 +70,7 @@ def columns_of(delta: Difference | None) -> Row:
         "bootstrap_low": bootstrapped.low,
         "bootstrap_high": bootstrapped.high,
         "pairs": delta.paired.n if delta.deltas else None,
+        "differing": delta.differing if delta.deltas else None,
         "p": delta.p,
         "welch_p": delta.welch_p,
         "wilcoxon_p": delta.wilcoxon_p,
