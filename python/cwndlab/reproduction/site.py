@@ -22,11 +22,12 @@ from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
-from cwndlab.reports.tables import Table, cell
+from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.cases import Labels, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
+from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
@@ -313,7 +314,8 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
         cells += [cell(text) for text in (*shown(one), str(n), one.measured_is)]
         for name in beside:
             cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
-        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
+        small = doubt_of(one)
+        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), Cell(((one.reason, ""),), "wrap", small)]
         made.append(cells)
     return Table(f"Over n = {n} repetitions of each case", header, made)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
+from cwndlab.reproduction.doubts import DEVIATIONS, doubts_of
 from cwndlab.reproduction.headlines import Row
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.papers import Assessment, Evidence, assessments
@@ -82,7 +83,8 @@ def overview(results: Path) -> str:
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
-        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary]), ""]
+        deviations = ["Deviations from print:", *DEVIATIONS[name]] if name in DEVIATIONS else []
+        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary, *deviations]), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
     return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
@@ -94,6 +96,7 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
         note = f"; {one.not_counted}" if one.not_counted else ""
         cells[1] = f"**{one.base.outcome}** ({size} size{note})"
+        cells[1] += "".join(f"<br>*in doubt*: {reason}" for reason in doubts_of(one.headline.key))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
     cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")

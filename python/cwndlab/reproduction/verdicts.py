@@ -49,7 +49,7 @@ from cwndlab.reproduction.claims import (
     Welch,
 )
 from cwndlab.reproduction.measured import Measured, Pairs
-from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
+from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
 #: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
@@ -262,13 +262,18 @@ def ratio(pairs: Pairs) -> Estimate:
     if not pairs.first:
         return Estimate(math.nan, None, None, 0)
     if min(*pairs.first, *pairs.second) > 0:
-        logs = estimate([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
+        logs = _of_logarithms([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
         low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
         return Estimate(math.exp(logs.mean), low, high, logs.n, logs.is_constant)
     base = fmean(pairs.second)
     if base <= 0:
         return Estimate(math.nan, None, None, 0)
     return estimate([1 + (a - b) / base for a, b in zip(pairs.first, pairs.second, strict=True)])
+
+
+def _of_logarithms(logs: Sequence[float]) -> Estimate:
+    """A logarithm has the rounding of the ratio, which is about 1."""
+    return estimate(without_rounding(logs, 1.0))
 
 
 def _no_interval(found: Estimate) -> str:
@@ -347,7 +352,7 @@ def overall(claim: Claim, measured: Measured) -> Judged:
                 return Judged(None, "inconclusive", f"{term.metric} is zero or has no value in some repetition")
             sign = 1 if term.up else -1
             logs.append([sign * math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-    means = estimate([fmean(column) for column in zip(*logs, strict=True)])
+    means = _of_logarithms([fmean(column) for column in zip(*logs, strict=True)])
     low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
     found = Estimate(math.exp(means.mean), low, high, means.n, means.is_constant)
     share, least = claim.relation.effect / 2, claim.relation.at_least

@@ -3,7 +3,7 @@
 from cwndlab.statistics.blocks import Effect, blocks
 from cwndlab.statistics.differences import Difference, difference
 from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_biserial
-from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
 from cwndlab.statistics.sequential import Until, coverage, enough
 from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
 from cwndlab.statistics.verdicts import Decision, Verdict, verdict
@@ -34,6 +34,7 @@ __all__ = [
     "verdict",
     "welch",
     "wilcoxon",
+    "without_rounding",
 ]
 
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cwndlab.statistics.effects import hedges, hedges_unpaired, rank_biserial
-from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
 from cwndlab.statistics.significance import paired_t, shapiro, welch, wilcoxon
 
 # The draws of the bootstrap are the same for every difference: equal series give equal intervals.
 _SEED = 1
-#: Differences of equal sums are this share of the values apart at most, by rounding.
-_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,8 @@ def difference(
     """
     if len(first) != len(second):
         raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
-    deltas = _deltas(first, second)
+    scale = max(map(abs, [*first, *second]), default=0.0)
+    deltas = without_rounding([b - a for a, b in zip(first, second, strict=True)], scale)
     base = float(np.mean(first)) if first else 0.0
     paired = estimate(deltas, level, groups=groups)
     varies = not paired.is_constant
@@ -86,12 +85,3 @@ def difference(
         effect_unpaired=hedges_unpaired(first, second, level) if varies else None,
         rank_biserial=rank_biserial(deltas, level) if varies else None,
     )
-
-
-def _deltas(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
-    """The differences of the pairs; those that only rounding tells apart are equal."""
-    deltas = [b - a for a, b in zip(first, second, strict=True)]
-    rounding = _ROUNDING * max(map(abs, [*first, *second]), default=0.0)
-    if deltas and max(deltas) - min(deltas) <= rounding:
-        return (0.0 if abs(deltas[0]) <= rounding else deltas[0],) * len(deltas)
-    return tuple(deltas)

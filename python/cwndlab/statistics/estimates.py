@@ -119,6 +119,22 @@ def _resampled(
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
+#: Equal results of different sums are this share of the summands apart at most.
+ROUNDING = 1e-14
+
+
+def without_rounding(values: Sequence[float], scale: float) -> tuple[float, ...]:
+    """The values; all the same where only the rounding of numbers of size ``scale``, from which they were computed,
+    tells them apart.
+
+    >>> without_rounding([0.6 - 0.5, 0.7 - 0.6, 0.8 - 0.7], scale=0.8)
+    (0.09999999999999998, 0.09999999999999998, 0.09999999999999998)
+    """
+    if not values or max(values) - min(values) > ROUNDING * scale:
+        return tuple(values)
+    return (0.0 if abs(values[0]) <= ROUNDING * scale else values[0],) * len(values)
+
+
 def deviation(values: Sequence[float]) -> float:
     """The sample's standard deviation: exactly zero where all values are equal, whatever rounding makes of their
     mean."""

@@ -122,12 +122,19 @@ def add(app: typer.Typer) -> None:
         if all_ and format is Format.table:
             _show_counts(outcomes)
         else:
-            rows: list[dict[str, Any]] = [finding.as_dict() for outcome in outcomes for finding in outcome.findings]
+            rows: list[dict[str, Any]] = []
+            for finding in (finding for outcome in outcomes for finding in outcome.findings):
+                doubt = cwndlab.reproduction.doubts.doubt_of(finding)
+                rows.append(finding.as_dict() | {"doubt": doubt})
+                if format is Format.table:
+                    mean, ends = cwndlab.reproduction.summary.shown(finding)
+                    reason = "; ".join(filter(None, (finding.reason, doubt)))
+                    rows[-1] |= {"measured": mean, "95 % interval": ends, "reason": reason}
             if format is Format.table:
-                columns = ("id", "quantity", "published", "measured", "low", "high", "outcome", "reason")
+                columns = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
                 write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
             else:
-                write_rows(rows, cwndlab.reproduction.COLUMNS, format)
+                write_rows(rows, (*cwndlab.reproduction.COLUMNS, "doubt"), format)
         if format is Format.table and len(outcomes) == 1:
             for sentence in outcomes[0].why:
                 say(sentence)
