@@ -22,6 +22,7 @@ from cwndlab.reproduction.claims import (
     Relation,
     Term,
     Value,
+    ValueIn,
     Welch,
 )
 from cwndlab.reproduction.headlines import rows

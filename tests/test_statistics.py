@@ -34,7 +34,7 @@ from cwndlab.statistics import (
     wilcoxon,
 )
 from cwndlab.statistics.digits import effect_size
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -167,6 +167,7 @@ def test_values_that_do_not_vary_have_no_test() -> None:
     assert enough([0.1, 0.1, 0.1])
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30), st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30))
 def test_no_p_value_is_zero_and_no_interval_a_point(first: list[float], second: list[float]) -> None:
     """The exact bound of a t-test is above zero: its tails have no end."""
