@@ -45,6 +45,11 @@ def test_a_planted_tie_has_no_interval_without_perturbation_and_a_width_with_it(
         assert varied.estimate("cubic", metric).half
         assert varied.comparisons()["cubic", metric][0].p is not None
     assert "4 runs, one result" in " ".join(copies.notes)
+    page = cwndlab.reports.comparison.comparison_page(copies)
+    assert "4 runs, one result: goodput, utilisation" in page
+    assert "not decided: one result" in page
+    assert "&lt; 0.001" not in page
+    assert json.loads(copies.to_json())["summary"]
     assert NOTE in " ".join(varied.notes)
     assert NOTE not in " ".join(copies.notes)
 

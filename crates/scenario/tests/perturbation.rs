@@ -182,3 +182,19 @@ fn only_a_perturbed_scenario_has_another_hash() {
         assert_ne!(hash("true"), hash("false"));
     }
 }
+
+/// A perturbed scenario without a `start_jitter` has that of one RTT: the same runs have the same hash, others another.
+#[test]
+fn the_default_start_jitter_of_a_perturbed_scenario_is_part_of_its_hash() {
+    let mut scenario = scenarios().pop().unwrap();
+    scenario.set("perturb", "true").unwrap();
+    let hash = |jitter: &str| {
+        let mut scenario = scenario.clone();
+        scenario.set("start_jitter", jitter).unwrap();
+        scenario.hash().unwrap()
+    };
+    let text = scenario.to_toml();
+    assert!(!text.contains("start_jitter"), "{text}");
+    assert_eq!(scenario.hash().unwrap(), hash("rtt"));
+    assert_ne!(scenario.hash().unwrap(), hash("0 s"));
+}

@@ -310,7 +310,7 @@ class Measurement:
                 result = one.estimate(name, metric)
                 mean = result.mean if result.n else None
                 entry = {"server": one.server, "algorithm": name, "metric": metric, "mean": mean}
-                means.append(entry | {"low": result.low, "high": result.high, "n": result.n})
+                means.append(entry | {"low": result.low, "high": result.high, "n": result.n, "reason": result.reason})
         return {
             "question": self.question.as_dict(),
             "rounds": self.rounds,

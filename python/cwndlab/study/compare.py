@@ -392,7 +392,8 @@ def _without_variation(result: Result) -> list[str]:
         notes.append(f"{', '.join(names)}: {count} runs, one result: {NO_RANDOM_ELEMENT}")
     if constant:
         parts = [f"{title} ({', '.join(names)})" for title, names in constant.items()]
-        notes.append(f"{count} runs, one result, so that there is no interval and no test: {', '.join(parts)}")
+        more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
+        notes.append(f"{count} runs, one result, so that there is no interval and no test: {', '.join(parts)}{more}")
     return notes
 
 

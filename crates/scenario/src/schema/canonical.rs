@@ -87,6 +87,9 @@ impl Schema {
         }
         if !self.perturb {
             form.remove("perturb");
+        } else if document.get("start_jitter").is_none() {
+            form.remove("start_jitter_ns");
+            form.insert("start_jitter".to_owned(), "rtt".into());
         }
         form
     }
