@@ -18,7 +18,7 @@ from cwndlab.live.store import read_journal, read_preflight, read_spec, transfer
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, holm
+from cwndlab.statistics import Difference, Effect, Estimate, Verdict, adjusted, blocks, difference
 from cwndlab.statistics.digits import effect_size, interval, number, p_value
 from cwndlab.study.tables import pairs
 
@@ -153,8 +153,8 @@ class Measurement:
                     if first and (server is not None or len(set(groups)) > 1):
                         delta = difference(first, second, groups=groups if server is None else ())
                         result[Pair(one, other, metric, server)] = delta
-        adjusted = holm([delta.p for delta in result.values()])
-        return {key: (delta, p) for (key, delta), p in zip(result.items(), adjusted, strict=True)}
+        p_values = adjusted(list(result.values()))
+        return {key: (delta, p) for (key, delta), p in zip(result.items(), p_values, strict=True)}
 
     def _pairs(
         self, server: str | None, metric: str, one: str, other: str
@@ -183,7 +183,7 @@ class Measurement:
     def method(self) -> str:
         """How it is tested, in a sentence."""
         effect = "Effect: Hedges' g of the pairs, with its 95 % interval."
-        tested = [pair for pair, (_, p) in self.comparisons().items() if p is not None]
+        tested = [pair for pair, (delta, _) in self.comparisons().items() if delta.is_compared]
         if len(self.servers) == 1:
             return (
                 f"Paired t-test within the {len(self.servers[0].rounds)} complete rounds; p after Holm's correction "
@@ -238,7 +238,7 @@ class Measurement:
         header = self._header("algorithm", "minus", "metric", "difference", "95 % interval", "ratio", "p (Holm)")
         header += ["effect", "n", "verdict"]
         cells: list[list[str | Verdict]] = []
-        for pair, (delta, adjusted) in self.comparisons().items():
+        for pair, (delta, p) in self.comparisons().items():
             column = COLUMNS[pair.metric]
             mean, low, high = interval(delta.paired, column.factor)
             there = [_ALL_SERVERS if pair.server is None else self.question.label(pair.server)]
@@ -251,10 +251,10 @@ class Measurement:
                     mean,
                     f"{low} … {high}" if low else "–",
                     "–" if delta.ratio is None else f"{delta.ratio:.3f}",
-                    p_value(adjusted),
+                    p_value(p),
                     effect_size(delta.effect),
                     pairs(delta),
-                    verdict_of(pair.metric, delta, adjusted),
+                    verdict_of(pair.metric, delta, p),
                 ]
             )
         return header, cells
@@ -285,7 +285,7 @@ class Measurement:
     def as_dict(self) -> dict[str, Any]:
         """Everything but time series, for programs."""
         tested = []
-        for pair, (delta, adjusted) in self.comparisons().items():
+        for pair, (delta, p) in self.comparisons().items():
             tested.append(
                 {
                     "server": pair.server,
@@ -299,9 +299,9 @@ class Measurement:
                     "n": delta.paired.n,
                     "differing": delta.differing,
                     "p": delta.p,
-                    "adjusted_p": adjusted,
+                    "adjusted_p": p,
                     "wilcoxon_p": delta.wilcoxon_p,
-                    "verdict": str(verdict_of(pair.metric, delta, adjusted)),
+                    "verdict": str(verdict_of(pair.metric, delta, p)),
                 }
             )
         means = []

@@ -1,7 +1,7 @@
 """Means with intervals, tests, effect sizes, corrections, stopping rules, warm-up cuts. Knows nothing of networks."""
 
 from cwndlab.statistics.blocks import Effect, blocks
-from cwndlab.statistics.differences import Difference, difference
+from cwndlab.statistics.differences import Difference, adjusted, difference
 from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_biserial
 from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
 from cwndlab.statistics.sequential import Until, coverage, enough
@@ -17,6 +17,7 @@ __all__ = [
     "Estimate",
     "Until",
     "Verdict",
+    "adjusted",
     "blocks",
     "bootstrap",
     "cohens_dz",

@@ -9,7 +9,7 @@ import numpy as np
 
 from cwndlab.statistics.effects import hedges, hedges_unpaired, rank_biserial
 from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
-from cwndlab.statistics.significance import paired_t, shapiro, welch, wilcoxon
+from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
 
 # The draws of the bootstrap are the same for every difference: equal series give equal intervals.
 _SEED = 1
@@ -38,6 +38,11 @@ class Difference:
     effect: Estimate | None
     effect_unpaired: Estimate | None
     rank_biserial: Estimate | None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it belongs to the family of a correction: it has a p-value, or would have one if it varied."""
+        return self.p is not None or self.paired.is_constant
 
     @property
     def differing(self) -> int:
@@ -85,3 +90,15 @@ def difference(
         effect_unpaired=hedges_unpaired(first, second, level) if varies else None,
         rank_biserial=rank_biserial(deltas, level) if varies else None,
     )
+
+
+def adjusted(family: Sequence[Difference]) -> list[float | None]:
+    """The p-values of a family of differences after Holm's correction. A difference with one result has none, and
+    counts all the same: the family is fixed before anything is measured.
+
+    >>> one, other = difference([1.0, 1.0], [2.0, 2.0]), difference([1.0, 2.0, 3.0], [2.0, 3.5, 4.2])
+    >>> [None if p is None else round(p / other.p, 6) for p in adjusted([one, other])]
+    [None, 2.0]
+    """
+    p_values = holm([1.0 if one.paired.is_constant else one.p for one in family])
+    return [None if one.paired.is_constant else p for one, p in zip(family, p_values, strict=True)]

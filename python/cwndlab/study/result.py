@@ -329,7 +329,7 @@ class Result:
 
     def method(self) -> str:
         """How the differences of a comparison are tested, in a sentence."""
-        count = sum(p is not None for _, p in self.comparisons().values())
+        count = sum(delta.is_compared for delta, _ in self.comparisons().values())
         return (
             "Paired t-test over equal seeds; p after Holm's correction for the "
             f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
@@ -340,7 +340,7 @@ class Result:
         """One dictionary per algorithm and metric of a comparison: mean, interval, and the difference to the first
         algorithm with its tests, effect sizes and verdict."""
         compared = self.comparisons()
-        count = sum(p is not None for _, p in compared.values())
+        count = sum(delta.is_compared for delta, _ in compared.values())
         rows = []
         for algorithm in self.algorithms:
             for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
