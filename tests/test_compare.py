@@ -10,7 +10,7 @@ import pytest
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.scenario.workloads import Cbr
-from cwndlab.statistics import Estimate
+from cwndlab.statistics import Estimate, difference
 from cwndlab.statistics.digits import interval, mean_and_half
 from cwndlab.study import tables
 from cwndlab.study.compare import compare, with_algorithm
@@ -82,22 +82,23 @@ def made(seeds: int = 3, **values: list[float | None]) -> Result:
 
 
 def test_the_tables_say_what_the_rows_hold() -> None:
-    """By hand: 0.1 each is 0.3 apart, so the interval is a point; of two values 0.6 and 0.8, t(1) = 12.7 is wide."""
-    found = made(reno=[0.5, 0.6, 0.7], cubic=[0.6, 0.7, 0.8], bic=[None, 0.8, 0.6], ctcp=[None, None, None])
+    """By hand: 0.1, 0.11 and 0.12 with t(2) = 4.303 and s = 0.01 are 0.11 ± 0.0248; of two values 0.6 and 0.8,
+    t(1) = 12.7 is wide."""
+    found = made(reno=[0.5, 0.6, 0.7], cubic=[0.6, 0.71, 0.82], bic=[None, 0.8, 0.6], ctcp=[None, None, None])
     header, cells = tables.means(found, ["jain"])
     assert header == ["algorithm", "Jain index"]
     assert cells == [
         ["reno", "0.60 ± 0.25"],
-        ["cubic", "0.70 ± 0.25"],
+        ["cubic", "0.71 ± 0.27"],
         ["bic", "0.7 ± 1.3 (2 of 3)"],
         ["ctcp", "–"],
     ]
     header, rows = tables.differences(found, ["jain"])
     cells = [list(map(str, row)) for row in rows]
     assert header[0] == "minus reno"
-    assert cells[0][:4] == ["cubic", "Jain index", "0.100", "0.100 … 0.100"]
-    # A point has p = 0; of 0.2 and −0.1 with t(1) = 0.33 it is 0.795; Holm of two leaves the larger one.
-    assert cells[0][4] == "< 0.001"
+    assert cells[0][:4] == ["cubic", "Jain index", "0.110", "0.085 … 0.135"]
+    # t = 19.05 of the first; of 0.2 and −0.1 with t(1) = 0.33 it is 0.795; Holm of two leaves the larger one.
+    assert cells[0][4] == "0.005"
     assert cells[0][-2:] == ["3", "higher, better"]
     assert cells[1][4] == "0.795"
     assert cells[1][-2:] == ["2", "inconclusive"]
@@ -105,9 +106,43 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     assert "the 2 comparisons judged here" in found.method()
     entry = next(row for row in found.entries() if row["algorithm"] == "bic" and row["metric"] == "jain")
     assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "inconclusive")
-    assert found.summary().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.7)
+    assert found.summary().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.71)
     assert found.differences()["verdict"].to_list() == ["higher", "inconclusive"]
     assert found.differences()["wanted"].to_list() == [True, None]
+
+
+def test_equal_differences_are_one_result_without_a_test() -> None:
+    """Three pairs that are all 0.1 apart are one observation: no p-value, no interval, no verdict, no effect; and so
+    are three equal values, in tables, in JSON and on the page. Of the pairs of bic only one differs."""
+    found = made(reno=[0.5, 0.5, 0.5], cubic=[0.6, 0.6, 0.6], bic=[0.5, 0.5, 0.8])
+    assert [cells[1] for cells in tables.means(found, ["jain"])[1]] == [
+        "0.500 (one result)",
+        "0.600 (one result)",
+        "0.6 ± 0.4",
+    ]
+    first, second = (list(map(str, row)) for row in tables.differences(found, ["jain"])[1])
+    assert first == ["cubic", "Jain index", "0.100", "–", "–", "–", "–", "3", "not decided: one result"]
+    assert second[-2:] == ["1 of 3 differ", "inconclusive"]
+    entry = next(row for row in found.entries() if row["algorithm"] == "cubic" and row["metric"] == "jain")
+    assert (entry["reason"], entry["verdict"], entry["differing"]) == (
+        "3 runs, one result",
+        "not decided: one result",
+        3,
+    )
+    tests = ("p", "adjusted_p", "welch_p", "wilcoxon_p", "shapiro_p", "low", "difference_low", "bootstrap_low")
+    assert all(entry[name] is None for name in (*tests, "effect", "effect_unpaired", "rank_biserial"))
+    assert found.differences()["verdict"].to_list() == ["not decided: one result", "inconclusive"]
+    assert found.differences()["p"].null_count() == 1
+    assert found.summary(["jain"])["reason"].to_list() == ["3 runs, one result", "3 runs, one result", None]
+    assert "the 2 comparisons" in found.method()  # the family is fixed beforehand
+
+
+def test_differences_by_rounding_alone_are_one_result() -> None:
+    """0.6 − 0.5 and 0.7 − 0.6 differ by 1.1e-16: without care the t-test is certain of that."""
+    found = difference([0.5, 0.6, 0.7], [0.6, 0.7, 0.8])
+    assert (found.p, found.paired.low, found.paired.reason) == (None, None, "3 runs, one result")
+    same = difference([0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2])
+    assert (same.deltas, same.differing) == ((0.0, 0.0), 0)
 
 
 def test_one_repetition_claims_nothing() -> None:
@@ -145,7 +180,7 @@ def test_a_comparison_survives_its_folder(found: Result, tmp_path: Path) -> None
     found.save(tmp_path / "out")
     assert json.loads(found.to_json()) == json.loads((tmp_path / "out" / "comparison.json").read_text())
     lines = (tmp_path / "out" / "summary.csv").read_text().splitlines()
-    assert lines[0].startswith("algorithm,metric,mean,low,high,n,difference,")
+    assert lines[0].startswith("algorithm,metric,mean,low,high,n,reason,difference,")
     assert len(lines) == 1 + 2 * len(COLUMNS)
 
 
@@ -272,7 +307,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     short = scenario().with_(duration="1 s")
     found = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
     assert len(found.rows) == 3
-    assert found.notes == ["stopped: 3 of 6 runs finished"]
+    assert found.notes[0] == "stopped: 3 of 6 runs finished"
     assert len(Result.read(tmp_path).rows) == 3
     complete = compare(short, ["reno", "cubic"], repetitions=3, out=tmp_path)
     assert complete.outcome.resumed == 3
@@ -307,8 +342,8 @@ def test_slugs_are_names_of_folders() -> None:
         (237.18, 3.5, "237.2 ± 3.5"),
         (237.18, 3.6, "237 ± 4"),
         (886.3, 40.0, "890 ± 40"),
-        (146.7, 0.00479, "146.7 ± 0.005"),
-        (0.0, 0.0, "0 ± 0"),
+        (146.7, 0.00479, "146.7 ± 0.1"),  # not narrower than its digits
+        (0.0, 0.0, "0"),
         (-1.78, 10.2, "-2 ± 10"),
         (12.0, None, "12.0"),
     ],
@@ -321,13 +356,20 @@ def test_an_end_that_is_not_zero_is_not_written_as_zero() -> None:
     assert interval(Estimate(4.0, -0.49, 8.49, 4)) == ("4", "-0.5", "8")
     assert interval(Estimate(400.0, -39_600.0, 40_400.0, 2)) == ("400", "-40000", "40000")
     assert interval(Estimate(4.0, None, None, 1)) == ("4.00", "", "")
-    assert interval(Estimate(0.5, 0.5, 0.5, 3)) == ("0.500", "0.500", "0.500")
 
 
-@given(st.floats(-1e12, 1e12), st.floats(0, 1e12))
+def test_an_interval_is_never_written_narrower_than_its_digits() -> None:
+    """By hand: six digits of 99.99996 ± 0.00002 are 100.000 at both ends; outwards 99.999 and 100.000."""
+    assert interval(Estimate(99.99996, 99.99994, 99.99998, 5)) == ("100.000", "99.999", "100.000")
+    assert interval(Estimate(0.1234567, 0.1234566, 0.1234568, 5)) == ("0.12346", "0.12345", "0.12346")
+    assert mean_and_half(99.99996, 0.00004) == "100.0 ± 0.1"
+
+
+@given(st.floats(-1e12, 1e12), st.floats(1e-300, 1e12))
 def test_any_number_can_be_written(mean: float, half: float) -> None:
     assert "nan" not in mean_and_half(mean, half)
     first, second = mean_and_half(mean, half).split(" ± ")
+    assert float(second) > 0
     if half > abs(mean) / 1000 and half > 1e-9:
         assert float(second) == pytest.approx(half, rel=0.15)
         assert float(first) == pytest.approx(mean, abs=0.15 * half + 1e-9)
@@ -455,7 +497,9 @@ def test_flows_that_share_no_queue_have_no_jain_index() -> None:
 def test_seeds_that_change_nothing_are_noted() -> None:
     still = scenario().with_(duration="1 s", start_jitter="0 s")
     found = compare(still, ["reno", "cubic"], repetitions=3)
-    assert [note for note in found.notes if note.startswith("reno, cubic: the scenario has no random element")]
+    assert [
+        note for note in found.notes if note.startswith("reno, cubic: 3 runs, one result: the scenario has no random")
+    ]
     moving = compare(scenario().with_(duration="1 s"), ["reno"], repetitions=3)
     assert not [note for note in moving.notes if "random" in note]
 

@@ -22,6 +22,7 @@ from cwndlab.reproduction.claims import (
     Relation,
     Term,
     Value,
+    ValueIn,
     Welch,
 )
 from cwndlab.reproduction.headlines import rows
@@ -32,12 +33,17 @@ from cwndlab.reproduction.verdicts import judge
 NOISE = (1.0, 1.001, 0.999, 1.0005)
 
 
+def noise_of(place: int, repetition: int) -> float:
+    """The sides have the same noise in other repetitions: their mean ratio is exact, and ratios vary."""
+    return NOISE[(place + repetition) % len(NOISE)]
+
+
 def judged(relation: Relation, metric: str, /, *values: float, **more: Any) -> Finding:
     """A claim on sides with these means, which four repetitions miss by 0.1 %."""
     runs = [
-        Run({"side": place}, repetition, {metric: value * noise, "y": value})
+        Run({"side": place}, repetition, {metric: value * noise_of(place, repetition), "y": value})
         for place, value in enumerate(values)
-        for repetition, noise in enumerate(NOISE)
+        for repetition in range(len(NOISE))
     ]
     sides = [{"side": place} for place in range(len(values))]
     return judge("p/f", Claim("q", "w", metric, sides, relation, **more), Measured(Size(1.0, 4), runs))
@@ -56,10 +62,10 @@ def test_a_part_that_cannot_be_told_forbids_that_the_whole_holds() -> None:
     assert (rivals.outcome, rivals.mixed) == ("set-up cannot discriminate", True)
     assert judged(Greater(), "jain", 0.995, 0.99, 0.985).mixed is False
     runs = [
-        Run({"side": side, "cell": cell}, repetition, {"jain": value * noise})
-        for side, values in (("a", (0.99, 0.9)), ("b", (0.99, 0.6)))
+        Run({"side": "ab"[side], "cell": cell}, repetition, {"jain": value * noise_of(side, repetition)})
+        for side, values in enumerate(((0.99, 0.9), (0.99, 0.6)))
         for cell, value in enumerate(values)
-        for repetition, noise in enumerate(NOISE)
+        for repetition in range(len(NOISE))
     ]
     claim = Claim("q", "w", "jain", [{"side": "a"}, {"side": "b"}], Greater(), each="cell")
     assert judge("p/f", claim, Measured(Size(1.0, 4), runs)).outcome == "set-up cannot discriminate"
@@ -104,10 +110,10 @@ def test_a_reported_effect_bounds_the_margin() -> None:
 def aggregate(relation: Overall, *sides: tuple[float, float]) -> Finding:
     """Of a rate ``x``, of which more is better, and a loss ``y``."""
     runs = [
-        Run({"side": place, "when": when}, repetition, {"x": x * noise if when else None, "y": y / noise})
+        Run({"side": place, "when": when}, repetition, {"x": x * noise if when else None, "y": y / noise**2})
         for place, (x, y) in enumerate(sides)
         for when in (0, 1)
-        for repetition, noise in enumerate(NOISE)
+        for repetition, noise in enumerate(noise_of(place, repetition) for repetition in range(len(NOISE)))
     ]
     claim = Claim("q", "w", "", [{"side": place} for place in range(len(sides))], relation)
     return judge("p/f", claim, Measured(Size(1.0, 4), runs))
@@ -224,3 +230,50 @@ def test_a_value_beside_its_tolerance_is_another_size() -> None:
     """PHCC's 94 % against the 98 % of others: within 2 points one cannot be taken for the other."""
     assert judged(Value(0.94, points=0.02), "utilisation", 0.94).outcome == "holds"
     assert judged(Value(0.94, points=0.02), "utilisation", 0.98).outcome == "holds at another size"
+
+
+def test_repetitions_with_one_result_decide_nothing() -> None:
+    """Five copies of a run are one observation, whatever their ratio; what is counted zero times in each is known."""
+
+    def copies(relation: Relation, *values: float, metric: str = "goodput_bps") -> Finding:
+        runs = [
+            Run({"side": place}, repetition, {metric: value})
+            for place, value in enumerate(values)
+            for repetition in range(5)
+        ]
+        sides = [{"side": place} for place in range(len(values))]
+        return judge("p/f", Claim("q", "w", metric, sides, relation), Measured(Size(1.0, 5), runs))
+
+    for relation, values in (
+        (Greater(), (3.0, 1.0)),
+        (Less(), (3.0, 1.0)),
+        (Greater(1.5), (3.0, 3.0)),
+        (RatioIn(0.9, 1.1), (3.0, 3.0)),
+        (Welch(up=True), (3.0, 1.0)),
+        (ValueIn(2.0, 4.0), (3.0,)),
+        (Value(3.0), (3.0,)),
+        (Greater(), (0.0, 3.0)),
+        (Less(), (0.0, 3.0)),
+    ):
+        found = copies(relation, *values)
+        assert found.outcome == "inconclusive", relation
+        assert "5 repetitions, one result" in found.reason, relation
+        assert found.measured_is != "p"
+    assert copies(ValueIn(0.0, 1.0), 0.0, metric="timeouts").outcome == "holds"
+
+
+def test_the_reason_says_how_many_pairs_of_runs_differ() -> None:
+    """By hand: in one of two cells both sides are equal in all four repetitions, in the other they never are."""
+    runs = [
+        Run(
+            {"side": side, "cell": cell},
+            repetition,
+            {"jain": 0.5 + 0.1 * side * cell + 0.01 * repetition * side * cell},
+        )
+        for side in (0, 1)
+        for cell in (0, 1)
+        for repetition in range(4)
+    ]
+    claim = Claim("q", "w", "jain", [{"side": 1}, {"side": 0}], Greater())
+    found = judge("p/f", claim, Measured(Size(1.0, 4), runs))
+    assert found.reason.endswith("(4 repetitions; 4 of 8 pairs of runs differ)")

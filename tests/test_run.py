@@ -125,8 +125,9 @@ def test_seeds_of_a_scenario_without_a_random_element_warn() -> None:
     """Two flows over a clean wire, started at fixed times: no draw is made, so every seed gives the same run."""
     path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="5 ms"))
     still = Scenario(duration="500 ms", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
-    with pytest.warns(cwndlab.errors.NoRandomElementWarning, match="all seeds gave the same run; start_jitter = "):
+    with pytest.warns(cwndlab.errors.NoRandomElementWarning, match="all seeds gave the same run; perturb = true "):
         assert len(list(cwndlab.run_many([(still, seed) for seed in (1, 2, 3)]))) == 3
     # A single seed, or a random start, has nothing to warn of; warnings are errors here.
     moving = still.with_(start_jitter="rtt")
-    list(cwndlab.run_many([(still, 1), (still, 1), (moving, 1), (moving, 2)]))
+    perturbed = still.with_(perturb=True)
+    list(cwndlab.run_many([(still, 1), (still, 1), (moving, 1), (moving, 2), (perturbed, 1), (perturbed, 2)]))

@@ -34,7 +34,7 @@ from cwndlab.statistics import (
     wilcoxon,
 )
 from cwndlab.statistics.digits import effect_size
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -77,9 +77,9 @@ def test_margins_relate_to_the_reference() -> None:
     """0.006 Mbit/s of 100 is no relevant difference of a goodput (1 %), 0.03 is one of Jain's index (0.02)."""
     goodput = difference([100e6, 100.001e6, 99.999e6], [100.006e6, 100.0071e6, 100.0049e6])
     assert str(verdict_of("goodput_bps", goodput, 0.01)) == "no relevant difference"
-    assert str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.93, 0.931, 0.929]), 0.01)) == "higher, better"
+    assert str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.93, 0.9311, 0.929]), 0.01)) == "higher, better"
     assert (
-        str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.91, 0.911, 0.909]), 0.01))
+        str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.91, 0.9111, 0.909]), 0.01))
         == "no relevant difference"
     )
     for metric in COLUMNS:
@@ -146,7 +146,7 @@ def test_nothing_in_the_statistics_warns(values: list[float]) -> None:
     """Warnings are errors here; nearly equal values made scipy divide by zero."""
     difference(values, values[::-1])
     found = bootstrap(values, seed=1, draws=99)
-    assert (found.low is None) == (len(values) < 3)
+    assert (found.low is None) == (len(values) < 3 or min(values) == max(values))
     assert found.low is None or not math.isnan(found.low)
 
 
@@ -156,7 +156,32 @@ def test_values_that_do_not_vary_have_no_test() -> None:
     assert hedges_unpaired([1.0, 1.0], [1.0, 1.0]) is None
     # Rounding of the mean makes the deviation of these 1.4e-17, not 0.
     assert hedges([0.1, 0.1, 0.1]) is None
-    assert estimate([0.1, 0.1, 0.1]).half == 0.0
+    one = estimate([0.1, 0.1, 0.1])
+    assert (one.half, one.is_constant, one.reason) == (None, True, "3 runs, one result")
+    assert bootstrap([0.1, 0.1, 0.1], seed=1).reason == "3 runs, one result"
+    assert paired_t([0.1, 0.1, 0.1]) is None
+    assert paired_t([0.0, 0.0]) is None
+    assert str(verdict(one, None, 1)) == "not decided: one result"
+    # Within groups: servers that differ from each other, and whose rounds do not.
+    assert estimate([1.0, 1.0, 3.0, 3.0], groups=["a", "a", "b", "b"]).is_constant
+    assert enough([0.1, 0.1, 0.1])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30), st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30))
+def test_no_p_value_is_zero_and_no_interval_a_point(first: list[float], second: list[float]) -> None:
+    """The exact bound of a t-test is above zero: its tails have no end."""
+    pairs = min(len(first), len(second))
+    found = difference(first[:pairs], second[:pairs])
+    assert all(p is None or p > 0 for p in (found.p, found.welch_p, found.wilcoxon_p, found.shapiro_p))
+    assert (found.paired.low is None) == (found.p is None)
+
+
+def test_a_p_value_below_the_smallest_number_is_no_zero() -> None:
+    """t is about 1e15 with 29 degrees of freedom: p is about 1e-420, which double precision rounds to zero."""
+    p = paired_t([1e15 + one for one in range(2)] * 15)
+    assert p is not None
+    assert 0 < p < 1e-100
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
@@ -218,6 +243,7 @@ def test_an_effects_interval_has_its_quantiles(n: int, d: float) -> None:
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20))
 def test_the_paired_test_is_scipys_and_the_other_side_of_the_interval(deltas: list[float]) -> None:
+    assume(max(deltas) - min(deltas) > 1e-100)  # the square of the deviation is a number
     found, p = estimate(deltas), paired_t(deltas)
     assert p is not None
     assert found.low is not None

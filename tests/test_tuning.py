@@ -231,6 +231,9 @@ def test_the_command_judges_on_what_was_held_back(file: Path, cli: Callable[...,
         assert tuned["against"] == "default"
         assert tuned["difference"] == pytest.approx(tuned["score"] - default["score"])
         # The verdict is the interval's.
+        if tuned["verdict"] == "not decided: one result":  # the best trial differs from the default in no seed
+            assert (tuned["low"], tuned["high"]) == (None, None)
+            continue
         assert tuned["verdict"] in {"higher", "lower", "no difference", "no relevant difference", "inconclusive"}
         assert tuned["low"] > 0 or tuned["verdict"] != "higher"
         assert tuned["high"] < 0 or tuned["verdict"] != "lower"

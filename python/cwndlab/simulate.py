@@ -16,7 +16,9 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 
 
-def run(scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None) -> Records:
+def run(
+    scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None, perturb: bool | None = None
+) -> Records:
     """Runs a scenario in the simulator and returns its records.
 
     The same scenario, seed and version give the same bits on any machine. Ctrl-C stops the run within milliseconds.
@@ -30,6 +32,9 @@ def run(scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None)
     algorithms
         Custom classes (`cwndlab.custom`) by the names that flows give, in addition to those of the scenario and the
         registered ones.
+    perturb
+        Whether the seed varies what nobody measures exactly: delays by 0.5 %, rates by 0.1 %, starts by one RTT, the
+        processing of packets by 1 µs. By default as the scenario says.
 
     Raises
     ------
@@ -46,8 +51,15 @@ def run(scenario: ScenarioLike, *, seed: int, algorithms: Classes | None = None)
     >>> cwndlab.run(scenario, seed=1).flows["min_rtt_ns"].item() / 1e6
     40.0832
     """
-    text, constructors = engine_document(scenario, validate_classes(algorithms))
+    text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
+
+
+def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
+    """A scenario, or its plain values, with the field ``perturb``; as it is where that is ``None``."""
+    if isinstance(scenario, Mapping):
+        return dict(scenario) if perturb is None else {**scenario, "perturb": perturb}
+    return scenario.perturbed(perturb)
 
 
 def run_text(text: str, *, seed: int) -> Records:
@@ -57,7 +69,8 @@ def run_text(text: str, *, seed: int) -> Records:
 
 #: The note where two seeds or more gave the same run.
 NO_RANDOM_ELEMENT = (
-    'the scenario has no random element, so all seeds gave the same run; start_jitter = "rtt" would add random starts'
+    "the scenario has no random element, so all seeds gave the same run; perturb = true varies it by less than anybody "
+    "measures"
 )
 
 

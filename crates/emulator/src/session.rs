@@ -297,6 +297,7 @@ impl Session {
             return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
         }
         check_families(&plan)?;
+        let plan = if plan.perturb { Arc::new(plan.perturbed(seed).into_owned()) } else { plan };
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
         let programs = options.programs.then(PidNamespace::new).transpose()?;

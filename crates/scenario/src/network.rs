@@ -22,6 +22,7 @@ use cwndlab_config::{Fault, Faults};
 use cwndlab_control::{Algorithm, Catalogue};
 use serde_json::Value;
 
+use crate::perturbation;
 use crate::plan::{MediumPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
@@ -78,6 +79,9 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
+    if schema.perturb {
+        notes.push(perturbation::NOTE.to_owned());
+    }
     let paths: Vec<&str> = routed.iter().map(|one| one.single.flow.path.as_str()).collect();
     let mut plans = FlowPlans::new(schema, &network, algorithms);
     let flows = routed.into_iter().map(|one| plans.plan(one)).collect();
@@ -85,6 +89,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         scenario_hash,
         duration: schema.duration,
         measure_from: schema.measure_from,
+        perturb: schema.perturb,
         sample_interval: schema.sample_interval,
         packets: schema.packets,
         named_values: schema.named_values.clone(),

@@ -26,6 +26,8 @@ pub struct Plan {
     pub duration: Duration,
     /// Start of the metrics; earlier samples are the warm-up.
     pub measure_from: Duration,
+    /// Each seed varies the plan: [`Plan::perturbed`].
+    pub perturb: bool,
     /// Sampling interval; zero disables samples.
     pub sample_interval: Duration,
     /// Record every packet.

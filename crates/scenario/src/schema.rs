@@ -79,6 +79,10 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
     if flows.is_empty() && table.gives("flow") {
         faults.add("flow", "is empty", "write a '[[flow]]' with an algorithm");
     }
+    let perturb = table.flag("perturb", faults).unwrap_or(false);
+    // A scenario that states starts leaves nothing to vary there, also where it states that there is no delay.
+    let unstated = if perturb { Jitter::Rtt } else { Jitter::Fixed(Duration::ZERO) };
+    let jitter = if table.gives("start_jitter") { read_jitter(&table, faults) } else { Some(unstated) };
     let schema = Schema {
         title: table.string("title", faults).unwrap_or_default(),
         classes: class::read(table.get("algorithms"), faults),
@@ -87,7 +91,8 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         packets: table.flag("packets", faults).unwrap_or(false),
         named_values: read_named_values(&table, faults),
         measure_from: table.duration("measure_from", faults).unwrap_or_default(),
-        jitter: read_jitter(&table, faults).unwrap_or(Jitter::Fixed(Duration::ZERO)),
+        jitter: jitter.unwrap_or(Jitter::Fixed(Duration::ZERO)),
+        perturb,
         topology: topology?,
         media,
         flows: flows.into_iter().collect::<Option<_>>()?,

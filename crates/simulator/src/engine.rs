@@ -58,7 +58,8 @@ pub fn run_counted(
     cancel: &AtomicBool,
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Enabled);
+    let plan = plan.perturbed(seed);
+    let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled);
     engine.run(cancel, progress, &mut NoStops)?;
     Ok(engine.finish())
 }
@@ -71,14 +72,16 @@ pub fn run_stopping(
     cancel: &AtomicBool,
     stops: &mut impl Stops,
 ) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Enabled);
+    let plan = plan.perturbed(seed);
+    let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled);
     engine.run(cancel, None, stops)?;
     Ok(engine.finish())
 }
 
 /// Runs the plan with this seed; fails after `max_events` events.
 pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), RunError> {
-    let mut engine = Engine::new(plan, seed, max_events, LookAhead::Enabled);
+    let plan = plan.perturbed(seed);
+    let mut engine = Engine::new(&plan, seed, max_events, LookAhead::Enabled);
     engine.run(&AtomicBool::new(false), None, &mut NoStops)?;
     Ok(engine.finish())
 }
@@ -87,7 +90,8 @@ pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, S
 /// the same.
 #[must_use]
 pub fn run_by_events(plan: &Plan, seed: u64) -> (Records, Statistics) {
-    let mut engine = Engine::new(plan, seed, u64::MAX, LookAhead::Disabled);
+    let plan = plan.perturbed(seed);
+    let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Disabled);
     engine
         .run(&AtomicBool::new(false), None, &mut NoStops)
         .unwrap_or_else(|_| unreachable!("the run is not cancelled"));

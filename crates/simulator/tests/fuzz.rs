@@ -45,8 +45,11 @@ fn every_bundled_scenario_runs_with_checked_arithmetic() {
         for (field, value) in [("duration", "1 s"), ("measure_from", "0 s")] {
             scenario.set(field, value).unwrap();
         }
-        let (plan, _) = scenario.plan(&catalogue()).unwrap();
-        run_within(&plan, 1, EVENTS).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for perturb in ["false", "true"] {
+            scenario.set("perturb", perturb).unwrap();
+            let (plan, _) = scenario.plan(&catalogue()).unwrap();
+            run_within(&plan, 1, EVENTS).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
         n += 1;
     }
     assert!(n >= 10);

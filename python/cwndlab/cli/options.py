@@ -63,6 +63,14 @@ FormatOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N", parser=integer_option("--seed", 0))
 ]
+PerturbOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--perturb/--no-perturb",
+        help="Whether each seed varies delays, rates, starts and processing by less than anybody measures.",
+        show_default=False,
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -18,8 +18,9 @@ from cwndlab.live.store import read_journal, read_preflight, read_spec, transfer
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.records import Records
-from cwndlab.statistics import Difference, Effect, Estimate, Verdict, blocks, difference, holm
-from cwndlab.statistics.digits import effect_size, interval, number
+from cwndlab.statistics import Difference, Effect, Estimate, Verdict, adjusted, blocks, difference
+from cwndlab.statistics.digits import effect_size, interval, number, p_value
+from cwndlab.study.tables import pairs
 
 #: Metrics that are compared. Holm's correction covers all pairs of algorithms in these metrics, of each server and over
 #: all servers.
@@ -152,8 +153,8 @@ class Measurement:
                     if first and (server is not None or len(set(groups)) > 1):
                         delta = difference(first, second, groups=groups if server is None else ())
                         result[Pair(one, other, metric, server)] = delta
-        adjusted = holm([delta.p for delta in result.values()])
-        return {key: (delta, p) for (key, delta), p in zip(result.items(), adjusted, strict=True)}
+        p_values = adjusted(list(result.values()))
+        return {key: (delta, p) for (key, delta), p in zip(result.items(), p_values, strict=True)}
 
     def _pairs(
         self, server: str | None, metric: str, one: str, other: str
@@ -182,7 +183,7 @@ class Measurement:
     def method(self) -> str:
         """How it is tested, in a sentence."""
         effect = "Effect: Hedges' g of the pairs, with its 95 % interval."
-        tested = [pair for pair, (_, p) in self.comparisons().items() if p is not None]
+        tested = [pair for pair, (delta, _) in self.comparisons().items() if delta.is_compared]
         if len(self.servers) == 1:
             return (
                 f"Paired t-test within the {len(self.servers[0].rounds)} complete rounds; p after Holm's correction "
@@ -237,7 +238,7 @@ class Measurement:
         header = self._header("algorithm", "minus", "metric", "difference", "95 % interval", "ratio", "p (Holm)")
         header += ["effect", "n", "verdict"]
         cells: list[list[str | Verdict]] = []
-        for pair, (delta, adjusted) in self.comparisons().items():
+        for pair, (delta, p) in self.comparisons().items():
             column = COLUMNS[pair.metric]
             mean, low, high = interval(delta.paired, column.factor)
             there = [_ALL_SERVERS if pair.server is None else self.question.label(pair.server)]
@@ -250,10 +251,10 @@ class Measurement:
                     mean,
                     f"{low} … {high}" if low else "–",
                     "–" if delta.ratio is None else f"{delta.ratio:.3f}",
-                    _p(adjusted),
+                    p_value(p),
                     effect_size(delta.effect),
-                    str(delta.paired.n),
-                    verdict_of(pair.metric, delta, adjusted),
+                    pairs(delta),
+                    verdict_of(pair.metric, delta, p),
                 ]
             )
         return header, cells
@@ -275,7 +276,7 @@ class Measurement:
                     number(one.squares * 1e-12),
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
-                    _p(one.p),
+                    p_value(one.p),
                     _shown(one),
                 ]
                 cells.append([label, *row] if len(self.servers) > 1 else row)
@@ -284,7 +285,7 @@ class Measurement:
     def as_dict(self) -> dict[str, Any]:
         """Everything but time series, for programs."""
         tested = []
-        for pair, (delta, adjusted) in self.comparisons().items():
+        for pair, (delta, p) in self.comparisons().items():
             tested.append(
                 {
                     "server": pair.server,
@@ -296,10 +297,11 @@ class Measurement:
                     "high": delta.paired.high,
                     "ratio": delta.ratio,
                     "n": delta.paired.n,
+                    "differing": delta.differing,
                     "p": delta.p,
-                    "adjusted_p": adjusted,
+                    "adjusted_p": p,
                     "wilcoxon_p": delta.wilcoxon_p,
-                    "verdict": str(verdict_of(pair.metric, delta, adjusted)),
+                    "verdict": str(verdict_of(pair.metric, delta, p)),
                 }
             )
         means = []
@@ -308,7 +310,7 @@ class Measurement:
                 result = one.estimate(name, metric)
                 mean = result.mean if result.n else None
                 entry = {"server": one.server, "algorithm": name, "metric": metric, "mean": mean}
-                means.append(entry | {"low": result.low, "high": result.high, "n": result.n})
+                means.append(entry | {"low": result.low, "high": result.high, "n": result.n, "reason": result.reason})
         return {
             "question": self.question.as_dict(),
             "rounds": self.rounds,
@@ -391,7 +393,3 @@ def _shown(effect: Effect) -> str:
     if effect.name in ("group", "treatment", "treatment × group"):
         return "undetermined: too few rounds" if effect.freedom else "one part of the day only"
     return ""
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"

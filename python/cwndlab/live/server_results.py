@@ -13,7 +13,7 @@ from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.metrics import COLUMNS
 from cwndlab.statistics import Effect, Estimate, blocks, estimate
-from cwndlab.statistics.digits import mean_and_half, number
+from cwndlab.statistics.digits import mean_with_interval, number
 
 
 @dataclass(repr=False)
@@ -95,7 +95,7 @@ class ServerResults:
         one, factor = self.estimate(algorithm, metric), COLUMNS[metric].factor
         if not one.n:
             return "–"
-        return mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
+        return mean_with_interval(one, factor)
 
     def means(self, metrics: Sequence[str]) -> list[list[str]]:
         """By algorithm: the sender's name, means ± half of the 95 % interval, RTT when idle and under load."""
@@ -117,9 +117,7 @@ class ServerResults:
         for part in (part for part in PARTS if part in parts.values()):
             mine = [n for n in self.rounds if parts[n] == part]
             shown = [estimate([values[name][n] / 1e6 for n in mine if n in values[name]]) for name in self.algorithms]
-            cells.append(
-                [part, str(len(mine)), *(mean_and_half(one.mean, one.half) if one.n else "–" for one in shown)]
-            )
+            cells.append([part, str(len(mine)), *(mean_with_interval(one) if one.n else "–" for one in shown)])
         return cells
 
 

@@ -51,4 +51,6 @@ def bars(
 
 
 def _half(estimate: Estimate, factor: float) -> str:
+    if estimate.is_constant:
+        return " in all runs"
     return "" if estimate.half is None else f" ± {estimate.half * factor:.2g}"

@@ -131,11 +131,15 @@ def _verdicts(comparison: Result) -> list[Sentence]:
         shown: list[str] = []
         equal: list[str] = []
         open_: list[str] = []
+        copies: list[str] = []
         for metric in comparison.judged():
             if (name, metric) not in judged:
                 continue
             (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
             verdict = verdict_of(metric, delta, adjusted)
+            if verdict.decision is Decision.ONE_RESULT:
+                copies.append(column.title)
+                continue
             if not verdict.is_difference:
                 (equal if verdict.is_equivalence else open_).append(column.title)
                 continue
@@ -147,6 +151,7 @@ def _verdicts(comparison: Result) -> list[Sentence]:
         text = f"{'; '.join(shown) or 'no relevant difference is shown'}."
         text += f" No relevant difference: {', '.join(equal)}." if equal else ""
         text += f" Inconclusive: {', '.join(open_)}." if open_ else ""
+        text += f" {len(comparison.seeds)} runs, one result: {', '.join(copies)}." if copies else ""
         made.append(Sentence(name, text))
     return made
 

@@ -19,7 +19,7 @@ from cwndlab.plot.style import Style
 from cwndlab.reports.page import Page
 from cwndlab.reports.runs import MOST_RUNS, Group, described, packed, single
 from cwndlab.statistics import Estimate, estimate
-from cwndlab.statistics.digits import mean_and_half, number
+from cwndlab.statistics.digits import mean_with_interval, number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -124,12 +124,7 @@ class SweepResult:
         for cell, runs in self.cells.items():
             words = [_word(self.values[name][at]) for name, at in zip(self.fields, cell, strict=True)]
             estimates = [(self.estimate(cell, name), COLUMNS[name].factor) for name in shown]
-            means = [
-                "–"
-                if one is None
-                else mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
-                for one, factor in estimates
-            ]
+            means = ["–" if one is None else mean_with_interval(one, factor) for one, factor in estimates]
             rows.append([*words, str(len(runs)), *means])
         return header, rows
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import cases as cases
     from cwndlab.reproduction import catalogue as catalogue
     from cwndlab.reproduction import claims as claims
+    from cwndlab.reproduction import doubts as doubts
     from cwndlab.reproduction import experiment as experiment
     from cwndlab.reproduction import headlines as headlines
     from cwndlab.reproduction import kept as kept
@@ -64,6 +65,7 @@ if not TYPE_CHECKING:
             "cases",
             "catalogue",
             "claims",
+            "doubts",
             "experiment",
             "headlines",
             "kept",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from cwndlab.records import Records
@@ -44,6 +44,15 @@ class Case:
     scenario: Mapping[str, Any]
     measure: Measure
     trace: Trace | None = None
+
+    @property
+    def is_perturbed(self) -> bool:
+        """Whether each seed varies what nobody measures exactly."""
+        return bool(self.scenario.get("perturb"))
+
+    def perturbed(self) -> Case:
+        """The same case, perturbed by each seed."""
+        return replace(self, scenario={**self.scenario, "perturb": True})
 
 
 @dataclass(frozen=True)

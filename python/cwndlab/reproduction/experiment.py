@@ -8,7 +8,8 @@ in `cwndlab.reproduction.catalogue` and has a tuple ``EXPERIMENTS``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cwndlab.plot.charts import Chart
 from cwndlab.reproduction.cases import Case, Size, Table
@@ -50,6 +51,15 @@ class Experiment:
         """The part after the slash."""
         return self.id.partition("/")[2]
 
+    def perturbed(self) -> Experiment:
+        """The same experiment in which each repetition varies what nobody measures exactly (``perturb`` of a
+        scenario)."""
+        return replace(self, cases=partial(_perturbed, self.cases))
+
     def size(self, *, quick: bool) -> Size:
         """The size of that name."""
         return self.quick if quick else self.full
+
+
+def _perturbed(cases: Callable[[Size], Sequence[Case]], size: Size) -> list[Case]:
+    return [case.perturbed() for case in cases(size)]

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cwndlab.engine import available_cores, engine_version, version
-from cwndlab.errors import Error, Fault, OutputError, RecordsError
+from cwndlab.errors import Error, Fault, OutputError, Parameter, RecordsError, ScenarioError
 from cwndlab.files import atomic_write, parsed, save
 from cwndlab.reproduction.cases import Case, Measure
 from cwndlab.reproduction.experiment import Experiment
@@ -213,6 +213,32 @@ class KeptResults:
             self.close()
             raise
         self.probes = {digest: Probe(**one) for digest, one in self._index["probes"].items()}
+
+    def perturbed(self, wanted: bool | None, message: Message | None = None) -> bool:
+        """Whether the runs of this folder are perturbed (``perturb`` of a scenario); all of them are, or none is.
+
+        Parameters
+        ----------
+        wanted
+            What the caller asks for; ``None`` is as the kept runs are, and perturbed in an empty folder.
+        message
+            Called with a remark where nothing is asked for and the kept runs are not perturbed.
+
+        Raises
+        ------
+        ScenarioError
+            The kept runs are of the other kind.
+        """
+        there: bool | None = self._index.get("perturbed", False) if self._index["experiments"] else None
+        if wanted is not None and there is not None and wanted != there:
+            what = f"the runs in {self.folder} are {'' if there else 'not '}perturbed, and are not mixed with others"
+            hint = f"leave out {'--perturb' if wanted else '--no-perturb'}, or name another folder by --results"
+            raise ScenarioError(Fault(Parameter("perturb"), what, hint))
+        if wanted is None and there is False and message is not None:
+            message(f"{self.folder}: its runs are not perturbed, and neither are the new ones")
+        known = there if there is not None else wanted is not False
+        self._index["perturbed"] = known
+        return known
 
     def close(self) -> None:
         """Releases the lock. Rows are written by `save` only."""

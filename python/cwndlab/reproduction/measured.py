@@ -21,12 +21,14 @@ class Line(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Two sides of a comparison, a value per repetition; ``left_out`` of ``cells`` had no value on one side."""
+    """Two sides of a comparison, a value per repetition; ``left_out`` of ``cells`` had no value on one side, ``equal``
+    the same value on both."""
 
     first: list[float]
     second: list[float]
     left_out: int
     cells: int
+    equal: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class Measured:
                 both.setdefault(repetition, []).append((a, b))
         order = sorted(both)
         means = [[fmean(pair[side] for pair in both[repetition]) for repetition in order] for side in (0, 1)]
-        return Pairs(means[0], means[1], left_out, len(sides[0]))
+        equal = sum(a == b for values in both.values() for a, b in values)
+        return Pairs(means[0], means[1], left_out, len(sides[0]), equal)
 
     def _cells(self, metric: str, where: Labels, other: Labels) -> dict[tuple[Any, int], float | None]:
         free = where.keys() | other.keys()

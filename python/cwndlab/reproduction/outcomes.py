@@ -11,7 +11,20 @@ from cwndlab.reproduction.claims import COLUMNS
 
 # What `outcome.json` holds.
 _KEYS = frozenset(
-    {"id", "title", "section", "quick", "seed", "duration_s", "repetitions", "runs", "cpu_s", "findings", "why"}
+    {
+        "id",
+        "title",
+        "section",
+        "quick",
+        "seed",
+        "perturbed",
+        "duration_s",
+        "repetitions",
+        "runs",
+        "cpu_s",
+        "findings",
+        "why",
+    }
 )
 
 

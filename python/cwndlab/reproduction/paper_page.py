@@ -15,17 +15,18 @@ from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
+from cwndlab.reproduction.doubts import DEVIATIONS, doubt, doubt_of, doubts_of
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
 from cwndlab.reproduction.multiverse.space import Universe
 from cwndlab.reproduction.papers import Assessment, Evidence
 from cwndlab.reproduction.summary import evidence, leading, shown
-from cwndlab.statistics.digits import number
+from cwndlab.statistics.digits import number, p_value
 
 #: Classes of cells with an outcome.
 CLASSES: Mapping[Outcome, str] = {
     "holds": "good",
-    "holds at another size": "good",
+    "holds at another size": "open",
     "no effect": "open",
     "inconclusive": "open",
     "opposite": "bad",
@@ -88,6 +89,7 @@ def paper_page(
         headlines=_headlines(known, sizes),
         sections=[_section(page, one) for one in known],
         dimensions=[_dimensions(one) for one in multiverses],
+        deviations=DEVIATIONS.get(name, ()),
         experiments=[(one["id"], f"{one['id']}.html") for one in kept if one["id"].startswith(f"{name}/")],
     )
 
@@ -119,7 +121,25 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
         footer="",
         commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
         papers=Table("Headline claims by outcome at the base assumptions and by robustness", header, made),
+        doubts=_doubts(known),
     )
+
+
+def _doubts(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
+    """The headlines of which the outcome is in doubt."""
+    made = [
+        [
+            cell(name, "text", f"{name}.html"),
+            cell(one.headline.claim, "wrap", f"{name}.html#{slug(one.headline.claim)}"),
+            cell("not run" if one.base is None else one.base.outcome, "text"),
+            cell(" ".join(reasons), "wrap"),
+        ]
+        for name, mine in known.items()
+        for one in mine
+        if (reasons := doubts_of(one.headline.key))
+    ]
+    header = [("paper", "text"), ("claim", "wrap"), ("outcome", "text"), ("why it is in doubt", "wrap")]
+    return Table("Outcomes in doubt, until the rows are replaced", header, made) if made else None
 
 
 def _counted(known: Sequence[Assessment]) -> str:
@@ -158,7 +178,7 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
 
 def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     if one.base is None:
-        return cell("not run", "outcome muted")
+        return Cell((("not run", ""),), "outcome muted", doubt(one.headline.key))
     found = [sizes[id] for id in _ids(one) if id in sizes]
     quick = {("quick" if each["quick"] else "full") for each in found}
     repetitions = sorted({each["repetitions"] for each in found})
@@ -166,6 +186,7 @@ def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
     if one.base.mixed:
         small = f"{one.base.tally}; {small}"
+    small = "; ".join(filter(None, (small, doubt(one.headline.key))))
     return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
 
 
@@ -207,7 +228,7 @@ def _finding(one: Finding) -> list[Cell]:
         cell(one.published, "wrap"),
         *(cell(text) for text in (*shown(one), one.measured_is)),
         cell(one.outcome, f"outcome {CLASSES[one.outcome]}"),
-        cell(one.reason, "wrap"),
+        Cell(((one.reason, ""),), "wrap", doubt_of(one)),
     ]
 
 
@@ -225,7 +246,8 @@ def _space_part(page: Page, key: str, one: Evidence) -> _SpacePart:
     ]
     first, most = one.multiverse.repetitions
     repetitions = f"{first} repetitions" + (f", {most} where a claim would be inconclusive" if most > first else "")
-    title = f"{space.title}: {one.multiverse.sampled}, {repetitions}"
+    kind = "perturbed" if one.multiverse.perturbed else "not perturbed"
+    title = f"{space.title}: {one.multiverse.sampled}, {repetitions}, {kind}"
     return _SpacePart(title, f"{one.label}: {one.shares}.", curves, _effects(one.together.effects), links)
 
 
@@ -235,9 +257,13 @@ def _effects(effects: Sequence[Effect]) -> Table:
     for one in effects:
         parts = [f"{choice}: {'–' if share is None else f'{share:.0%}'}" for choice, share in one.holds.items()]
         kind = "shown" if one.is_significant else ""
-        p = "–" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"
         made.append(
-            [cell(one.dimension, "wrap"), cell(", ".join(parts), "wrap"), cell(f"{one.range:.0%}", kind), cell(p)]
+            [
+                cell(one.dimension, "wrap"),
+                cell(", ".join(parts), "wrap"),
+                cell(f"{one.range:.0%}", kind),
+                cell(p_value(one.p)),
+            ]
         )
     caption = "Share of universes in which all of these claims hold, by choice; p of a χ² test, not corrected"
     return Table(caption, header, made)

@@ -66,6 +66,7 @@ def plan(
     results: Path | str | None = None,
     only: Mapping[str, str] | None = None,
     message: Message | None = None,
+    perturb: bool | None = None,
 ) -> ReproductionPlan:
     """Counts the runs of published experiments, and estimates what those that are left cost here.
 
@@ -74,7 +75,7 @@ def plan(
 
     Parameters
     ----------
-    target, quick, seed, out, results, only, message
+    target, quick, seed, out, results, only, message, perturb
         As in `cwndlab.reproduction.reproduce`. Nothing is written.
 
     Examples
@@ -90,6 +91,8 @@ def plan(
         present = set(Store(out).keys()["key"])
         memory = stack.enter_context(Store(None, write=True))
         kept = None if results is None else stack.enter_context(closing(KeptResults(results)))
+        if perturb is not False if kept is None else kept.perturbed(perturb, message):
+            chosen = tuple(one.perturbed() for one in chosen)
         seen: set[str] = set()
         for experiment, study in zip(chosen, studies_of(chosen, quick=quick, seed=seed, only=only), strict=True):
             if kept is not None:

@@ -58,6 +58,11 @@ class Reproduction:
         """Its size."""
         return self.measured.size
 
+    @property
+    def perturbed(self) -> bool:
+        """Whether each repetition varies what nobody measures exactly."""
+        return any(case.is_perturbed for case in self.cases)
+
     def as_dict(self) -> dict[str, Any]:
         """What a folder keeps of it: size, runs, findings and explanations, as JSON has them."""
         one = self.experiment
@@ -67,6 +72,7 @@ class Reproduction:
             "section": one.section,
             "quick": self.quick,
             "seed": self.seed,
+            "perturbed": self.perturbed,
             "duration_s": self.size.duration_s,
             "repetitions": self.size.repetitions,
             "runs": len(self.measured.rows),
@@ -102,6 +108,7 @@ def reproduce(
     results: Path | str | None = None,
     only: Mapping[str, str] | None = None,
     message: Message | None = None,
+    perturb: bool | None = None,
 ) -> Iterator[Reproduction]:
     """Runs published experiments and evaluates their claims.
 
@@ -126,6 +133,9 @@ def reproduce(
         Runs the cases with these labels only and yields nothing, since claims need all cases.
     message
         Called with remarks on rows of ``results`` that are not used.
+    perturb
+        Whether each repetition varies what nobody measures exactly, as in `cwndlab.run`. By default as the rows in
+        ``results`` are, and true where there are none.
 
     Yields
     ------
@@ -135,7 +145,8 @@ def reproduce(
     Raises
     ------
     ScenarioError
-        There is no such experiment, or no case with the labels of ``only``.
+        There is no such experiment, no case with the labels of ``only``, or the rows in ``results`` were made with the
+        other value of ``perturb``.
     RecordsError
         ``out`` or ``results`` is in use by another process, or holds something else.
     """
@@ -147,6 +158,10 @@ def reproduce(
     with ExitStack() as stack:
         store = stack.enter_context(Store(out, write=True))
         kept = None if results is None else stack.enter_context(closing(KeptResults(results, write=True)))
+        if perturb is not False if kept is None else kept.perturbed(perturb, message):
+            chosen = tuple(one.perturbed() for one in chosen)
+        else:
+            command += " --no-perturb"
         studies = studies_of(chosen, quick=quick, seed=seed, only=only)
         if kept is not None:
             for experiment, study in zip(chosen, studies, strict=True):

@@ -22,11 +22,12 @@ from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
-from cwndlab.reports.tables import Table, cell
+from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.cases import Labels, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
+from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
@@ -145,7 +146,7 @@ def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
 
 def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
     one, page = outcome.experiment, Page()
-    quick = " --quick" if outcome.quick else ""
+    quick = (" --quick" if outcome.quick else "") + ("" if outcome.perturbed else " --no-perturb")
     drill = _Drill(outcome)
     claims = one.claims(outcome.size)
     opens = [drill.address(claim) for claim in claims]
@@ -277,9 +278,18 @@ def _size(outcome: Reproduction) -> str:
         f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
         f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
     )
+    kind = PERTURBED if outcome.perturbed else NOT_PERTURBED
     if not outcome.quick:
-        return f"{text}, the full size."
-    return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions."
+        return f"{text}, the full size. {kind}"
+    return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions. {kind}"
+
+
+#: What distinguishes the repetitions of perturbed experiments, and of others.
+PERTURBED = (
+    "Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, the processing of "
+    "packets within 1 µs."
+)
+NOT_PERTURBED = "Repetitions are not perturbed: they differ in the random numbers of the set-up alone."
 
 
 def _findings(findings: Sequence[Finding], n: int, opens: Sequence[str] = ()) -> list[tuple[str, Table]]:
@@ -304,7 +314,8 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
         cells += [cell(text) for text in (*shown(one), str(n), one.measured_is)]
         for name in beside:
             cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
-        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
+        small = doubt_of(one)
+        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), Cell(((one.reason, ""),), "wrap", small)]
         made.append(cells)
     return Table(f"Over n = {n} repetitions of each case", header, made)
 

@@ -86,7 +86,10 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
     kept = KeptResults(folder)
     plan = _plan(Path(folder) / PLAN)
     wanted: Sequence[SizeName] = ("full", "quick") if size is None else (size,)
-    return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in find(target)]
+    chosen = find(target)
+    if kept.perturbed(None):
+        chosen = tuple(one.perturbed() for one in chosen)
+    return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in chosen]
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
+from cwndlab.reproduction.doubts import DEVIATIONS, doubts_of
 from cwndlab.reproduction.headlines import Row
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.papers import Assessment, Evidence, assessments
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings
-from cwndlab.statistics.digits import number
+from cwndlab.statistics.digits import number, p_value
 
 #: Findings of a headline that its row shows; the rest is behind its links.
 _MOST_SHOWN = 6
@@ -24,15 +25,22 @@ def shown(finding: Finding) -> tuple[str, str]:
     that 0.9985 is not written as 1."""
     if finding.measured is None:
         return "–", "–"
+    if finding.measured_is == "p":
+        return p_value(finding.measured), "–"
     if finding.low is None or finding.high is None:
         return number(finding.measured), "–"
     half = (finding.high - finding.low) / 2
+    if half == 0:
+        return number(finding.measured), "–"
     values = (finding.measured, finding.low, finding.high)
-    if half <= 1e-6 * max(abs(value) for value in values):
-        mean = _near_one(finding.measured) or number(finding.measured)
-        return mean, f"{mean} … {mean}"
     places = min(4, max(0, 1 - math.floor(math.log10(half))))
     mean, low, high = (_near_one(value, places) or f"{value:.{places}f}" for value in values)
+    if low == high:  # not narrower than the digits
+        unit = 10**places
+        low, high = (
+            f"{math.floor(finding.low * unit) / unit:.{places}f}",
+            f"{math.ceil(finding.high * unit) / unit:.{places}f}",
+        )
     return mean, f"{low} … {high}"
 
 
@@ -75,7 +83,8 @@ def overview(results: Path) -> str:
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
-        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary]), ""]
+        deviations = ["Deviations from print:", *DEVIATIONS[name]] if name in DEVIATIONS else []
+        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary, *deviations]), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
     return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
@@ -87,6 +96,7 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
         note = f"; {one.not_counted}" if one.not_counted else ""
         cells[1] = f"**{one.base.outcome}** ({size} size{note})"
+        cells[1] += "".join(f"<br>*in doubt*: {reason}" for reason in doubts_of(one.headline.key))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
     cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")

@@ -49,7 +49,7 @@ from cwndlab.reproduction.claims import (
     Welch,
 )
 from cwndlab.reproduction.measured import Measured, Pairs
-from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch
+from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
 #: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
@@ -121,7 +121,7 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
 
 def _scaled(one: Estimate, factor: float) -> Estimate:
     low, high = (None if end is None else end * factor for end in (one.low, one.high))
-    return Estimate(one.mean * factor, low, high, one.n)
+    return Estimate(one.mean * factor, low, high, one.n, one.is_constant)
 
 
 def _parts(claim: Claim, measured: Measured) -> list[tuple[str, Claim]]:
@@ -262,14 +262,30 @@ def ratio(pairs: Pairs) -> Estimate:
     if not pairs.first:
         return Estimate(math.nan, None, None, 0)
     if min(*pairs.first, *pairs.second) > 0:
-        logs = estimate([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
+        logs = _of_logarithms([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
         low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-        return Estimate(math.exp(logs.mean), low, high, logs.n)
+        return Estimate(math.exp(logs.mean), low, high, logs.n, logs.is_constant)
     base = fmean(pairs.second)
     if base <= 0:
         return Estimate(math.nan, None, None, 0)
-    found = estimate([1 + (a - b) / base for a, b in zip(pairs.first, pairs.second, strict=True)])
-    return Estimate(found.mean, found.low, found.high, found.n)
+    return estimate([1 + (a - b) / base for a, b in zip(pairs.first, pairs.second, strict=True)])
+
+
+def _of_logarithms(logs: Sequence[float]) -> Estimate:
+    """A logarithm has the rounding of the ratio, which is about 1."""
+    return estimate(without_rounding(logs, 1.0))
+
+
+def _no_interval(found: Estimate) -> str:
+    """Why an estimate without an interval decides nothing."""
+    if found.is_constant:
+        return f"{found.n} repetitions, one result: they are one observation, which has no interval"
+    return "one repetition has no interval"
+
+
+def _exact(found: Estimate) -> Estimate:
+    """What is zero in every repetition is known: nothing was counted. Other values that do not vary are one result."""
+    return Estimate(0.0, 0.0, 0.0, found.n) if found.is_constant and found.mean == 0 else found
 
 
 def _share(relevant: Margin, pairs: Pairs) -> float:
@@ -302,7 +318,7 @@ def _placed(found: Estimate, share: float, size: float | None, tolerance: float,
     """Where the interval of a ratio lies beside 1 ± ``share`` and beside ``size``."""
     low, high = found.low, found.high
     if low is None or high is None:
-        return Judged(found, "inconclusive", "one repetition has no interval")
+        return Judged(found, "inconclusive", _no_interval(found))
     band = f"{1 - share:.3f} to {1 + share:.3f}"
     if 1 - share <= low and high <= 1 + share:
         return Judged(found, "no effect", f"the interval lies within the margin, {band}")
@@ -336,9 +352,9 @@ def overall(claim: Claim, measured: Measured) -> Judged:
                 return Judged(None, "inconclusive", f"{term.metric} is zero or has no value in some repetition")
             sign = 1 if term.up else -1
             logs.append([sign * math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-    means = estimate([fmean(column) for column in zip(*logs, strict=True)])
+    means = _of_logarithms([fmean(column) for column in zip(*logs, strict=True)])
     low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
-    found = Estimate(math.exp(means.mean), low, high, means.n)
+    found = Estimate(math.exp(means.mean), low, high, means.n, means.is_constant)
     share, least = claim.relation.effect / 2, claim.relation.at_least
     if least is None:
         judged = _placed(found, share, claim.relation.ratio, claim.relation.tolerance, up=True)
@@ -371,6 +387,8 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
     if not pairs.first:
         return Judged(None, "inconclusive", _note("no repetition has a value on both sides", pairs))
     if pairs.first == pairs.second:
+        if any(pairs.first) and (one := estimate(pairs.first)).is_constant:
+            return Judged(replace(one, mean=1.0), "inconclusive", _note(_no_interval(one), pairs))
         exact = Estimate(1.0, 1.0, 1.0, len(pairs.first)) if any(pairs.first) else None
         same = Judged(exact, "no effect", _note("both sides are equal in every repetition", pairs))
         return _room(same, pairs, relevant, up)
@@ -381,6 +399,8 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
     other = estimate(pairs.second if zero_first else pairs.first)
     exact = Estimate(0.0, 0.0, 0.0, len(pairs.first)) if zero_first else None
     reason = f"the {name} side is zero in every repetition, the other one {number(other.mean)} on average"
+    if other.is_constant:
+        return Judged(exact, "inconclusive", _note(f"{reason}: {_no_interval(other)}", pairs))
     if other.low is None or other.low <= 0:
         return Judged(exact, "inconclusive", _note(f"{reason} with an interval that reaches zero", pairs))
     if other.high is not None and other.high <= relevant.amount:
@@ -394,6 +414,7 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
     the nearer end."""
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", what)
+    found = _exact(found)
     if math.isinf(high):
         band = f"at least {number(low)}"
     elif math.isinf(low):
@@ -401,7 +422,7 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
     else:
         band = f"{number(low)} to {number(high)}"
     if found.low is None or found.high is None:
-        return Judged(found, "inconclusive", "one repetition has no interval", what)
+        return Judged(found, "inconclusive", _no_interval(found), what)
     if low <= found.low and found.high <= high:
         return Judged(found, "holds", f"the interval lies in {band}", what)
     below = not math.isinf(low) and found.high < low - slack(low)
@@ -416,10 +437,11 @@ def value(found: Estimate, published: float, tolerance: float = TOLERANCE, point
     enough to cover any value confirms none."""
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", "value")
+    found = _exact(found)
     room = points if points is not None else tolerance * abs(published)
     about = f"{number(published)} ± {number(room)}"
     if found.low is None or found.high is None or found.half is None:
-        return Judged(found, "inconclusive", "one repetition has no interval", "value")
+        return Judged(found, "inconclusive", _no_interval(found), "value")
     if abs(found.mean - published) <= room and found.half <= room:
         return Judged(found, "holds", f"mean and half of the interval are within {about}", "value")
     if found.high < published - room or found.low > published + room:
@@ -474,7 +496,9 @@ def _names(sides: Sequence[Labels]) -> list[str]:
 def _note(reason: str, pairs: Pairs) -> str:
     """The reason, with how much it rests on."""
     missing = f"; {pairs.left_out} of {pairs.cells} pairs of runs have no value on one side" if pairs.left_out else ""
-    return f"{reason} ({len(pairs.first)} repetitions{missing})"
+    there = pairs.cells - pairs.left_out
+    same = f"; {there - pairs.equal} of {there} pairs of runs differ" if 0 < pairs.equal < there else ""
+    return f"{reason} ({len(pairs.first)} repetitions{missing}{same})"
 
 
 def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:

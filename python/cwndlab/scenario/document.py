@@ -85,6 +85,7 @@ class Scenario(Table):
     named_values: NamedValues | None = None
     measure_from: str | None = None
     start_jitter: str | None = None
+    perturb: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -183,6 +184,18 @@ class Scenario(Table):
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
         pairs = [(path, toml_value(value)) for path, value in values.items()]
         return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes))
+
+    def perturbed(self, perturb: bool | None) -> Self:
+        """The same scenario with ``perturb``, by which each seed varies what nobody measures exactly; itself where that
+        is ``None`` or the same.
+
+        >>> import cwndlab
+        >>> cwndlab.presets.load("single").perturbed(True).perturb
+        True
+        """
+        if perturb is None or perturb == bool(self.perturb):
+            return self
+        return self.with_(perturb=perturb)
 
     @property
     def hash(self) -> str:

@@ -1,9 +1,9 @@
 """Means with intervals, tests, effect sizes, corrections, stopping rules, warm-up cuts. Knows nothing of networks."""
 
 from cwndlab.statistics.blocks import Effect, blocks
-from cwndlab.statistics.differences import Difference, difference
+from cwndlab.statistics.differences import Difference, adjusted, difference
 from cwndlab.statistics.effects import cohens_dz, hedges, hedges_unpaired, rank_biserial
-from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
 from cwndlab.statistics.sequential import Until, coverage, enough
 from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
 from cwndlab.statistics.verdicts import Decision, Verdict, verdict
@@ -17,6 +17,7 @@ __all__ = [
     "Estimate",
     "Until",
     "Verdict",
+    "adjusted",
     "blocks",
     "bootstrap",
     "cohens_dz",
@@ -34,6 +35,7 @@ __all__ = [
     "verdict",
     "welch",
     "wilcoxon",
+    "without_rounding",
 ]
 
 

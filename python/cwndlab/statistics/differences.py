@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cwndlab.statistics.effects import hedges, hedges_unpaired, rank_biserial
-from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate
-from cwndlab.statistics.significance import paired_t, shapiro, welch, wilcoxon
+from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
+from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
 
 # The draws of the bootstrap are the same for every difference: equal series give equal intervals.
 _SEED = 1
@@ -20,7 +20,8 @@ class Difference:
     """How two series differ, the second minus the first: ``deltas``, one per pair.
 
     ``paired`` is the mean of the deltas with its t-interval and ``p`` the paired t-test, its other side: they decide
-    (`cwndlab.statistics.verdict`). Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
+    (`cwndlab.statistics.verdict`). Where all pairs differ by the same amount there is one observation: no interval, no
+    p-value and no effect size. Beside them stand ``welch_p``, which papers use and which ignores the pairs, and
     for what is not normal ``wilcoxon_p`` and `bootstrapped`; ``shapiro_p`` tells how normal the deltas are. ``effect``
     is g_z of the pairs, ``effect_unpaired`` g of the two series, ``rank_biserial`` the effect that Wilcoxon's test
     tests. ``ratio`` is of the means, ``reference`` the first series' mean, to which a margin of relevance relates.
@@ -37,6 +38,16 @@ class Difference:
     effect: Estimate | None
     effect_unpaired: Estimate | None
     rank_biserial: Estimate | None
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it belongs to the family of a correction: it has a p-value, or would have one if it varied."""
+        return self.p is not None or self.paired.is_constant
+
+    @property
+    def differing(self) -> int:
+        """How many pairs have different values."""
+        return sum(delta != 0 for delta in self.deltas)
 
     @property
     def bootstrapped(self) -> Estimate:
@@ -61,18 +72,33 @@ def difference(
     """
     if len(first) != len(second):
         raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
-    deltas = tuple(b - a for a, b in zip(first, second, strict=True))
+    scale = max(map(abs, [*first, *second]), default=0.0)
+    deltas = without_rounding([b - a for a, b in zip(first, second, strict=True)], scale)
     base = float(np.mean(first)) if first else 0.0
+    paired = estimate(deltas, level, groups=groups)
+    varies = not paired.is_constant
     return Difference(
         deltas=deltas,
-        paired=estimate(deltas, level, groups=groups),
+        paired=paired,
         reference=base,
         ratio=float(np.mean(second)) / base if base else None,
         p=paired_t(deltas, groups=groups),
-        welch_p=welch(first, second),
-        wilcoxon_p=wilcoxon(deltas),
+        welch_p=welch(first, second) if varies else None,
+        wilcoxon_p=wilcoxon(deltas) if varies else None,
         shapiro_p=shapiro(deltas),
         effect=hedges(deltas, level, groups=groups),
-        effect_unpaired=hedges_unpaired(first, second, level),
-        rank_biserial=rank_biserial(deltas, level),
+        effect_unpaired=hedges_unpaired(first, second, level) if varies else None,
+        rank_biserial=rank_biserial(deltas, level) if varies else None,
     )
+
+
+def adjusted(family: Sequence[Difference]) -> list[float | None]:
+    """The p-values of a family of differences after Holm's correction. A difference with one result has none, and
+    counts all the same: the family is fixed before anything is measured.
+
+    >>> one, other = difference([1.0, 1.0], [2.0, 2.0]), difference([1.0, 2.0, 3.0], [2.0, 3.5, 4.2])
+    >>> [None if p is None else round(p / other.p, 6) for p in adjusted([one, other])]
+    [None, 2.0]
+    """
+    p_values = holm([1.0 if one.paired.is_constant else one.p for one in family])
+    return [None if one.paired.is_constant else p for one, p in zip(family, p_values, strict=True)]

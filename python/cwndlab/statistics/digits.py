@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,32 +30,68 @@ def number(value: float) -> str:
 
 
 def mean_and_half(mean: float, half: float | None) -> str:
-    """``mean ± half``: the half with two digits where it begins with 1, 2 or 3 and with one else, the mean as far.
+    """``mean ± half``: the half with two digits where it begins with 1, 2 or 3 and with one else, the mean as far. A
+    half below the last digit of the mean is written as one of that digit: the interval is not narrower than the number.
 
     >>> mean_and_half(237.18, 1.08), mean_and_half(0.07372, 0.00402), mean_and_half(1776.3, 182.0)
     ('237.2 ± 1.1', '0.074 ± 0.004', '1780 ± 180')
+    >>> mean_and_half(99.99996, 0.00004)
+    '100.0 ± 0.1'
     """
-    if half is None:
+    if not half:
         return number(mean)
-    if half == 0:
-        return f"{mean:.{_MOST_OF_MEAN}g} ± 0"
     places = _places(mean, half, _MOST_OF_MEAN)
-    return f"{_fixed(mean, places)} ± {_fixed(half, places)}"
+    return f"{_fixed(mean, places)} ± {_fixed(max(half, 10.0**-places), places)}"
+
+
+def mean_with_interval(one: Estimate, factor: float = 1.0) -> str:
+    """`mean_and_half` of an estimate; where all values are the same, that they are.
+
+    >>> from cwndlab.statistics import estimate
+    >>> mean_with_interval(estimate([1.0, 2.0, 3.0])), mean_with_interval(estimate([7.0, 7.0]), factor=100)
+    ('2.0 ± 2.5', '700 (one result)')
+    """
+    text = mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
+    return f"{text} (one result)" if one.is_constant else text
 
 
 def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
     """Mean, low and high with the same places; ends are empty where there is no interval. An end that is not zero is
-    never written as zero."""
+    never written as zero, and ends that these places do not tell apart are rounded outwards.
+
+    >>> from cwndlab.statistics import Estimate
+    >>> interval(Estimate(100.00004, 100.00002, 100.00006, 5))
+    ('100.000', '100.000', '100.001')
+    """
     if one.low is None or one.high is None or one.half is None:
         return number(one.mean * factor), "", ""
     values = [value * factor for value in (one.mean, one.low, one.high)]
     largest = max(values, key=abs)
-    if one.half * factor <= abs(largest) * _NEXT_TO_NOTHING:
-        mean, low, high = (number(value) for value in values)
-    else:
-        places = _places(largest, one.half * factor, _MOST_OF_END)
-        mean, low, high = (_fixed(value, places) for value in values)
+    half = max(one.half * factor, abs(largest) * _NEXT_TO_NOTHING)
+    if half == 0:
+        return number(0.0), number(0.0), number(0.0)
+    places = _places(largest, half, _MOST_OF_END)
+    mean, low, high = (_fixed(value, places) for value in values)
+    if low == high:
+        low, high = _outwards(values[1], math.floor, places), _outwards(values[2], math.ceil, places)
     return mean, low, high
+
+
+def _outwards(value: float, rounded: Callable[[float], int], places: int) -> str:
+    """An end of an interval rounded away from its mean."""
+    steps = value * 10.0**places
+    # A value that has these places is not moved by its binary form.
+    whole = round(steps) if math.isclose(steps, round(steps), rel_tol=1e-9) else rounded(steps)
+    return _fixed(whole * 10.0**-places, places)
+
+
+def p_value(p: float | None) -> str:
+    """A p-value; never zero.
+
+    >>> [p_value(p) for p in (None, 0.0, 0.0004, 0.0213)]
+    ['–', '< 0.001', '< 0.001', '0.021']
+    """
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _scientific(value: float) -> tuple[float, int]:

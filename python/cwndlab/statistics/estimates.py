@@ -19,18 +19,24 @@ LEVEL = 0.95
 class Estimate:
     """A mean and its interval; ``low`` and ``high`` are nothing where there is none, and ``reason`` says why.
 
+    ``is_constant`` is true where two values or more are all the same. They are one observation, so that nothing is
+    known of the spread.
+
     Examples
     --------
     >>> from cwndlab import statistics
     >>> one = statistics.Estimate(mean=10.0, low=9.0, high=11.0, n=5)
     >>> one.half
     1.0
+    >>> statistics.estimate([4.0, 4.0, 4.0]).reason
+    '3 runs, one result'
     """
 
     mean: float
     low: float | None
     high: float | None
     n: int
+    is_constant: bool = False
 
     @property
     def half(self) -> float | None:
@@ -42,12 +48,15 @@ class Estimate:
         """Why there is no interval."""
         if self.low is not None and self.high is not None:
             return None
+        if self.is_constant:
+            return f"{self.n} runs, one result"
         return {0: "no values", 1: "one value tells nothing of the spread"}.get(self.n, "too few values")
 
 
 def estimate(values: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate:
     """Mean and t-interval: mean ± t(n−1) · s / √n; with the group of each value, s is the standard deviation within
-    groups (`pooled_deviation`), and t has n − number of groups degrees of freedom.
+    groups (`pooled_deviation`), and t has n − number of groups degrees of freedom. Values that do not vary, within
+    their groups, have no interval.
 
     >>> e = estimate([1.0, 2.0, 3.0])
     >>> round(e.mean, 3), round(e.half, 3)
@@ -63,6 +72,8 @@ def estimate(values: Sequence[float], level: float = LEVEL, *, groups: Sequence[
     spread, freedom = pooled_deviation(values, groups)
     if freedom < 1:
         return Estimate(mean, None, None, n)
+    if spread == 0:
+        return Estimate(mean, None, None, n, is_constant=True)
     half = float(special.stdtrit(freedom, (1 + level) / 2)) * spread / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n)
 
@@ -70,7 +81,7 @@ def estimate(values: Sequence[float], level: float = LEVEL, *, groups: Sequence[
 def bootstrap(values: Sequence[float], *, seed: int, level: float = LEVEL, draws: int = 9999) -> Estimate:
     """Mean with a bootstrap interval (BCa; percentiles where that has none), for what is not normal.
 
-    Nothing below three values: the resamples of two are their mean and themselves.
+    Nothing below three values, of which the resamples are few, nor where the values do not vary.
 
     Examples
     --------
@@ -84,7 +95,7 @@ def bootstrap(values: Sequence[float], *, seed: int, level: float = LEVEL, draws
         return Estimate(float(np.mean(values)) if n else math.nan, None, None, n)
     mean = float(np.mean(values))
     if deviation(values) == 0:
-        return Estimate(mean, mean, mean, n)
+        return Estimate(mean, None, None, n, is_constant=True)
     low, high = _resampled(values, "BCa", seed, level, draws)
     if math.isnan(low) or math.isnan(high):
         low, high = _resampled(values, "percentile", seed, level, draws)
@@ -106,6 +117,22 @@ def _resampled(
             rng=np.random.default_rng(seed),
         )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+#: Equal results of different sums are this share of the summands apart at most.
+ROUNDING = 1e-14
+
+
+def without_rounding(values: Sequence[float], scale: float) -> tuple[float, ...]:
+    """The values; all the same where only the rounding of numbers of size ``scale``, from which they were computed,
+    tells them apart.
+
+    >>> without_rounding([0.6 - 0.5, 0.7 - 0.6, 0.8 - 0.7], scale=0.8)
+    (0.09999999999999998, 0.09999999999999998, 0.09999999999999998)
+    """
+    if not values or max(values) - min(values) > ROUNDING * scale:
+        return tuple(values)
+    return (0.0 if abs(values[0]) <= ROUNDING * scale else values[0],) * len(values)
 
 
 def deviation(values: Sequence[float]) -> float:

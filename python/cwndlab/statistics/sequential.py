@@ -25,7 +25,8 @@ LEAST = 10
 
 def enough(values: Sequence[float], within: float = 0.02, confidence: float = LEVEL) -> bool:
     """Whether the t-interval of the mean, at level ``confidence``, reaches no further to either side than ``within``
-    times the absolute mean. Never with fewer than two values; always where they are all equal.
+    times the absolute mean. Never with fewer than two values; always where they are all equal, since further ones
+    would tell nothing.
 
     Examples
     --------
@@ -33,8 +34,8 @@ def enough(values: Sequence[float], within: float = 0.02, confidence: float = LE
     >>> statistics.enough([10.0, 10.1, 9.9], within=0.02), statistics.enough([10.0, 10.1, 9.9], within=0.03)
     (False, True)
     """
-    half = estimate(values, confidence).half
-    return half is not None and half <= within * abs(float(np.mean(values)))
+    one = estimate(values, confidence)
+    return one.is_constant or (one.half is not None and one.half <= within * abs(one.mean))
 
 
 @dataclass(frozen=True)

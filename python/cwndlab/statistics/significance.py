@@ -17,14 +17,16 @@ from scipy import special, stats
 
 from cwndlab.statistics.estimates import deviation, pooled_deviation
 
+#: No p-value is zero: one below this bound is lost in the rounding of double precision.
+LEAST_P = 1e-300
+
 
 def paired_t(deltas: Sequence[float], *, groups: Sequence[str] = ()) -> float | None:
     """p of the paired t-test, which is below 1 − level exactly where the paired t-interval excludes zero. ``groups`` is
     the group of each pair as a blocking factor: the mean is tested against the variation within groups. p is then that
     of the treatment in `cwndlab.statistics.blocks`.
 
-    Differences that are all the same leave no spread to test against: 1 where they are zero, 0 where they are not.
-    Nothing without a degree of freedom.
+    Nothing without a degree of freedom, or where the differences are all the same: there is no spread to test against.
 
     Examples
     --------
@@ -33,13 +35,11 @@ def paired_t(deltas: Sequence[float], *, groups: Sequence[str] = ()) -> float | 
     0.108
     """
     spread, freedom = pooled_deviation(deltas, groups)
-    if freedom < 1:
+    if freedom < 1 or spread == 0:
         return None
-    mean = float(np.mean(deltas))
-    if spread == 0:
-        return 1.0 if mean == 0 else 0.0
-    t = mean / (spread / math.sqrt(len(deltas)))
-    return 2 * float(special.stdtr(freedom, -abs(t)))  # as scipy.stats.ttest_1samp has it, a hundred times as fast
+    t = float(np.mean(deltas)) / (spread / math.sqrt(len(deltas)))
+    # As scipy.stats.ttest_1samp has it, a hundred times as fast.
+    return max(LEAST_P, 2 * float(special.stdtr(freedom, -abs(t))))
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -110,4 +110,4 @@ def _quietly(test: Callable[[], Any]) -> float | None:
         warnings.simplefilter("ignore", RuntimeWarning)
         warnings.simplefilter("ignore", UserWarning)
         p = float(test().pvalue)
-    return None if math.isnan(p) else p
+    return None if math.isnan(p) else max(LEAST_P, p)

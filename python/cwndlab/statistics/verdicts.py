@@ -36,6 +36,8 @@ class Decision(Enum):
     """The interval includes relevant and irrelevant differences."""
     NO_INTERVAL = "not decided: one repetition"
     """There is no interval."""
+    ONE_RESULT = "not decided: one result"
+    """All pairs differ by the same amount: they are one observation, so that there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def verdict(paired: Estimate, adjusted_p: float | None, direction: int = 0, *, m
     'INCONCLUSIVE'
     """
     if paired.low is None or paired.high is None:
-        return Verdict(Decision.NO_INTERVAL)
+        return Verdict(Decision.ONE_RESULT if paired.is_constant else Decision.NO_INTERVAL)
     includes_zero = paired.low <= 0 <= paired.high
     if -margin <= paired.low and paired.high <= margin:
         return Verdict(Decision.EQUIVALENT if includes_zero else Decision.IRRELEVANT)

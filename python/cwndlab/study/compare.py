@@ -30,7 +30,7 @@ from cwndlab.study.store import Store
 
 def repeated(scenario: Scenario, repetitions: int) -> Scenario:
     """The scenario as it is compared: with a random start where repetitions would else be the same."""
-    if repetitions > 1 and "start_jitter" not in json.loads(scenario.to_json()):
+    if repetitions > 1 and not scenario.perturb and "start_jitter" not in json.loads(scenario.to_json()):
         return scenario.with_(start_jitter="rtt")
     return scenario
 
@@ -155,6 +155,7 @@ def compare(
     until: str | None = None,
     at_most: int = 50,
     metrics: Sequence[str] | None = None,
+    perturb: bool | None = None,
 ) -> Result:
     """Runs every algorithm with the same seeds in every flow over TCP of a scenario, or in some of its flows.
 
@@ -194,6 +195,8 @@ def compare(
         (`statistics.Until`).
     metrics
         Names in `metrics.COLUMNS` that are compared; by default `cwndlab.study.result.JUDGED`.
+    perturb
+        As in `cwndlab.run`. The algorithms of a repetition have the same perturbation.
 
     Returns
     -------
@@ -209,7 +212,7 @@ def compare(
     RecordsError
         ``out`` is in use or holds something else.
     """
-    scenario, texts = with_classes(scenario, algorithms)
+    scenario, texts = with_classes(scenario.perturbed(perturb), algorithms)
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)
     compared = _compared(scenario, [flows] if isinstance(flows, str | int) else flows, against)
@@ -374,13 +377,24 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
 
 
 def _without_variation(result: Result) -> list[str]:
-    """Algorithms of which every seed gave the same run."""
-    names = []
+    """Metrics, or whole runs, that are the same for every seed."""
+    notes, count = [], len(result.seeds)
+    constant: dict[str, list[str]] = {}
     for name in result.algorithms:
         rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
         if len(rows) > 1 and all(row == rows[0] for row in rows):
-            names.append(name)
-    return [f"{', '.join(names)}: {NO_RANDOM_ELEMENT}"] if names else []
+            constant.setdefault("", []).append(name)
+            continue
+        for metric in result.judged():
+            if result.estimate(name, metric).is_constant:
+                constant.setdefault(COLUMNS[metric].title, []).append(name)
+    if names := constant.pop("", []):
+        notes.append(f"{', '.join(names)}: {count} runs, one result: {NO_RANDOM_ELEMENT}")
+    if constant:
+        parts = [f"{title} ({', '.join(names)})" for title, names in constant.items()]
+        more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
+        notes.append(f"{count} runs, one result, so that there is no interval and no test: {', '.join(parts)}{more}")
+    return notes
 
 
 def _separate(result: Result) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cwndlab.metrics.margins import verdict_of
-from cwndlab.statistics import Difference, Estimate, difference, holm
+from cwndlab.statistics import Difference, Estimate, adjusted, difference
 from cwndlab.study.spec import Row
 
 __all__ = ["columns_of", "paired", "tests", "values", "verdict_columns"]
@@ -54,8 +54,8 @@ def tests(
             for metric in metrics:
                 if (delta := paired(members.get(order[0], {}), members.get(name, {}), metric)) is not None:
                     deltas[group, name, metric] = delta
-    adjusted = holm([delta.p for delta in deltas.values()])
-    return {key: (delta, p) for (key, delta), p in zip(deltas.items(), adjusted, strict=True)}
+    p_values = adjusted(list(deltas.values()))
+    return {key: (delta, p) for (key, delta), p in zip(deltas.items(), p_values, strict=True)}
 
 
 def columns_of(delta: Difference | None) -> Row:
@@ -70,6 +70,7 @@ def columns_of(delta: Difference | None) -> Row:
         "bootstrap_low": bootstrapped.low,
         "bootstrap_high": bootstrapped.high,
         "pairs": delta.paired.n if delta.deltas else None,
+        "differing": delta.differing if delta.deltas else None,
         "p": delta.p,
         "welch_p": delta.welch_p,
         "wilcoxon_p": delta.wilcoxon_p,

@@ -75,7 +75,13 @@ def everything() -> list[str]:
 
 
 def document(
-    algorithm: str, setting: Setting, buffer_bdp: float, loss: float, classes: Collection[str] = ()
+    algorithm: str,
+    setting: Setting,
+    buffer_bdp: float,
+    loss: float,
+    classes: Collection[str] = (),
+    *,
+    perturb: bool = False,
 ) -> dict[str, Any]:
     """The scenario of one cell; ``classes`` are names of custom algorithms."""
     is_custom = algorithm.partition("(")[0].partition("+")[0].partition("/")[0] in classes
@@ -98,6 +104,7 @@ def document(
         "schema_version": 1,
         "title": f"{algorithm}, {setting.name}, {buffer_bdp} BDP, loss {loss}",
         "duration": f"{_DURATION_S} s",
+        "perturb": perturb,
         "dumbbell": {"bottleneck": bottleneck, "access": {"rate": "200 Mbps"}},
         "flow": flows,
     }
@@ -110,6 +117,7 @@ def matrix(
     workers: int | None = None,
     progress: Progress | None = None,
     classes: Classes | None = None,
+    perturb: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Runs algorithms in all settings.
 
@@ -125,6 +133,8 @@ def matrix(
         Called with the number of finished runs and of all.
     classes
         Custom algorithms by the names in ``algorithms``.
+    perturb
+        As in `cwndlab.run`. All algorithms have the same perturbation.
 
     Yields
     ------
@@ -147,7 +157,7 @@ def matrix(
         for loss in LOSSES
     ]
     store = Store(None)
-    plan = Plan(_study(cells, seed, classes), store)
+    plan = Plan(_study(cells, seed, classes, perturb), store)
     finished: dict[int, dict[str, Any]] = {}
     done = following = 0
     if progress is not None:
@@ -166,12 +176,13 @@ def matrix(
                 following += 1
 
 
-def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None) -> Study:
+def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None, perturb: bool) -> Study:
     settings = {setting.name: setting for setting in SETTINGS}
     points = []
     for number, cell in enumerate(cells):
         setting = settings[cell["setting"]]
-        text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], list(classes or ()))
+        names = list(classes or ())
+        text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], names, perturb=perturb)
         checked = check(json.dumps(text), "json", classes=classes)
         points.append(Point(number, cell, checked.hash, checked.document))
     late, other = (Measure(None, columns=partial(_values, start_s)) for start_s in (_LATE_FROM_S, _FROM_S))

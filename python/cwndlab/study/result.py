@@ -252,7 +252,8 @@ class Result:
         Returns
         -------
         polars.DataFrame
-            A row per cell and metric: the labels, ``metric``, ``mean``, ``low``, ``high``, ``n``.
+            A row per cell and metric: the labels, ``metric``, ``mean``, ``low``, ``high``, ``n``, and ``reason``, why
+            there is no interval.
 
         Raises
         ------
@@ -269,8 +270,11 @@ class Result:
             for metric in names:
                 one = estimate(part[metric].drop_nulls().to_list())
                 mean = one.mean if one.n else None
-                rows.append(labels | {"metric": metric, "mean": mean, "low": one.low, "high": one.high, "n": one.n})
-        return pl.DataFrame(rows, infer_schema_length=None)
+                row = {"metric": metric, "mean": mean, "low": one.low, "high": one.high, "n": one.n}
+                rows.append(labels | row | {"reason": one.reason})
+        numbers = dict.fromkeys(("mean", "low", "high"), pl.Float64)
+        overrides = {**numbers, "reason": pl.String} if rows else None
+        return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
 
     def _check(self, metrics: Sequence[str]) -> None:
         faults = [
@@ -295,8 +299,8 @@ class Result:
         -------
         polars.DataFrame
             A row per pair and metric: the other labels, ``by``, ``metric``, ``difference`` with ``low`` and ``high``,
-            ``pairs``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict`` (values of
-            `cwndlab.statistics.Decision`) and ``wanted``.
+            ``pairs`` and how many of them are ``differing``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict``
+            (values of `cwndlab.statistics.Decision`) and ``wanted``.
 
         Raises
         ------
@@ -317,14 +321,15 @@ class Result:
             delta, adjusted = test
             row = dict(zip(others, labels, strict=True)) | {by: name, "metric": metric}
             row |= {"difference": delta.paired.mean, "low": delta.paired.low, "high": delta.paired.high}
-            row |= {"pairs": delta.paired.n, "p": delta.p, "adjusted_p": adjusted}
+            row |= {"pairs": delta.paired.n, "differing": delta.differing, "p": delta.p, "adjusted_p": adjusted}
             rows.append(row | verdict_columns(metric, test))
-        texts = {"verdict": pl.Enum([one.value for one in Decision])}
-        return pl.DataFrame(rows, schema_overrides=texts if rows else None, infer_schema_length=None)
+        types: dict[str, Any] = {"verdict": pl.Enum([one.value for one in Decision]), "wanted": pl.Boolean}
+        types |= dict.fromkeys(("difference", "low", "high", "p", "adjusted_p"), pl.Float64)
+        return pl.DataFrame(rows, schema_overrides=types if rows else None, infer_schema_length=None)
 
     def method(self) -> str:
         """How the differences of a comparison are tested, in a sentence."""
-        count = sum(p is not None for _, p in self.comparisons().values())
+        count = sum(delta.is_compared for delta, _ in self.comparisons().values())
         return (
             "Paired t-test over equal seeds; p after Holm's correction for the "
             f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
@@ -335,13 +340,13 @@ class Result:
         """One dictionary per algorithm and metric of a comparison: mean, interval, and the difference to the first
         algorithm with its tests, effect sizes and verdict."""
         compared = self.comparisons()
-        count = sum(p is not None for _, p in compared.values())
+        count = sum(delta.is_compared for delta, _ in compared.values())
         rows = []
         for algorithm in self.algorithms:
             for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
                 one, test = self.estimate(algorithm, metric), compared.get((algorithm, metric))
                 row: Row = {"algorithm": algorithm, "metric": metric, "mean": one.mean if one.n else None}
-                row |= {"low": one.low, "high": one.high, "n": one.n}
+                row |= {"low": one.low, "high": one.high, "n": one.n, "reason": one.reason}
                 is_base = algorithm == self.algorithms[0]
                 row |= columns_of(None if is_base else self.difference(algorithm, metric))
                 row |= {"adjusted_p": test[1] if test else None, "comparisons": count if test else None}

@@ -9,12 +9,24 @@ from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.scenario.declared import near
-from cwndlab.statistics import Verdict, estimate
-from cwndlab.statistics.digits import effect_size, interval, mean_and_half
+from cwndlab.statistics import Difference, Estimate, Verdict, estimate
+from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, p_value
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
 
-__all__ = ["SHOWN", "averaged", "by_cell", "cell", "cells", "differences", "heading", "means", "pivot", "shown"]
+__all__ = [
+    "SHOWN",
+    "averaged",
+    "by_cell",
+    "cell",
+    "cells",
+    "differences",
+    "heading",
+    "means",
+    "pairs",
+    "pivot",
+    "shown",
+]
 
 #: The metrics of a sweep that are shown unless others are named.
 SHOWN = ("goodput_bps", "utilisation", "jain", "queue_ms", "drops_per_s")
@@ -45,8 +57,7 @@ def cell(result: Result, algorithm: str, metric: str) -> str:
     one = result.estimate(algorithm, metric)
     if one.n == 0:
         return "–"
-    factor = COLUMNS[metric].factor
-    text = mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
+    text = mean_with_interval(one, COLUMNS[metric].factor)
     return text if one.n == len(result.seeds) else f"{text} ({one.n} of {len(result.seeds)})"
 
 
@@ -66,23 +77,25 @@ def differences(result: Result, metrics: Sequence[str] | None = None) -> tuple[l
                 f"{column.title} {column.unit}".strip(),
                 mean,
                 f"{low} … {high}" if low else "–",
-                _p(adjusted),
-                _p(delta.welch_p),
+                p_value(adjusted),
+                p_value(delta.welch_p),
                 effect_size(delta.effect),
-                str(delta.paired.n),
+                pairs(delta),
                 verdict_of(metric, delta, adjusted),
             ]
         )
     return [f"minus {result.algorithms[0]}", *titles], rows
 
 
-def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+def pairs(delta: Difference) -> str:
+    """The number of pairs, and how many of them differ where some do not."""
+    count = delta.paired.n
+    return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
 
 
 def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
-    """One row per cell that has a run: ``cell``, its labels, ``runs``, and for each metric its mean, and ``_low`` and
-    ``_high`` of the 95 % interval."""
+    """One row per cell that has a run: ``cell``, its labels, ``runs``, and for each metric its mean, ``_low`` and
+    ``_high`` of the 95 % interval, and ``_n``, the number of values."""
     runs = result.runs
     known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
     faults = [
@@ -99,6 +112,7 @@ def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
         for metric in metrics:
             one = estimate(part[metric].drop_nulls().to_list())
             row |= {metric: one.mean if one.n else None, f"{metric}_low": one.low, f"{metric}_high": one.high}
+            row[f"{metric}_n"] = one.n
         rows.append(row)
     return rows
 
@@ -124,8 +138,9 @@ def _value(row: Row, metric: str) -> str:
     mean, low, high = row[metric], row[f"{metric}_low"], row[f"{metric}_high"]
     if mean is None:
         return "–"
-    factor = _factor(metric)
-    return mean_and_half(mean * factor, None if low is None or high is None else (high - low) / 2 * factor)
+    # A cell has its runs, and no interval of several of them only where they are all the same.
+    constant = low is None and row[f"{metric}_n"] > 1
+    return mean_with_interval(Estimate(mean, low, high, row[f"{metric}_n"], constant), _factor(metric))
 
 
 def _factor(metric: str) -> float:

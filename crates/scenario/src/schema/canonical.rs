@@ -85,6 +85,12 @@ impl Schema {
         if used.is_empty() {
             form.remove("algorithms");
         }
+        if !self.perturb {
+            form.remove("perturb");
+        } else if document.get("start_jitter").is_none() {
+            form.remove("start_jitter_ns");
+            form.insert("start_jitter".to_owned(), "rtt".into());
+        }
         form
     }
 }

@@ -48,6 +48,12 @@ pub static TOP: Table = Table::new(
             "default of the flows: maximum of the uniform random delay of a start",
         )
         .or(Literal::Text("0 s")),
+        Field::new(
+            "perturb",
+            Kind::Flag,
+            "each seed varies delays, rates, starts and the processing of packets by less than anybody measures",
+        )
+        .absent("false"),
         Field::new("dumbbell", Kind::Table(&DUMBBELL), "one bottleneck"),
         Field::new("parking_lot", Kind::Table(&PARKING_LOT), "bottlenecks in series"),
         Field::new("wlan", Kind::Table(&WLAN), "a wireless LAN"),

@@ -210,6 +210,8 @@ pub struct Schema {
     pub measure_from: Duration,
     /// Default random delay of starts.
     pub jitter: Jitter,
+    /// Each seed perturbs the plan.
+    pub perturb: bool,
     /// The network.
     pub topology: Topology,
     /// Media of a graph.

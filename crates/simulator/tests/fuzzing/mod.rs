@@ -27,9 +27,13 @@ pub(crate) enum Verdict {
     Violated(String, String),
 }
 
-/// Generates the case of this seed, runs it and checks its records.
+/// Generates the case of this seed, runs it and checks its records. Every fourth case is perturbed.
 pub(crate) fn check(seed: u64) -> Verdict {
-    let document = generator::scenario(seed).to_string();
+    let mut document = generator::scenario(seed);
+    if seed % 4 == 3 {
+        document["perturb"] = true.into();
+    }
+    let document = document.to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
         Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };
@@ -49,7 +53,7 @@ pub(crate) fn check(seed: u64) -> Verdict {
             violated(format!("the engine panicked: {}", text.unwrap_or("without a message")))
         }
         Ok(Err(_)) => violated(format!("the run exceeds {EVENTS} events")),
-        Ok(Ok((records, _))) => match invariants::check(&plan, &records) {
+        Ok(Ok((records, _))) => match invariants::check(&plan.perturbed(seed), &records) {
             Ok(()) => Verdict::Passed,
             Err(what) => violated(what),
         },

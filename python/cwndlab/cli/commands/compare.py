@@ -13,6 +13,7 @@ from cwndlab.cli.options import (
     MOST_REPETITIONS,
     FileOption,
     FormatOption,
+    PerturbOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
@@ -94,6 +95,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    perturb: PerturbOption = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
@@ -102,7 +104,7 @@ def compare(
     """Compare algorithms: means, intervals, differences."""
     with progress_bar() as progress:
         result = cwndlab.compare(
-            scenario_of(scenario, set_, algorithm_file),
+            scenario_of(scenario, set_, algorithm_file).perturbed(perturb),
             listed(algorithms) or [],
             flows=listed(flows),
             against=against,

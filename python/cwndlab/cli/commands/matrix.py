@@ -13,6 +13,7 @@ from cwndlab.cli.options import (
     AlgorithmsOption,
     FileOption,
     FormatOption,
+    PerturbOption,
     SeedOption,
     WorkersOption,
     classes_of,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 def matrix(
     algorithms: AlgorithmsOption = None,
     seed: SeedOption = 1,
+    perturb: PerturbOption = None,
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
@@ -37,7 +39,11 @@ def matrix(
     names = listed(algorithms) or (list(classes) if classes else None)
     _check(names or (), classes)
     with progress_bar() as progress:
-        rows = list(cwndlab.study.matrix.matrix(names, seed=seed, workers=workers, progress=progress, classes=classes))
+        rows = list(
+            cwndlab.study.matrix.matrix(
+                names, seed=seed, workers=workers, progress=progress, classes=classes, perturb=bool(perturb)
+            )
+        )
     say_seed(seed)
     if format is not Format.table:
         write_rows(rows, cwndlab.study.matrix.COLUMNS, format)

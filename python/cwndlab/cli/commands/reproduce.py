@@ -9,7 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
-from cwndlab.cli.options import FormatOption, SeedOption, WorkersOption
+from cwndlab.cli.options import FormatOption, PerturbOption, SeedOption, WorkersOption
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
 
@@ -64,6 +64,7 @@ def add(app: typer.Typer) -> None:
                 "--only", help="Run cases with this label; evaluate nothing.", metavar="LABEL=VALUE", show_default=False
             ),
         ] = None,
+        perturb: PerturbOption = None,
         seed: SeedOption = 1,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
@@ -82,14 +83,14 @@ def add(app: typer.Typer) -> None:
             if dry_run or only:
                 what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
                 raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
-            _run_universes(target or "", quick, seed, workers, out, results, format)
+            _run_universes(target or "", quick, seed, workers, out, results, perturb, format)
             return
         labels = _labels(only)
         if labels and out is None and results is None:
             what = "the runs of --only would be kept nowhere"
             raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
         if dry_run:
-            _show_plan(target or "", quick, seed, out, results, labels, format)
+            _show_plan(target or "", quick, seed, out, results, labels, perturb, format)
             return
         outcomes: list[Reproduction] = []
         stop: Stopped | None = None
@@ -106,6 +107,7 @@ def add(app: typer.Typer) -> None:
                     results=results,
                     only=labels,
                     message=say,
+                    perturb=perturb,
                 ):
                     outcomes.append(outcome)
                     if out is not None:
@@ -120,12 +122,19 @@ def add(app: typer.Typer) -> None:
         if all_ and format is Format.table:
             _show_counts(outcomes)
         else:
-            rows: list[dict[str, Any]] = [finding.as_dict() for outcome in outcomes for finding in outcome.findings]
+            rows: list[dict[str, Any]] = []
+            for finding in (finding for outcome in outcomes for finding in outcome.findings):
+                doubt = cwndlab.reproduction.doubts.doubt_of(finding)
+                rows.append(finding.as_dict() | {"doubt": doubt})
+                if format is Format.table:
+                    mean, ends = cwndlab.reproduction.summary.shown(finding)
+                    reason = "; ".join(filter(None, (finding.reason, doubt)))
+                    rows[-1] |= {"measured": mean, "95 % interval": ends, "reason": reason}
             if format is Format.table:
-                columns = ("id", "quantity", "published", "measured", "low", "high", "outcome", "reason")
+                columns = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
                 write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
             else:
-                write_rows(rows, cwndlab.reproduction.COLUMNS, format)
+                write_rows(rows, (*cwndlab.reproduction.COLUMNS, "doubt"), format)
         if format is Format.table and len(outcomes) == 1:
             for sentence in outcomes[0].why:
                 say(sentence)
@@ -154,7 +163,14 @@ def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) 
 
 
 def _run_universes(
-    target: str, quick: bool, seed: int, workers: int | None, out: Path | None, results: Path | None, format: Format
+    target: str,
+    quick: bool,
+    seed: int,
+    workers: int | None,
+    out: Path | None,
+    results: Path | None,
+    perturb: bool | None,
+    format: Format,
 ) -> None:
     spaces: list[Multiverse] = []
     stop: Stopped | None = None
@@ -168,6 +184,7 @@ def _run_universes(
                 progress=progress,
                 out=None if out is None else out / "runs",
                 results=results,
+                perturb=perturb,
             ):
                 spaces.append(one)
                 if out is not None:
@@ -210,11 +227,12 @@ def _show_plan(
     out: Path | None,
     results: Path | None,
     only: dict[str, str],
+    perturb: bool | None,
     format: Format,
 ) -> None:
     runs = None if out is None else out / "runs"
     plan = cwndlab.reproduction.plan.plan(
-        target, quick=quick, seed=seed, out=runs, results=results, only=only, message=say
+        target, quick=quick, seed=seed, out=runs, results=results, only=only, message=say, perturb=perturb
     )
     rows = [one.as_dict() for one in plan.experiments]
     if format is not Format.table:

@@ -13,6 +13,7 @@ from cwndlab.cli.console import Format, say, say_seed, write_rows
 from cwndlab.cli.options import (
     FileOption,
     FormatOption,
+    PerturbOption,
     ScenarioArgument,
     SeedOption,
     SetOption,
@@ -52,6 +53,7 @@ def run(
             "--datapath", help="The algorithms in the kernel: its own, or cwndlab's.", metavar="kernel|cwndlab"
         ),
     ] = "kernel",
+    perturb: PerturbOption = None,
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -64,7 +66,7 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    described = scenario_of(scenario, set_, algorithm_file)
+    described = scenario_of(scenario, set_, algorithm_file).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
     for note in described.notes:

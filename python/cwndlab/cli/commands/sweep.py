@@ -9,7 +9,15 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, span, write, write_json, write_rows, write_table
-from cwndlab.cli.options import FileOption, FormatOption, SetOption, WorkersOption, changes_of, classes_of
+from cwndlab.cli.options import (
+    FileOption,
+    FormatOption,
+    PerturbOption,
+    SetOption,
+    WorkersOption,
+    changes_of,
+    classes_of,
+)
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.errors import Fault, RunError, ScenarioError
 
@@ -61,6 +69,7 @@ def add(app: typer.Typer) -> None:
                 "--pivot", help="Print the first metric over two fields.", metavar="ROWS,COLUMNS", show_default=False
             ),
         ] = None,
+        perturb: PerturbOption = None,
         set_: SetOption = None,
         algorithm_file: FileOption = None,
         workers: WorkersOption = None,
@@ -76,6 +85,7 @@ def add(app: typer.Typer) -> None:
             _show(cwndlab.Result.read(place), names, pivot, format)
             return
         spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
+        spec = spec.perturbed(perturb)
         where = _cluster(cluster, spec)
         if dry_run:
             _dry_run(spec, place, where, workers, format)

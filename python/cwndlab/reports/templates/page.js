@@ -23,12 +23,12 @@
   // As `mean_and_half` of cwndlab.statistics.digits: the half with two digits where it begins with 1, 2 or 3, else one.
   const meanAndHalf = (mean, half) => {
     if (half === null || Number.isNaN(half)) return number(mean);
-    if (half === 0) return `${number(mean)} ± 0`;
     const [mantissa, exponent] = half.toExponential(2).split('e').map(Number);
     const size = Number(Math.max(Math.abs(mean), half).toExponential(2).split('e')[1]);
     const places = Math.min((mantissa < 3.55 ? 1 : 0) - exponent, 3 - size - (size < 0 ? 1 : 0));
     const fixed = value => (places < 0 ? String(Math.round(value * 10 ** places) / 10 ** places) : value.toFixed(places));
-    return `${fixed(mean)} ± ${fixed(half)}`;
+    // No interval is narrower than the digits of its mean.
+    return `${fixed(mean)} ± ${fixed(Math.max(half, 10 ** -places))}`;
   };
 
   // Colours.
@@ -335,7 +335,9 @@
     Plotly.react(curves, lines, {...curves.layout, showlegend: across !== up, xaxis: {...curves.layout.xaxis, title: {text: xs.name}}, yaxis: {...curves.layout.yaxis, title: {text: metric.title + (metric.unit ? `, ${metric.unit}` : '')}}});
     const head = make('tr', {}, make('th', {class: 'text'}, `${across === up ? '' : ys.name}\n${xs.name} →`), ...xs.values.map(value => make('th', {}, value)));
     const halfOf = at => (estimates[4 * at + 2] - estimates[4 * at + 1]) / 2 * metric.factor;
-    const written = (mean, at) => (at < 0 ? '–' : link(`#runs=${at}`, mean === null ? '–' : meanAndHalf(mean, halfOf(at))));
+    // Several runs without an interval gave one result.
+    const oneResult = at => (Number.isNaN(halfOf(at)) && estimates[4 * at + 3] > 1 ? ' (one result)' : '');
+    const written = (mean, at) => (at < 0 ? '–' : link(`#runs=${at}`, mean === null ? '–' : meanAndHalf(mean, halfOf(at)) + oneResult(at)));
     const lined = table.map((row, y) => make('tr', {}, make('td', {class: 'text'}, names[y]), ...row.map(([mean, at]) => make('td', {}, written(mean, at)))));
     const shown = by('sweep-table');
     const counts = [...new Set(table.flat().filter(one => one[1] >= 0).map(one => estimates[4 * one[1] + 3]).filter(one => !Number.isNaN(one)))].sort((a, b) => a - b);

@@ -59,9 +59,9 @@ ASSUMPTIONS = (
     "first window that is a share of the BDP, with which it is 1 or 2 segments here; an increase of (1 − β)/cwnd, the "
     "text's linear growth; (2 − β)/cwnd, Algorithm 3 with both terms over cwnd; ns-2's own agent; β over "
     "RTT_max − RTT_min. Medium confidence; `cwndlab explain iotcc` lists each choice.",
-    "Every router stamps the SYN-ACK with the least available bandwidth, as the text has it; Algorithm 1 prints a "
-    "comparison that keeps the largest. The load is that of the 100 ms before the SYN. TCP flows start 3 s after the "
-    "background, so that the handshake meets it.",
+    "Every router stamps the SYN, where the text has the SYN-ACK, with the least available bandwidth, at least a "
+    "hundredth of its capacity; Algorithm 1 prints a comparison that keeps the largest. The load is that of the 100 ms "
+    "before the SYN. TCP flows start 3 s after the background, so that the handshake meets it.",
     "Fast-FIT is our reconstruction from short descriptions, of low confidence.",
     "Throughput is payload delivered per time since the TCP flows start. Repetitions differ in a start jitter of up to "
     "a second per flow, since the paper does not say what varied.",

@@ -35,6 +35,7 @@ def save(one: Multiverse, folder: Path) -> Path:
         "space": one.space.id,
         "quick": one.quick,
         "seed": one.seed,
+        "perturbed": one.perturbed,
         "runs": one.runs,
         "repetitions": list(one.repetitions),
         "probes": [asdict(Probe.of(case)) for case in _probed(one.space)],
@@ -98,6 +99,12 @@ def copy(folder: Path, target_folder: Path, target: str = "") -> None:
             file.write(path_of(folder, one.space).read_bytes())
 
 
+def is_perturbed(folder: Path, space: Space) -> bool | None:
+    """Whether each repetition of a kept space is perturbed; ``None`` where the folder does not have it."""
+    path = path_of(folder, space)
+    return bool(_content(path).get("perturbed", False)) if path.exists() else None
+
+
 def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse | None:
     """What the folder has of a space, where that is of this size, its dimensions and claims are those of this version,
     and its probes behave as before."""
@@ -107,6 +114,8 @@ def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse |
     content = _content(path)
     probes = [Probe(**one) for one in content["probes"]]
     if (content["quick"], content["seed"], len(probes)) != (quick, seed, len(_probed(space))):
+        return None
+    if content.get("perturbed", False) != space.is_perturbed:
         return None
     if content["repetitions"] != [space.repetitions, space.at_most]:
         return None
@@ -128,6 +137,8 @@ def _content(path: Path) -> dict[str, Any]:
 
 def _loaded(space: Space, path: Path) -> Multiverse:
     content = _content(path)
+    if content.get("perturbed", False) and not space.is_perturbed:
+        space = space.perturbed()
     claims = list(space.claims(space.base))
     names = [[one.name, list(one.choices)] for one in space.dimensions]
     quantities = [one.quantity for one in claims]

@@ -205,6 +205,11 @@ class Multiverse:
         return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"
 
     @property
+    def perturbed(self) -> bool:
+        """Whether each repetition varies what nobody measures exactly."""
+        return self.space.is_perturbed
+
+    @property
     def sampled(self) -> str:
         """How many universes of how many were run, in words."""
         many, all_ = len(self.universes), self.space.count

@@ -11,7 +11,7 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
 from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.measured import Measured, Row
-from cwndlab.reproduction.multiverse.kept import save, valid
+from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
 from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
 from cwndlab.reproduction.multiverse.space import Space, spaces
 from cwndlab.reproduction.payload import payload
@@ -32,6 +32,7 @@ def multiverse(
     progress: Progress | None = None,
     out: Path | str | None = None,
     results: Path | str | None = None,
+    perturb: bool | None = None,
 ) -> Iterator[Multiverse]:
     """Evaluates the claims of papers over combinations of what the papers leave open.
 
@@ -52,6 +53,9 @@ def multiverse(
     results
         A folder that keeps the outcomes of finished spaces (`cwndlab.reproduction.multiverse.kept`); a space whose
         dimensions, claims and behaviour are unchanged is not run again.
+    perturb
+        Whether each repetition varies what nobody measures exactly, as in `cwndlab.run`. By default as ``results`` has
+        a space, and true where it has none; a space that it has with the other value is run again, and replaced.
 
     Yields
     ------
@@ -70,6 +74,9 @@ def multiverse(
     with Store(out, write=True) as store:
         works: list[Multiverse | _Work] = []
         for space in spaces(target):
+            known = None if folder is None else is_perturbed(folder, space)
+            if perturb or (perturb is None and known is not False):
+                space = space.perturbed()
             done = None if folder is None else valid(folder, space, quick=quick, seed=seed)
             works.append(done or _Work(space, quick, seed, store))
         left = {key for work in works if isinstance(work, _Work) for key in work.missing(work.first)}

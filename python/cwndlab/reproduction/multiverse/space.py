@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import TypeAlias
 
@@ -74,6 +75,15 @@ class Space:
         """The part after the slash."""
         return self.id.partition("/")[2]
 
+    def perturbed(self) -> Space:
+        """The same space in which each repetition varies what nobody measures exactly (``perturb`` of a scenario)."""
+        return replace(self, cases=partial(_perturbed, self.cases))
+
+    @property
+    def is_perturbed(self) -> bool:
+        """Whether each repetition is perturbed."""
+        return any(case.is_perturbed for case in self.cases(self.base))
+
     @property
     def count(self) -> int:
         """How many universes there are."""
@@ -107,6 +117,10 @@ class Space:
         most = self.quick if quick else self.universes
         others = min(most, self.count) - 1
         return [self.base, *(self.at(1 + index) for index in _shuffled(self.count - 1, others))]
+
+
+def _perturbed(cases: Callable[[Universe], Sequence[Case]], universe: Universe) -> list[Case]:
+    return [case.perturbed() for case in cases(universe)]
 
 
 def _shuffled(count: int, first: int) -> Iterator[int]:

@@ -32,6 +32,7 @@ def sweep(
     end_s: float | None = None,
     until: str | None = None,
     at_most: int | None = None,
+    perturb: bool | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -52,6 +53,8 @@ def sweep(
         The seeds of each cell, by default 1 to 10.
     metrics, measure, start_s, end_s, until, at_most
         As in `Sweep`.
+    perturb
+        As in `cwndlab.run`. All cells of a seed have the same draws.
     out
         A folder, or any URL that fsspec knows, for the rows; what it has is not run again. Without it they are in
         memory.
@@ -105,7 +108,7 @@ def sweep(
             metrics=metrics,
             measure=measure,
         )
-    study = spec.study()
+    study = spec.perturbed(perturb).study()
     say = message or (lambda _: None)
     with Store(out, write=True) as store:
         store.note_others(engine_version(), study.measure_of(study.points[0], 0).digest)

@@ -169,6 +169,10 @@ class Sweep:
         object.__setattr__(self, "seeds", seeds)
         object.__setattr__(self, "base", repeated(self.base, self.most))
 
+    def perturbed(self, perturb: bool | None) -> Sweep:
+        """The same sweep of the perturbed scenario; itself where ``perturb`` is ``None``."""
+        return self if perturb is None else replace(self, base=self.base.perturbed(perturb))
+
     def _faults(self) -> Iterator[Fault]:
         if not self.seeds:
             yield Fault("sweep.seeds", "there is none, so nothing runs", "write seeds = 10, or a list of them")
