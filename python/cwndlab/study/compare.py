@@ -20,7 +20,7 @@ from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import NO_RANDOM_ELEMENT, run
+from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
@@ -370,17 +370,7 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
     elif rule is not None:
         notes += _reached(result, rule)
     notes += [] if result.header["warm_up"] is None else _cuts(result)
-    return [*notes, *_without_variation(result), *_separate(result)]
-
-
-def _without_variation(result: Result) -> list[str]:
-    """Algorithms of which every seed gave the same run."""
-    names = []
-    for name in result.algorithms:
-        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
-        if len(rows) > 1 and all(row == rows[0] for row in rows):
-            names.append(name)
-    return [f"{', '.join(names)}: {NO_RANDOM_ELEMENT}"] if names else []
+    return [*notes, *_separate(result)]
 
 
 def _separate(result: Result) -> list[str]:

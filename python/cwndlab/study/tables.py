@@ -81,8 +81,8 @@ def _p(value: float | None) -> str:
 
 
 def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
-    """One row per cell that has a run: ``cell``, its labels, ``runs``, and for each metric its mean, and ``_low`` and
-    ``_high`` of the 95 % interval."""
+    """One row per cell that has a run: ``cell``, its labels, ``runs``, for each metric its mean, and ``_low`` and
+    ``_high`` of the 95 % interval, and ``findings``: by code, the number of runs that have it."""
     runs = result.runs
     known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
     faults = [
@@ -99,6 +99,9 @@ def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
         for metric in metrics:
             one = estimate(part[metric].drop_nulls().to_list())
             row |= {metric: one.mean if one.n else None, f"{metric}_low": one.low, f"{metric}_high": one.high}
+        found = {(one["code"], one["seed"]) for one in result.findings_of(first["cell"])}
+        codes = [code for code, _ in sorted(found)]
+        row["findings"] = {code: codes.count(code) for code in dict.fromkeys(codes)}
         rows.append(row)
     return rows
 

@@ -5,6 +5,7 @@
 
 mod generator;
 mod invariants;
+mod variation;
 
 use std::panic::AssertUnwindSafe;
 
@@ -29,7 +30,9 @@ pub(crate) enum Verdict {
 
 /// Generates the case of this seed, runs it and checks its records.
 pub(crate) fn check(seed: u64) -> Verdict {
-    let document = generator::scenario(seed).to_string();
+    let mut document = generator::scenario(seed);
+    variation::vary(&mut document, seed);
+    let document = document.to_string();
     let join = |faults: Vec<cwndlab_scenario::Fault>| {
         Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };

@@ -99,6 +99,7 @@ impl Sender {
         }
         self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
+        self.idle_acks += u64::from(ack.ack <= prior_una);
         if ack.ack < prior_una {
             if tcb.features.linux {
                 self.on_old_ack(now, ack, out);
