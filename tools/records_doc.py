@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from cwndlab.engine import tables
+from cwndlab.engine import finding_codes, tables
 from cwndlab.records import TABLES
 
-__all__ = ["TABLES", "markdown"]
+__all__ = ["TABLES", "findings", "markdown"]
+
+
+def findings() -> str:
+    """The codes of findings: severity and condition."""
+    lines = ["| code | severity | condition |", "|---|---|---|"]
+    lines += [f"| `{row['code']}` | {row['severity']} | {row['condition'].rstrip('.')} |" for row in finding_codes()]
+    return "\n".join(lines)
 
 
 def markdown(table: str) -> str:

@@ -252,6 +252,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,
+    "findings": records_doc.findings,
     "queues": declared_files.queues,
     "workloads": declared_files.workloads,
     "python": _public,

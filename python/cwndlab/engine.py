@@ -43,6 +43,7 @@ Cancel = _engine.Cancel
 RecordsHandle = _engine.Records
 run = _engine.run
 tables = _engine.tables
+finding_codes = _engine.finding_codes
 read_records = _engine.read
 assemble_records = _engine.assemble
 

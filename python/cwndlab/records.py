@@ -33,6 +33,7 @@ TABLES = (
     "lateness",
     "calibration",
     "named_values",
+    "findings",
 )
 
 #: Rows of the table of flows that a notebook shows.
@@ -263,6 +264,11 @@ class Records:
     def named_values(self) -> pl.DataFrame:
         """Variables of algorithms and transport, where the scenario sets ``named_values``."""
         return self.frame("named_values")
+
+    @cached_property
+    def findings(self) -> pl.DataFrame:
+        """What the run reports about itself, severe findings first; empty for a clean run."""
+        return self.frame("findings")
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration as Wait;
 
 use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_path::findings;
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
@@ -85,6 +86,7 @@ pub fn emulate(
     records.samples.append(&mut path.counters.flow_samples);
     records.samples.sort_by_key(|row| (row.time_ns, row.flow));
     for (flow, (one, run)) in (0u32..).zip(plan.flows.iter().zip(flows)) {
+        records.findings.extend(run.sampler.finding(flow, &one.name.to_string()));
         let udp = path.sources.row(flow, one, path.network.losses[flow as usize]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -93,6 +95,7 @@ pub fn emulate(
         records.transfers.append(&mut transfers);
     }
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
+    findings::add(&plan, &mut records);
     Ok((records, quality))
 }
 
@@ -174,6 +177,8 @@ fn sample_flows(
         let now = run.now();
         for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
             sampler.update(now, flow, &one.state, &mut records.events);
+            let losses = session.drops().get(flow as usize);
+            sampler.watch(now, losses.queue + losses.wire, plan.duration);
             if next_sample <= now {
                 let many = plan.flows[flow as usize].workload.application_kind() == ApplicationKind::Arrivals;
                 records.samples.extend(sampler.sample(next_sample, flow, many, &one.state, session.drops()));

@@ -14,6 +14,7 @@ use cwndlab_linux::pid_namespace::PidNamespace;
 use cwndlab_linux::sock_diag::SockDiag;
 use cwndlab_linux::tun::Tun;
 use cwndlab_linux::{interface, netlink, sysctl};
+use cwndlab_path::findings;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 use cwndlab_units::{Bytes, Duration, Time};
@@ -431,6 +432,7 @@ impl Session {
         if let Some(sampler) = self.sampler.take() {
             sampler.finish(&mut records.samples);
         }
+        findings::add(&self.plan, &mut records);
         Ok((records, quality, Duration(end.0)))
     }
 
@@ -440,6 +442,7 @@ impl Session {
         // The path's thread may have forwarded a packet after the end of the run.
         let end = end.max(path.network.clock);
         let records = Records {
+            findings: path.network.check_counters(&self.plan, end),
             links: path.network.link_rows(&self.plan, end),
             link_samples: std::mem::take(&mut path.counters.link_samples),
             lateness: lateness.buckets().map(|(late_ns, packets)| LatenessRow { late_ns, packets }).collect(),

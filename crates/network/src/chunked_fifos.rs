@@ -107,6 +107,22 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         (last != NONE).then(|| &self.slots[first as usize])
     }
 
+    /// Calls `visit` with every value of a FIFO, oldest first.
+    pub fn for_each(&self, fifo: usize, mut visit: impl FnMut(&T)) {
+        let Fifo { first, last } = self.all[fifo];
+        if last == NONE {
+            return;
+        }
+        let mut slot = first;
+        loop {
+            visit(&self.slots[slot as usize]);
+            if slot == last {
+                return;
+            }
+            slot = if is_full(slot) { self.next[(slot / CHUNK) as usize] * CHUNK } else { slot + 1 };
+        }
+    }
+
     /// Removes the oldest value of a FIFO that is not empty; returns its successor.
     #[inline]
     pub fn advance(&mut self, fifo: usize) -> Option<&T> {

@@ -13,6 +13,7 @@
 //! | [`packet`], [`packet_options`] | packets, their options and router headers |
 //! | [`taps`] | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
+//! | [`findings`], `conservation` | what a run reports about itself |
 //! | [`event_log`] | the table `events` |
 //! | [`start_times`] | start times of flows |
 //! | [`timers`] | the timers of a connection |
@@ -21,7 +22,9 @@ pub mod agenda;
 mod aqm_links;
 mod arrivals;
 mod build_links;
+mod conservation;
 pub mod event_log;
+pub mod findings;
 mod link_fusion;
 mod link_report;
 pub mod link_snapshot;

@@ -54,7 +54,7 @@ impl Network {
     }
 
     /// The maximum queue length of a link until `now`, packets.
-    fn max_queue_length(&self, now: Time, index: usize) -> u64 {
+    pub(crate) fn max_queue_length(&self, now: Time, index: usize) -> u64 {
         match self.servers.get(self.server_of[index] as usize) {
             Some(Server::Wifi(wifi)) => wifi.max_queue_length(index as u32),
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,

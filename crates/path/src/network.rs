@@ -54,7 +54,7 @@ pub struct Network {
     end: Time,
     /// The links.
     pub links: Vec<Link>,
-    wires: Wires,
+    pub(crate) wires: Wires,
     /// By pure delay, packets that [`Network::flush_crossed`] has not yet added to the link's totals.
     crossed: Vec<Forwarded>,
     routes: Routes,

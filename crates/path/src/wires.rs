@@ -142,6 +142,14 @@ impl Wires {
         arrivals.move_window(first);
     }
 
+    /// Calls `visit` with every packet on the wire of `link`.
+    pub(crate) fn for_each(&self, link: u32, mut visit: impl FnMut(&Packet)) {
+        self.fifos.for_each(link as usize, &mut visit);
+        if let Some(Some(wire)) = self.reordering.get(link as usize) {
+            wire.packets.values().for_each(visit);
+        }
+    }
+
     /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         let reordering: usize =

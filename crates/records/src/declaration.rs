@@ -188,6 +188,7 @@ cell!(u8, UInt8, UInt8Array, false, |&value| Some(value));
 cell!(u32, UInt32, UInt32Array, false, |&value| Some(value));
 cell!(u64, Int64, Int64Array, false, |&value| Some(value.cast_signed()));
 cell!(Unsigned, UInt64, UInt64Array, false, |value| Some(value.0));
+cell!(Option<u32>, UInt32, UInt32Array, true, |&value| value);
 cell!(Option<u64>, Int64, Int64Array, true, |value| value.map(u64::cast_signed));
 cell!(f64, Float64, Float64Array, false, |&value| Some(value));
 cell!(Option<f64>, Float64, Float64Array, true, |&value| value);

@@ -6,12 +6,14 @@
 //! - [`table`]: the rows as Arrow tables;
 //! - [`parquet`]: a folder of Parquet files, written atomically and read back;
 //! - [`hash`]: a hash that is equal exactly for runs with equal records;
+//! - [`findings`], [`stall`]: what a run reports about itself, and the detection of connections that stop;
 //! - [`declaration`]: the macro that declares tables, and the items that it derives.
 //!
 //! `table`, `parquet` and `hash` require the features of these names (`arrow` for `table`).
 
 #[macro_use]
 pub mod declaration;
+pub mod findings;
 #[cfg(feature = "hash")]
 pub mod hash;
 pub mod header;
@@ -20,5 +22,6 @@ pub mod parquet;
 pub mod plain;
 pub mod plain_tables;
 pub mod rows;
+pub mod stall;
 #[cfg(feature = "arrow")]
 pub mod table;

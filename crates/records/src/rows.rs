@@ -21,6 +21,7 @@ records! {
     lateness: LatenessRow,
     calibration: CalibrationRow,
     named_values: NamedValueRow,
+    findings: FindingRow,
 }
 
 table! {
@@ -452,6 +453,32 @@ table! {
     }
 }
 
+table! {
+    /// A finding on the run, severe ones first; [its code](records.md#findings) names the condition.
+    #[table(findings, optional)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FindingRow {
+        /// Name of the condition.
+        #[hash(never)]
+        pub code: &'static str,
+        /// `note`, `warning` or `severe`; follows from the code.
+        #[hash(never)]
+        pub severity: &'static str,
+        /// Index of the flow; null if it concerns none.
+        #[hash(never)]
+        pub flow: Option<u32>,
+        /// Index of the link; null if it concerns none.
+        #[hash(never)]
+        pub link: Option<u32>,
+        /// Start of the condition; null if it concerns the whole run.
+        #[hash(never)]
+        pub time_ns: Option<u64>,
+        /// The finding, with its numbers.
+        #[hash(never)]
+        pub text: String,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,7 +518,7 @@ mod tests {
     #[test]
     fn tables_of_special_runs_are_optional() {
         let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
-        assert_eq!(optional, ["stations", "lateness", "calibration", "named_values"]);
+        assert_eq!(optional, ["stations", "lateness", "calibration", "named_values", "findings"]);
     }
 
     #[test]

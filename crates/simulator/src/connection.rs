@@ -4,6 +4,7 @@ use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
 use cwndlab_network::random::Stream;
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
+use cwndlab_records::stall::{SenderProgress, StallWatch};
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
 use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained};
@@ -73,6 +74,8 @@ pub(crate) struct Connection {
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
+    /// Watches the sender.
+    pub(crate) watch: Option<Box<StallWatch>>,
     /// Time of the last SYN-ACK of this connection, and their number.
     syn_acks: (Time, u32),
 }
@@ -163,6 +166,7 @@ impl Connection {
             predecessors: None,
             datagrams: None,
             dialogue: None,
+            watch: None,
             syn_acks: (Time::ZERO, 0),
         }
     }
@@ -543,6 +547,27 @@ impl Connection {
         let Some(predecessors) = &self.predecessors else { return (counts, delivered.0) };
         counts.add(&SampleCounters::of(&predecessors.counters, (predecessors.rtt_sum, predecessors.rtt_count)));
         (counts, delivered.0 + predecessors.delivered)
+    }
+
+    /// Passes the state of the sender at `now` to its watch. `lost_packets`: its data packets that the path lost.
+    pub(crate) fn observe(
+        &mut self,
+        now: Time,
+        progress: SenderProgress,
+        lost_packets: u64,
+        plan: &FlowPlan,
+        run: Duration,
+    ) {
+        let progress = SenderProgress { connection: u64::from(self.number), lost_packets, ..progress };
+        let watch = self.watch.get_or_insert_with(|| {
+            // The time in which the application reads what the receive window holds, twice.
+            let reads = plan
+                .stack
+                .read_rate
+                .map_or(Duration::ZERO, |rate| rate.time_for_backlog(plan.stack.receive_window * 2));
+            Box::new(StallWatch::new(now, plan.stack.initial_rto, reads, run))
+        });
+        watch.observe(now, progress);
     }
 
     /// Header bytes of a data packet.

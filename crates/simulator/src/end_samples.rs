@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_records::stall::SenderProgress;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, Sender, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -77,6 +78,23 @@ pub(crate) struct SenderSample {
     pub(crate) state: State,
     /// The counters.
     pub(crate) counts: SampleCounters,
+    /// The progress of the connection; the caller knows its number and its losses.
+    pub(crate) progress: SenderProgress,
+}
+
+/// The progress of a sender, without the number and the losses of the connection.
+pub(crate) fn progress(sender: &Sender) -> SenderProgress {
+    let counters = sender.counters();
+    SenderProgress {
+        connection: 0,
+        waiting: sender.is_established() && !sender.is_closed() && !sender.is_drained(),
+        acked_bytes: counters.acked_bytes,
+        sent_packets: counters.sent_packets,
+        timeouts: counters.timeouts,
+        idle_acks: sender.idle_acks(),
+        lost_packets: 0,
+        rto: (sender.rtt().backoff() == 0).then(|| sender.rtt().rto()),
+    }
 }
 
 impl SenderSample {
@@ -93,6 +111,7 @@ impl SenderSample {
             delivery_rate: sender.delivery_rate(),
             state: sender.state(),
             counts: SampleCounters::of(sender.counters(), rtt.totals()),
+            progress: progress(sender),
         }
     }
 }

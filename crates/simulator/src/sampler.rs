@@ -1,15 +1,19 @@
 //! The tables of a run: samples at an interval, totals at the end.
 
+use std::collections::BTreeMap;
+
 use cwndlab_records::declaration::fitting;
-use cwndlab_records::rows::{FlowRow, Records, SampleRow};
+use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
+use cwndlab_records::stall::{SenderProgress, Stall};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
+use crate::end_samples::{progress, SampleCounters, SampleTimes, SenderSample};
 use crate::simulation::Simulation;
+use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
 
 /// Maximum number of rows for which memory is reserved at the start.
@@ -86,6 +90,10 @@ impl Sampler {
                 self.records.samples.push(sample_row(now, index, plan, simulation));
             }
         }
+        for index in simulation.plan.flows.len()..simulation.connections.len() {
+            let progress = progress(&simulation.connections[index].sender);
+            watch(now, index, progress, simulation);
+        }
         simulation.network.station_rows(now, &mut self.records.stations);
         for &link in &self.links {
             let plan = &simulation.plan.links[link as usize];
@@ -97,6 +105,8 @@ impl Sampler {
     pub(crate) fn finish(mut self, simulation: &mut Simulation) -> (Records, u64) {
         let end = Time::ZERO + simulation.plan.duration;
         simulation.network.count_losses_until(end);
+        self.records.findings = stalls(end, simulation);
+        self.records.findings.append(&mut simulation.network.check_counters(simulation.plan, end));
         simulation.collect_arrivals();
         let mut delivered_packets = 0;
         for (index, plan) in simulation.plan.flows.iter().enumerate() {
@@ -123,14 +133,49 @@ impl Sampler {
         self.records.links = simulation.network.link_rows(simulation.plan, end);
         self.records.events = simulation.take_events();
         self.records.packets = simulation.network.packet_tap.take().map(|tap| tap.rows).unwrap_or_default();
+        findings::add(simulation.plan, &mut self.records);
         (self.records, delivered_packets)
     }
+}
+
+/// Passes the state of a sender at `now` to its watch.
+fn watch(now: Time, index: usize, progress: SenderProgress, simulation: &mut Simulation) {
+    let losses = simulation.network.losses[index];
+    let connection = &mut simulation.connections[index];
+    let plan = &simulation.plan.flows[connection.owner as usize];
+    if plan.algorithm.is_some() {
+        connection.observe(now, progress, losses.queue + losses.wire, plan, simulation.plan.duration);
+    }
+}
+
+/// The findings on connections that stopped; at most one for each flow.
+fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
+    let mut worst: BTreeMap<u32, Stall> = BTreeMap::new();
+    for index in 0..simulation.connections.len() {
+        if simulation.connections.start(index).is_some() {
+            continue;
+        }
+        let state = progress(&simulation.connections[index].sender);
+        watch(end, index, state, simulation);
+        let connection = &simulation.connections[index];
+        let Some(stall) = connection.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
+        let worse = |other: &Stall| other.code.severity < stall.code.severity;
+        if worst.get(&connection.owner).is_none_or(worse) {
+            worst.insert(connection.owner, stall);
+        }
+    }
+    worst
+        .into_iter()
+        .map(|(flow, stall)| stall.finding(flow, &simulation.plan.flows[flow as usize].name.to_string()))
+        .collect()
 }
 
 /// A row of the table `samples`.
 fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulation) -> SampleRow {
     let connection = &mut simulation.connections[index];
     let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
+    watch(now, index, sender.progress, simulation);
+    let connection = &mut simulation.connections[index];
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let (counts, delivered) = connection.counts(sender.counts, delivered);
     let mut sum =

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
+from cwndlab.cli.findings import say_findings
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -24,7 +25,7 @@ def show_run(records: Records, format: Format) -> None:
     flows, links = records.rows("flows"), records.rows("links")
     match format:
         case Format.json:
-            write_json({"flows": flows, "links": links})
+            write_json({"flows": flows, "links": links, "findings": records.rows("findings")})
         case Format.csv:
             write_csv(flows, tuple(flows[0]) if flows else ())
             write("")
@@ -32,6 +33,7 @@ def show_run(records: Records, format: Format) -> None:
         case Format.table:
             _flows_and_links(flows, links)
             _transfers(records, flows)
+    say_findings(records.rows("findings"))
     say_seed(records.seed)
 
 
@@ -159,6 +161,7 @@ def show_comparison(result: Result, format: Format) -> None:
                 say(result.method())
             for note in result.notes:
                 say(note)
+    say_findings(result.finding_rows())
     say_seed(result.seeds[0], result.seeds[-1])
 
 

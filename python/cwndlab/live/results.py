@@ -132,6 +132,15 @@ class Measurement:
                 self.notes.append(f"the records of {block_name(self.question, block)}, {name} are not there any more")
         return result
 
+    def finding_rows(self) -> list[dict[str, Any]]:
+        """The findings of the transfers in `examples`, as rows of the table ``findings``, without notes."""
+        return [
+            {**row, "text": f"{name}: {row['text']}"}
+            for name, records in (self.examples if self.rows else {}).items()
+            for row in records.rows("findings")
+            if row["severity"] != "note"
+        ]
+
     @cached_property
     def preflight(self) -> list[dict[str, Any]]:
         """The inspection of each server's path before the first transfer from it."""
@@ -326,6 +335,7 @@ class Measurement:
             ],
             "method": self.method(),
             "notes": self.notes,
+            "findings": self.finding_rows(),
             "preflight": self.preflight,
         }
 

@@ -56,6 +56,7 @@ def comparison_page(comparison: Result) -> str:
         title=comparison.scenario.title or "Comparison of congestion controls",
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
         commands=_commands(comparison),
+        run_findings=comparison.finding_rows(),
         data=_packed(comparison),
         intro=_intro(comparison),
         base=comparison.algorithms[0],

@@ -56,6 +56,7 @@ def measurement_page(measurement: Measurement) -> str:
         title=f"Throughput from {', '.join(measurement.question.servers)}",
         footer=f"seed {measurement.question.seed} · {len(measurement.rows)} transfers",
         commands=["cwndlab report DIR"],
+        run_findings=measurement.finding_rows(),
         data=_packed(measurement),
         intro=_intro(measurement),
         campaign_notes=measurement.notes,

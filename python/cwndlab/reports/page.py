@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cwndlab.engine import version
+from cwndlab.findings import merged
 from cwndlab.plot.figure import Figure
 
 #: Texts of links and their addresses.
@@ -58,6 +59,7 @@ class Page:
         commands: Sequence[str] = (),
         data: Mapping[str, Any] | None = None,
         bundle: str | None = None,
+        run_findings: Sequence[Mapping[str, Any]] = (),
         **content: Any,
     ) -> str:
         """The page as HTML.
@@ -72,6 +74,8 @@ class Page:
             What the script of the page opens (`cwndlab.reports.runs.packed`).
         bundle:
             Address of plotly's program; ``None`` puts the program into the page.
+        run_findings:
+            Findings of the runs, as rows of the table ``findings``, which the page shows first.
         content:
             What the template shows.
         """
@@ -89,6 +93,7 @@ class Page:
                 program=program() if inline else "",
                 bundle=bundle if self._charts else None,
                 contents=[],
+                run_findings=merged(run_findings),
                 **content,
             )
         )

@@ -36,12 +36,12 @@ def run_page(records: Records) -> str:
         title=records.scenario.title or "A run",
         footer=f"scenario {records.scenario_hash} · seed {records.seed}",
         commands=[line.format(seed=records.seed) for line in _COMMANDS],
+        run_findings=records.rows("findings"),
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
         scenarios=[("Scenario", records.scenario.to_toml())],
-        notes=records.notes,
     )
 
 
@@ -66,8 +66,12 @@ def runs_page(runs: Sequence[Records]) -> str:
         commands=[*commands, "cwndlab report " + " ".join(f"run-{at}" for at in range(1, len(runs) + 1))],
         metrics=table("Metrics of each run (n = 1 run each: no intervals)", ["metric", *named], rows),
         over_time=over_time(page, named, "Over time", linked=True),
+        run_findings=[
+            {**row, "text": f"{name}: {row['text']}"}
+            for name, records in named.items()
+            for row in records.rows("findings")
+        ],
         scenarios=[(f"Scenario of {name}", records.scenario.to_toml()) for name, records in named.items()],
-        notes=[f"{name}: {note}" for name, records in named.items() for note in records.notes],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Columns of a sweep's table that are neither fields nor metrics of the page.
-_APART = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash")
+_APART = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
 # Metrics that a figure shows first, where they have values.
 _FIRST = ("goodput_bps", "utilisation", "jain", "queue_ms")
 
@@ -44,6 +44,8 @@ class SweepResult:
     """What is missing of it."""
     folder: str = "DIR"
     """The folder that holds it, as it was named; the word of the help texts if there is none."""
+    findings: Sequence[Mapping[str, Any]] = ()
+    """Findings of its runs, as rows of the table ``findings``."""
 
     @cached_property
     def fields(self) -> list[str]:
@@ -159,6 +161,7 @@ def sweep_page(sweep: SweepResult, *, series: int = 0) -> str:
         title=sweep.title,
         footer=f"{len(sweep.frame)} runs in {len(sweep.cells)} cells",
         commands=[f"cwndlab report {shlex.quote(sweep.folder)}"],
+        run_findings=sweep.findings,
         data=_packed(sweep, series),
         intro=_intro(sweep),
         note=sweep.note,

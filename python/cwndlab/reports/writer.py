@@ -46,7 +46,7 @@ def _sweep(result: Result, name: str = "A sweep", folder: str = "DIR") -> SweepR
     def again(row: int) -> Records:
         return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
-    return SweepResult(result.runs, result.title or name, again, result.unfinished, folder)
+    return SweepResult(result.runs, result.title or name, again, result.unfinished, folder, result.finding_rows())
 
 
 def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -132,7 +133,7 @@ def reproduce(
     only
         Runs the cases with these labels only and yields nothing, since claims need all cases.
     message
-        Called with remarks on rows of ``results`` that are not used.
+        Called with remarks on rows of ``results`` that are not used, and with the number of runs that have findings.
     perturb
         Whether each repetition varies what nobody measures exactly, as in `cwndlab.run`. By default as the rows in
         ``results`` are, and true where there are none.
@@ -176,11 +177,14 @@ def reproduce(
             begin = time.process_time()
             plan = Plan(study, store)
             is_new = plan.resumed < plan.total
+            found: Counter[str] = Counter()
             try:
                 for job, row in results_of(plan, store, threads(workers)):
                     if isinstance(row, RunError):
                         raise row
                     left.discard(job.key)
+                    rows = parsed(row["findings"])
+                    found.update({one["code"] for one in rows if one["severity"] != "note"})
                     if keeper is not None:
                         keeper.landed(job, row)
                     if progress is not None:
@@ -188,6 +192,9 @@ def reproduce(
             finally:
                 if keeper is not None:
                     keeper.finish()
+            if found and message is not None:
+                codes = ", ".join(f"{code} in {count}" for code, count in found.most_common())
+                message(f"{experiment.id}: findings of {plan.total - plan.resumed} runs: {codes}")
             if only:
                 continue
             measured = _measured(experiment, size, study, store)

@@ -20,7 +20,7 @@ from cwndlab.metrics.of_flow import groups, parse, resolve
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.reader import check
-from cwndlab.simulate import NO_RANDOM_ELEMENT, run
+from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
@@ -377,19 +377,16 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
 
 
 def _without_variation(result: Result) -> list[str]:
-    """Metrics, or whole runs, that are the same for every seed."""
+    """Metrics that are the same for every seed, where the runs differ."""
     notes, count = [], len(result.seeds)
     constant: dict[str, list[str]] = {}
     for name in result.algorithms:
         rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
         if len(rows) > 1 and all(row == rows[0] for row in rows):
-            constant.setdefault("", []).append(name)
-            continue
+            continue  # a remark of its own
         for metric in result.judged():
             if result.estimate(name, metric).is_constant:
                 constant.setdefault(COLUMNS[metric].title, []).append(name)
-    if names := constant.pop("", []):
-        notes.append(f"{', '.join(names)}: {count} runs, one result: {NO_RANDOM_ELEMENT}")
     if constant:
         parts = [f"{title} ({', '.join(names)})" for title, names in constant.items()]
         more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"

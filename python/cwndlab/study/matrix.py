@@ -46,6 +46,7 @@ COLUMNS = (
     "min_queue_ms",
     "drop_ratio",
     "anomalies",
+    "findings",
 )
 
 
@@ -142,7 +143,7 @@ def matrix(
         One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are finished:
         ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``min_queue_ms`` the
         smallest one at a sampling instant, ``drop_ratio`` the part of the packets that the queue dropped, ``anomalies``
-        what needs an explanation.
+        what needs an explanation, ``findings`` the codes of the run's findings.
 
     Raises
     ------
@@ -167,7 +168,8 @@ def matrix(
             if isinstance(values, RunError):
                 raise values
             row = {name: values.get(name, cells[job.point].get(name)) for name in COLUMNS}
-            finished[job.point] = {**row, "anomalies": "; ".join(_anomalies(row))}
+            codes = dict.fromkeys(one["code"] for one in json.loads(values["findings"]))
+            finished[job.point] = {**row, "anomalies": "; ".join(_anomalies(row)), "findings": ", ".join(codes)}
             done += 1
             if progress is not None:
                 progress(done, plan.total)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import version
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.files import slug
+from cwndlab.findings import SEVERITIES, finding
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
+from cwndlab.simulate import NO_RANDOM_ELEMENT
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
 from cwndlab.study.spec import Outcome, Row
@@ -42,7 +44,9 @@ JUDGED = (
     "mean_completion_s",
 )
 #: Columns of `Result.runs` that are neither labels nor metrics.
-_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash")
+_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
+#: Columns of `Result.runs` that may differ between runs with the same results.
+_INCIDENTAL = {"cell", "algorithm", "seed", "wall_s", "host", "key", "scenario_hash", "findings"}
 
 Labels = tuple[Any, ...]
 
@@ -58,7 +62,7 @@ class Result:
     points : polars.DataFrame
         A row per cell: ``cell``, its labels, ``scenario_hash`` and ``scenario`` (JSON).
     notes : list of str
-        Remarks for readers.
+        Remarks on how it was measured.
     examples : dict of str to Records
         The records of each algorithm's first seed, where a comparison kept them.
 
@@ -191,7 +195,7 @@ class Result:
     @cached_property
     def rows(self) -> list[Row]:
         """The runs as dictionaries, by seed, then in the order of the cells; without columns of the store."""
-        hidden = {"cell", "packets", "wall_s", "host", "key", "scenario_hash"}
+        hidden = {"cell", "packets", "wall_s", "host", "key", "scenario_hash", "findings"}
         frame = self.runs.sort("seed", "cell").drop(hidden, strict=False)
         return frame.to_dicts()
 
@@ -235,9 +239,118 @@ class Result:
 
     def comparisons(self) -> dict[tuple[str, str], Test]:
         """Every difference to the first algorithm of a comparison, by algorithm and metric, with the p-value of the
-        paired t-test after Holm's correction over all of them."""
+        paired t-test after Holm's correction over all of them. There are none where a flow never ran."""
+        if self.idle_flows:
+            return {}
         pairs = tests({(): self._by_algorithm}, self.algorithms, self.judged())
         return {(name, metric): test for (_, name, metric), test in pairs.items()}
+
+    # Findings.
+
+    def findings_of(self, cell: int | None = None) -> list[Row]:
+        """The findings of all runs, or of a cell: rows of the table ``findings`` with ``cell`` and ``seed``."""
+        if "findings" not in self.runs.columns:
+            return []
+        rows = []
+        for number, seed, text in self.runs.select("cell", "seed", "findings").iter_rows():
+            if text and cell in (None, number):
+                rows += [{"cell": number, "seed": seed, **row} for row in json.loads(text)]
+        return rows
+
+    @cached_property
+    def idle_flows(self) -> list[str]:
+        """Texts on flows that never ran in some run: differences to such runs have no verdict."""
+        texts = [row["text"] for row in self.findings_of() if row["code"] == "never-starts"]
+        return list(dict.fromkeys(texts))
+
+    @cached_property
+    def remarks(self) -> list[Row]:
+        """Findings on several runs, as rows of the table ``findings``."""
+        found = []
+        if self.idle_flows and len(self.points) > 1:
+            found.append(finding("flow-never-ran", f"{self.idle_flows[0]}; there are no verdicts"))
+        found += [finding("equal-results", text) for text in self._equal_algorithms()]
+        found += [finding("no-random-element", text) for text in self._equal_seeds()]
+        return found
+
+    def _outcomes(self) -> dict[tuple[Labels, Any], dict[int, Row]]:
+        """What each run measured, by other labels and algorithm, then by seed."""
+        hidden = _INCIDENTAL | set(self.columns)
+        return {
+            (group, name): {
+                seed: {key: value for key, value in row.items() if key not in hidden} for seed, row in runs.items()
+            }
+            for group, members in self.grouped().items()
+            for name, runs in members.items()
+        }
+
+    def _equal_algorithms(self) -> list[str]:
+        """Sentences on algorithms with equal results in every run."""
+        texts = []
+        outcomes = self._outcomes()
+        for group in dict.fromkeys(group for group, _ in outcomes):
+            sets: dict[str, list[str]] = {}
+            for (other, name), runs in outcomes.items():
+                if other == group and name is not None and runs:
+                    sets.setdefault(repr(sorted(runs.items())), []).append(str(name))
+            where = ", ".join(f"{value}" for value in group)
+            for names in sets.values():
+                if len(names) > 1:
+                    place = f" ({where})" if where else ""
+                    texts.append(f"{', '.join(names)}: equal results to the last digit in every run{place}")
+        return texts
+
+    def _equal_seeds(self) -> list[str]:
+        """A sentence on the cells of which every seed gave the same run."""
+        cells = []
+        for (group, name), runs in self._outcomes().items():
+            rows = list(runs.values())
+            if len(rows) > 1 and all(row == rows[0] for row in rows):
+                cells.append(", ".join(str(one) for one in (*group, name) if one is not None))
+        if not cells:
+            return []
+        named = [one for one in cells[:3] if one]
+        which = ", ".join(named) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "")
+        return [f"{which}: {NO_RANDOM_ELEMENT}" if which else NO_RANDOM_ELEMENT]
+
+    def findings(self) -> pl.DataFrame:
+        """The findings of all runs, counted per cell, the worst first.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per cell and code: ``cell``, its labels, ``code``, ``severity``, ``runs`` (with this finding), and the
+            ``text`` of the first of them. Findings on several runs have neither cell nor labels.
+        """
+        import polars as pl
+
+        labels = {row["cell"]: {name: row[name] for name in self.columns} for row in self.points.iter_rows(named=True)}
+        groups: dict[tuple[int, str], list[Row]] = {}
+        for row in self.findings_of():
+            groups.setdefault((row["cell"], row["code"]), []).append(row)
+        empty = dict.fromkeys(self.columns)
+        rows = [{"cell": None, **empty, **_shown(row), "runs": len(self.runs)} for row in self.remarks]
+        rows += [
+            {"cell": cell, **labels.get(cell, empty), **_shown(found[0]), "runs": len({row["seed"] for row in found})}
+            for (cell, _), found in groups.items()
+        ]
+        rows.sort(key=lambda row: SEVERITIES.index(row["severity"]))
+        texts = {"code": pl.String, "severity": pl.String, "text": pl.String}
+        schema: dict[str, Any] = {"cell": pl.Int64} | {name: self.points[name].dtype for name in self.columns}
+        schema |= {**texts, "runs": pl.Int64}
+        return pl.DataFrame(rows, schema=schema)
+
+    def finding_rows(self) -> list[Row]:
+        """The findings for readers: those on several runs, then those of runs, each text once with its count."""
+        by_text: dict[tuple[str, str], list[Row]] = {}
+        for row in self.findings_of():
+            by_text.setdefault((row["code"], row["text"]), []).append(row)
+        rows = list(self.remarks)
+        for (code, text), found in by_text.items():
+            many = len({(row["cell"], row["seed"]) for row in found})
+            where = "" if many == len(self.runs) else f" [{many} of {len(self.runs)} runs]"
+            rows.append(finding(code, text + where))
+        return rows
 
     # Tables.
 
@@ -314,6 +427,7 @@ class Result:
             raise ScenarioError(parameter_fault("by", f"no label is called '{by}'", hint=hint))
         names = self.judged() if metrics is None else list(metrics)
         self._check(names)
+        names = [] if self.idle_flows else names
         others = [name for name in self.columns if name != by]
         order = list(self.points[by].unique(maintain_order=True))
         rows = []
@@ -329,6 +443,8 @@ class Result:
 
     def method(self) -> str:
         """How the differences of a comparison are tested, in a sentence."""
+        if self.idle_flows:
+            return "No difference is judged, because a flow never ran."
         count = sum(delta.is_compared for delta, _ in self.comparisons().values())
         return (
             "Paired t-test over equal seeds; p after Holm's correction for the "
@@ -428,6 +544,7 @@ class Result:
             "rows": self.rows,
             "summary": self.entries(),
             "notes": self.notes,
+            "findings": self.finding_rows(),
         }
 
     def to_json(self) -> str:
@@ -464,6 +581,10 @@ class Result:
         if self.rows:
             store.put("summary.csv", _csv(self.entries()).encode())
             store.put("comparison.json", self.to_json().encode())
+
+
+def _shown(row: Row) -> Row:
+    return {name: row[name] for name in ("code", "severity", "text")}
 
 
 def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:

@@ -92,6 +92,7 @@ class Measure:
         if self.columns is not None:
             values = self.columns(records)
             row |= {name: None if value is None else float(value) for name, value in values.items()}
+        row["findings"] = json.dumps(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
         if self.payload is not None:
             row["payload"] = json.dumps(self.payload(records), separators=(",", ":"))
         return row | {"host": platform.node()}
@@ -103,7 +104,7 @@ class Measure:
     @cached_property
     def digest(self) -> str:
         """Changes whenever the same run would give another row: with the sources of the metrics and functions."""
-        parts = [metrics_version(), repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
+        parts = [metrics_version(), "findings", repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
         parts += ["" if one is None else _source(one) for one in (self.columns, self.payload)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

@@ -94,8 +94,9 @@ def pairs(delta: Difference) -> str:
 
 
 def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
-    """One row per cell that has a run: ``cell``, its labels, ``runs``, and for each metric its mean, ``_low`` and
-    ``_high`` of the 95 % interval, and ``_n``, the number of values."""
+    """One row per cell that has a run: ``cell``, its labels, ``runs``, for each metric its mean, ``_low`` and
+    ``_high`` of the 95 % interval, and ``_n``, the number of values, and ``findings``: by code, the number of runs that
+    have it."""
     runs = result.runs
     known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
     faults = [
@@ -113,6 +114,9 @@ def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
             one = estimate(part[metric].drop_nulls().to_list())
             row |= {metric: one.mean if one.n else None, f"{metric}_low": one.low, f"{metric}_high": one.high}
             row[f"{metric}_n"] = one.n
+        found = {(one["code"], one["seed"]) for one in result.findings_of(first["cell"])}
+        codes = [code for code, _ in sorted(found)]
+        row["findings"] = {code: codes.count(code) for code in dict.fromkeys(codes)}
         rows.append(row)
     return rows
 

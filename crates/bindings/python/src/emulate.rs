@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cwndlab_emulator::{Datapath, Family, Options, Quality, Session, Setting, Side, MAX_LATENESS};
 use cwndlab_linux::privileges;
 use cwndlab_linux::Fault;
+use cwndlab_records::findings;
+use cwndlab_records::rows::Records as Rows;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_units::{Duration, Time};
 use pyo3::exceptions::PyValueError;
@@ -44,17 +46,18 @@ pub(crate) fn emulate<'py>(
     let scenario = scenario::read(py, text, format, folder)?;
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
-    let mut header = header(&scenario, &plan, seed, "emulate", notes);
+    let header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
     let options = Options { max_lateness: Duration(late_ns), settings: read_settings(settings)?, ..Options::default() };
     let outcome = run_in_thread(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(|(records, quality)| {
-                header.notes.extend(remarks.iter().flat_map(call_remarks));
-                add_quality_notes(&mut header, &quality);
-                (Tables::new(header, &records), quality)
-            })
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(
+                |(records, quality)| {
+                    let remarks = remarks.iter().flat_map(call_remarks).collect();
+                    (emulated(header, records, &quality, remarks), quality)
+                },
+            )
         })
     })?;
     match outcome {
@@ -194,8 +197,7 @@ impl EmulatedPath {
         let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| run_error(py, fault))?;
         header.duration = Duration(end.0);
         header.measure_from = Time::ZERO;
-        add_quality_notes(&mut header, &quality);
-        Ok((Records::new(Tables::new(header, &records)), quality_dict(py, &quality)?))
+        Ok((Records::new(emulated(header, records, &quality, Vec::new())), quality_dict(py, &quality)?))
     }
 }
 
@@ -203,11 +205,19 @@ fn microseconds(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// Adds the quality of the run to the notes. The last note is the lateness of deliveries.
-fn add_quality_notes(header: &mut Header, quality: &Quality) {
-    header.notes.extend(quality.notes.iter().cloned());
-    header.notes.extend(quality.unreliable.iter().map(|why| format!("unreliable: {why}")));
-    header.notes.push(lateness_note(quality));
+/// The tables of an emulation, with its quality among notes and findings. The last note is the lateness of deliveries.
+fn emulated(mut header: Header, mut records: Rows, quality: &Quality, remarks: Vec<String>) -> Tables {
+    let found = &mut records.findings;
+    findings::add_notes(found, findings::DERIVED, &header.notes);
+    let environment = [remarks, quality.notes.clone(), vec![lateness_note(quality)]].concat();
+    findings::add_notes(found, findings::ENVIRONMENT, &environment);
+    let unreliable: Vec<String> = quality.unreliable.iter().cloned().collect();
+    findings::add_notes(found, findings::LATE_DELIVERIES, &unreliable);
+    let (lateness, before) = environment.split_last().expect("the lateness is known");
+    header.notes.extend_from_slice(before);
+    header.notes.extend(unreliable.iter().map(|why| format!("unreliable: {why}")));
+    header.notes.push(lateness.clone());
+    Tables::new(header, &records)
 }
 
 /// The lateness of deliveries, as a line for the notes.

@@ -58,6 +58,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stepping::simulation::Simulation>()?;
     module.add_class::<stepping::batch::SimulationBatch>()?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
+    module.add_function(wrap_pyfunction!(records::finding_codes, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
     module.add_function(wrap_pyfunction!(debugger::debug, module)?)?;

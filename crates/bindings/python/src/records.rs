@@ -12,8 +12,10 @@ use arrow_array::{
     UInt32Array, UInt64Array, UInt8Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use cwndlab_records::findings::{self, CODES};
 use cwndlab_records::parquet::{self, RecordsError};
-use cwndlab_records::rows::TABLES;
+use cwndlab_records::rows::{FindingRow, FlowRow, Records as Rows, SampleRow, TABLES};
+use cwndlab_records::stall;
 use cwndlab_records::table::{self, Header, Tables};
 use cwndlab_units::{Duration, Time};
 use pyo3::exceptions::{PyKeyError, PyValueError};
@@ -194,6 +196,19 @@ pub(crate) fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     declared.collect()
 }
 
+/// The codes of findings, in order: code, severity, condition.
+#[pyfunction]
+pub(crate) fn finding_codes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let declared = CODES.iter().map(|code| {
+        let entry = PyDict::new(py);
+        entry.set_item("code", code.name)?;
+        entry.set_item("severity", code.severity.name())?;
+        entry.set_item("condition", code.condition)?;
+        Ok(entry)
+    });
+    declared.collect()
+}
+
 /// Reads the run of a folder.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
@@ -227,6 +242,7 @@ pub(crate) fn assemble(
         sample_interval: Duration(entry(header, "sample_interval_ns")?),
         notes: entry(header, "notes")?,
     };
+    let findings = measured(&header, &tables)?;
     let mut batches = Vec::new();
     for (name, rows) in tables {
         let schema = table::schema(&name).ok_or_else(|| PyKeyError::new_err(name.clone()))?;
@@ -234,7 +250,50 @@ pub(crate) fn assemble(
         let batch = RecordBatch::try_new(schema.clone(), columns);
         batches.push((name.clone(), batch.map_err(|cause| PyValueError::new_err(format!("{name}: {cause}")))?));
     }
+    let found = Tables::new(header.clone(), &Rows { findings, ..Rows::default() });
+    batches
+        .extend(found.batches("findings").unwrap_or_default().iter().map(|one| ("findings".to_owned(), one.clone())));
     Tables::from_named_batches(header, batches).map(Records::new).map_err(PyValueError::new_err)
+}
+
+/// The findings on measured flows, by the rows of `flows` and `samples`, and the notes on the measurement.
+fn measured(header: &Header, tables: &BTreeMap<String, Vec<Bound<'_, PyDict>>>) -> PyResult<Vec<FindingRow>> {
+    fn number(row: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<u64>> {
+        row.get_item(name)?.map_or(Ok(None), |cell| cell.extract())
+    }
+    let count = |row: &Bound<'_, PyDict>, name: &str| Ok::<u64, PyErr>(number(row, name)?.unwrap_or_default());
+    let rows = |name: &str| tables.get(name).map(Vec::as_slice).unwrap_or_default();
+    let mut found = Vec::new();
+    for (flow, row) in (0u32..).zip(rows("flows")) {
+        let name: String = row.get_item("name")?.map_or(Ok(String::new()), |name| name.extract())?;
+        let flow_row = FlowRow {
+            flow,
+            name: name.clone(),
+            sent_packets: count(row, "sent_packets")?,
+            retransmitted_packets: count(row, "retransmitted_packets")?,
+            ..FlowRow::default()
+        };
+        let samples = rows("samples").iter().map(|sample| {
+            Ok(SampleRow {
+                time_ns: count(sample, "time_ns")?,
+                flow: count(sample, "flow")? as u32,
+                in_flight_bytes: number(sample, "in_flight_bytes")?,
+                srtt_ns: number(sample, "srtt_ns")?,
+                delivered_bytes: count(sample, "delivered_bytes")?,
+                sent_bytes: count(sample, "sent_bytes")?,
+                timeouts: count(sample, "timeouts")?,
+                ..SampleRow::default()
+            })
+        });
+        let samples: Vec<SampleRow> = samples.collect::<PyResult<_>>()?;
+        let samples: Vec<SampleRow> = samples.into_iter().filter(|sample| sample.flow == flow).collect();
+        let stall = stall::of_samples(&samples, count(row, "mss_bytes")?, header.duration);
+        found.extend(stall.map(|stall| stall.finding(flow, &name)));
+        found.extend(findings::repetitions(&flow_row));
+        found.extend(findings::short_run(flow, &name, header.duration, Duration(count(row, "base_rtt_ns")?)));
+    }
+    findings::add_notes(&mut found, findings::ENVIRONMENT, &header.notes);
+    Ok(found)
 }
 
 fn column(field: &Field, rows: &[Bound<'_, PyDict>]) -> PyResult<ArrayRef> {

@@ -8,6 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use cwndlab_python_classes::controller::Failure;
+use cwndlab_records::findings;
+use cwndlab_records::rows::Records as Rows;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
@@ -115,6 +117,12 @@ pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, 
     }
 }
 
+/// The tables of a simulation, whose findings include the notes on its scenario.
+pub(crate) fn simulated(header: Header, mut records: Rows) -> Tables {
+    findings::add_notes(&mut records.findings, findings::DERIVED, &header.notes);
+    Tables::new(header, &records)
+}
+
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
 pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
     let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
@@ -143,7 +151,7 @@ fn simulate(
     let seed = header.seed;
     run_in_thread(py, stop, move || {
         let (outcome, failure) = py_algorithms::with_constructors(constructors, || {
-            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| Tables::new(header, &records)))
+            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| simulated(header, records)))
         });
         match (outcome, failure) {
             (Err(_), Some(failure)) => Ok(Err(Interruption::Failed(failure))),

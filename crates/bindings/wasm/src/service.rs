@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_debugger::{json as moments, look, transport_at};
+use cwndlab_records::findings;
 use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;
 use cwndlab_records::plain_tables::PlainTables;
@@ -114,7 +115,7 @@ impl Service {
 
     fn run(&mut self, text: &str, format: Format, seed: u64) -> Result<Value, Vec<Fault>> {
         let (scenario, plan, notes) = read(text, format)?;
-        let (records, statistics) =
+        let (mut records, statistics) =
             cwndlab_simulator::run_counted(&plan, seed, &AtomicBool::new(false), None).map_err(stopped)?;
         let header = Header {
             scenario: scenario.to_json(),
@@ -128,6 +129,7 @@ impl Service {
             sample_interval: plan.sample_interval,
             notes,
         };
+        findings::add_notes(&mut records.findings, findings::DERIVED, &header.notes);
         let tables = self.tables.insert(PlainTables::new(header, &records));
         Ok(json!({
             "hash": hash_plain(tables),

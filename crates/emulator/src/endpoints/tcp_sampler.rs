@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use cwndlab_linux::tcp_info::{TcpInfo, CA_CWR, CA_RECOVERY};
-use cwndlab_records::rows::{EventRow, SampleRow};
+use cwndlab_records::rows::{EventRow, FindingRow, SampleRow};
+use cwndlab_records::stall::{SenderProgress, Stall, StallWatch, INITIAL_RTO, MIN_RTO};
 use cwndlab_units::{Duration, Time};
 
 use super::connection::{FlowInfo, FlowState};
@@ -25,6 +26,25 @@ pub struct TcpSampler {
     /// The last states of the open connections, by number.
     open: Vec<(u64, TcpInfo)>,
     has_info: bool,
+    /// The watches of the open connections, by number.
+    watches: Vec<(u64, StallWatch)>,
+    /// The longest stall of a connection.
+    worst: Option<Stall>,
+}
+
+/// The progress of a connection. The kernel does not report the timeout without its back-off: twice the smoothed RTT and
+/// the minimum exceed it on paths whose delay varies little.
+fn progress(number: u64, info: &TcpInfo, lost_packets: u64) -> SenderProgress {
+    SenderProgress {
+        connection: number,
+        waiting: info.unacked > 0 || info.notsent.0 > 0,
+        acked_bytes: info.counters.acked.0,
+        sent_packets: info.counters.data_segments,
+        timeouts: info.counters.timeouts,
+        idle_acks: info.counters.segments_in,
+        lost_packets,
+        rto: (info.srtt.0 > 0).then(|| info.srtt * 2 + MIN_RTO),
+    }
 }
 
 impl TcpSampler {
@@ -54,6 +74,27 @@ impl TcpSampler {
         }
         self.has_info = true;
         (self.info, self.open) = (total, open);
+    }
+
+    /// Passes the last states of the open connections to their watches, in a run of this duration. `lost_packets`: data
+    /// packets of the flow that the path lost.
+    pub fn watch(&mut self, now: Time, lost_packets: u64, duration: Duration) {
+        self.watches.retain(|(number, _)| self.open.iter().any(|(one, _)| one == number));
+        for (number, info) in &self.open {
+            let at = self.watches.iter().position(|(one, _)| one == number).unwrap_or_else(|| {
+                self.watches.push((*number, StallWatch::new(now, INITIAL_RTO, Duration::ZERO, duration)));
+                self.watches.len() - 1
+            });
+            let watch = &mut self.watches[at].1;
+            watch.observe(now, progress(*number, info, lost_packets));
+            self.worst = Stall::worse(self.worst, watch.worst());
+        }
+    }
+
+    /// The finding on the flow, if a connection stopped.
+    #[must_use]
+    pub fn finding(&self, flow: u32, name: &str) -> Option<FindingRow> {
+        self.worst.map(|stall| stall.finding(flow, name))
     }
 
     /// A sample of the flow; `None` before the first connection. Values of one connection, such as the window, are absent

@@ -1,6 +1,7 @@
 //! Tests of reading and writing run folders, and of the hash of records.
 
 use super::*;
+use crate::findings::NEVER_STARTS;
 use crate::hash::hash;
 use crate::rows::{
     CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, NamedValueRow, PacketRow, Records, SampleRow, StationRow,
@@ -85,6 +86,7 @@ fn tables(seed: u64, rows: u64) -> Tables {
         lateness: vec![LatenessRow { late_ns: 1250, packets: 3 }],
         calibration: vec![CalibrationRow { flow: 0, quantity: "rate_bps", expected: 1e6, measured: 999e3 }],
         named_values: vec![NamedValueRow { time_ns: 4, flow: 0, name: "w_max_segments", value: f64::INFINITY }],
+        findings: vec![NEVER_STARTS.of_flow(0, "flow0 would start at 9 s")],
         ..Records::default()
     };
     Tables::new(header, &records)
@@ -289,7 +291,7 @@ fn a_foreign_file_and_one_of_another_version_have_different_errors() {
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
-            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 5\n  hint: read it with the version that wrote it, or run again",
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 6\n  hint: read it with the version that wrote it, or run again",
             path.display()
         )
     );

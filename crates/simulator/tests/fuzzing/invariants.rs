@@ -25,6 +25,7 @@ pub(super) fn check(plan: &Plan, records: &Records) -> CheckResult {
     link_samples(plan, records)?;
     flows(plan, records)?;
     samples(plan, records)?;
+    findings(plan, records)?;
     let last = records.events.iter().map(|row| row.time_ns).chain(records.packets.iter().map(|row| row.time_ns)).max();
     ensure(last.is_none_or(|last| last <= plan.duration.0), || "a record is later than the end".to_owned())?;
     for row in &records.transfers {
@@ -158,6 +159,35 @@ fn flows(plan: &Plan, records: &Records) -> CheckResult {
         })?;
     }
     Ok(())
+}
+
+/// The run's own findings: its counters add up, and no connection hangs where nothing is lost.
+fn findings(plan: &Plan, records: &Records) -> CheckResult {
+    if let Some(finding) = records.findings.iter().find(|row| row.code == "counters") {
+        return Err(format!("counters: {}", finding.text));
+    }
+    let loses = records.links.iter().any(|link| link.dropped_packets + link.lost_packets > 0);
+    let varies = plan.links.iter().any(|link| {
+        link.varies()
+            || link.schedule.changes_wire()
+            || link.jitter.is_some()
+            || link.harq.is_some()
+            || link.radio.is_some()
+    });
+    for finding in records.findings.iter().filter(|row| row.code == "hang" && !loses && !varies) {
+        let flow = finding.flow.map(|flow| &plan.flows[flow as usize]);
+        // A sender that waits for the receive window has nothing to do.
+        let small =
+            flow.is_some_and(|flow| flow.stack.receive_window < flow.stack.mss || flow.stack.read_rate.is_some());
+        ensure(small, || format!("without a loss: {}", finding.text))?;
+    }
+    ensure(records.findings.windows(2).all(|pair| severity(pair[0].severity) >= severity(pair[1].severity)), || {
+        "findings are not sorted".to_owned()
+    })
+}
+
+fn severity(name: &str) -> usize {
+    ["note", "warning", "severe"].iter().position(|one| *one == name).expect("a severity")
 }
 
 fn samples(plan: &Plan, records: &Records) -> CheckResult {

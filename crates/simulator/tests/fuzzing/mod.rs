@@ -5,6 +5,7 @@
 
 mod generator;
 mod invariants;
+mod variation;
 
 use std::panic::AssertUnwindSafe;
 
@@ -30,6 +31,7 @@ pub(crate) enum Verdict {
 /// Generates the case of this seed, runs it and checks its records. Every fourth case is perturbed.
 pub(crate) fn check(seed: u64) -> Verdict {
     let mut document = generator::scenario(seed);
+    variation::vary(&mut document, seed);
     if seed % 4 == 3 {
         document["perturb"] = true.into();
     }

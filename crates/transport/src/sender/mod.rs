@@ -44,6 +44,8 @@ pub struct Sender {
     /// SYNs retransmitted.
     syn_retransmissions: u32,
     opened_at: Time,
+    /// ACKs that did not advance SND.UNA.
+    idle_acks: u64,
 }
 
 impl Sender {
@@ -64,6 +66,7 @@ impl Sender {
             feedback: RouterFeedback::default(),
             syn_retransmissions: 0,
             opened_at: Time::ZERO,
+            idle_acks: 0,
         }
     }
 
@@ -162,6 +165,18 @@ impl Sender {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Whether the handshake is complete.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.established
+    }
+
+    /// ACKs received that did not advance SND.UNA.
+    #[must_use]
+    pub fn idle_acks(&self) -> u64 {
+        self.idle_acks
     }
 
     /// When [`on_timer`](Self::on_timer) is due; `Time::MAX` if no timer runs.

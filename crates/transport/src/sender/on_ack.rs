@@ -98,6 +98,7 @@ impl Sender {
         }
         self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
+        self.idle_acks += u64::from(ack.ack <= prior_una);
         if ack.ack < prior_una {
             // RFC 7323, section 5.3, R1: with timestamps it is older than one that arrived, and is discarded.
             let discarded = tcb.stack.timestamps && tcb.stack.paws;

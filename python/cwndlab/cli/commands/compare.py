@@ -9,6 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say
+from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import (
     MOST_REPETITIONS,
     FileOption,
@@ -100,6 +101,7 @@ def compare(
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
+    strict: StrictOption = False,
 ) -> None:
     """Compare algorithms: means, intervals, differences."""
     with progress_bar() as progress:
@@ -131,6 +133,7 @@ def compare(
         say(f"report: {report}")
     if result.outcome.stopped:
         raise Stopped(stopped(len(result.runs), result.outcome.total, out))
+    judge(result.findings_of(), strict)
 
 
 def add(app: typer.Typer) -> None:

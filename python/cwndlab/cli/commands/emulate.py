@@ -14,6 +14,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import FormatOption, ScenarioArgument, SetOption, integer_option, scenario_of
 from cwndlab.cli.progress import Stopped
 from cwndlab.errors import Fault, ScenarioError
@@ -82,6 +83,7 @@ def add(app: typer.Typer) -> None:
         ] = False,
         set_: SetOption = None,
         format: FormatOption = Format.table,
+        strict: StrictOption = False,
     ) -> None:
         """Run programs over the scenario's network.
 
@@ -92,8 +94,6 @@ def add(app: typer.Typer) -> None:
 
         cwndlab.emulation.become_root()
         described = scenario_of(scenario, set_)
-        for note in described.notes:
-            say(note)
         say_seed(seed)
         side = cast("Side", on)
         if calibrate:
@@ -112,11 +112,12 @@ def add(app: typer.Typer) -> None:
         if out is not None:
             path.records.save(out)
             say(f"records: {out}")
-        say(path.records.notes[-1])
+        say_findings(path.records.rows("findings"))
         if status:
             raise typer.Exit(status)
         if not accept_late:
             cwndlab.emulation.refuse_late(path.timing)
+        judge(path.records.rows("findings"), strict)
 
 
 def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:

@@ -9,6 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say_seed, write, write_rows
+from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import (
     AlgorithmsOption,
     FileOption,
@@ -33,6 +34,7 @@ def matrix(
     algorithm_file: FileOption = None,
     workers: WorkersOption = None,
     format: FormatOption = Format.table,
+    strict: StrictOption = False,
 ) -> None:
     """Run every algorithm in the same settings."""
     classes = classes_of(algorithm_file)
@@ -47,13 +49,30 @@ def matrix(
     say_seed(seed)
     if format is not Format.table:
         write_rows(rows, cwndlab.study.matrix.COLUMNS, format)
+        _judge(rows, strict)
         return
     summary = cwndlab.study.matrix.summary(rows)
     write_rows(summary, tuple(summary[0]), format)
-    unusual = [row for row in rows if row["anomalies"]]
+    unusual = [row for row in rows if row["anomalies"] or row["findings"]]
     write("")
-    columns = ("algorithm", "setting", "buffer_bdp", "loss", "utilisation", "share", "queue_ms", "anomalies")
+    columns = (
+        "algorithm",
+        "setting",
+        "buffer_bdp",
+        "loss",
+        "utilisation",
+        "share",
+        "queue_ms",
+        "anomalies",
+        "findings",
+    )
     write_rows([{**row, **_rounded(row)} for row in unusual], columns, format)
+    _judge(rows, strict)
+
+
+def _judge(rows: Sequence[Row], strict: bool) -> None:
+    codes = {code for row in rows for code in row["findings"].split(", ") if code}
+    judge([{"severity": cwndlab.findings.codes()[code]["severity"]} for code in codes], strict)
 
 
 def _rounded(row: Row) -> dict[str, Any]:

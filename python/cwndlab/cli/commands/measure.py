@@ -13,6 +13,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
+from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import FormatOption, SeedOption, integer_option
 from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.errors import Error, Fault, RunError, ScenarioError
@@ -126,6 +127,7 @@ def add(app: typer.Typer) -> None:
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
         seed: SeedOption = 1,
         format: FormatOption = Format.table,
+        strict: StrictOption = False,
     ) -> None:
         """Measure algorithms on a real path.
 
@@ -174,6 +176,7 @@ def add(app: typer.Typer) -> None:
         say(f"report: {page}")
         if failure is not None:
             raise failure
+        judge(measurement.finding_rows(), strict)
 
 
 def default_folder(spec: CampaignSpec) -> Path:
@@ -346,6 +349,7 @@ def show(measurement: Measurement, format: Format) -> None:
     say(measurement.method())
     for note in measurement.notes:
         say(note)
+    say_findings(measurement.finding_rows())
 
 
 _WORDS = ("server", "algorithm", "part", "effect of", "sender", "minus", "metric", "verdict")

@@ -10,6 +10,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import (
     FileOption,
     FormatOption,
@@ -57,6 +58,7 @@ def run(
     set_: SetOption = None,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
+    strict: StrictOption = False,
 ) -> None:
     """Run a scenario once; print its flows and links."""
     if engine not in ("simulate", "emulate", "both"):
@@ -69,15 +71,12 @@ def run(
     described = scenario_of(scenario, set_, algorithm_file).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
-    for note in described.notes:
-        say(note)
     if engine == "simulate":
         records = cwndlab.run(described, seed=seed)
     else:
         cwndlab.emulation.become_root()
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
         records = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
-        say(records.notes[-1])
         if whose == "cwndlab":
             _say_schedules(described)
     if out is not None:
@@ -91,9 +90,11 @@ def run(
                 f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
                 f"write that, or --datapath cwndlab, to compare the same"
             )
+        say_findings(records.rows("findings"))
         say_seed(seed)
         if out is not None:
             say(f"records: {out}")
+        judge([*records.rows("findings"), *simulated.rows("findings")], strict)
         return
     if pcap is not None:
         cwndlab.export.export(records, "pcap", pcap)
@@ -102,6 +103,7 @@ def run(
         say(f"packets: {pcap}")
     if out is not None:
         say(f"records: {out}")
+    judge(records.rows("findings"), strict)
 
 
 def _say_schedules(scenario: cwndlab.Scenario) -> None:

@@ -9,6 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, span, write, write_json, write_rows, write_table
+from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import (
     FileOption,
     FormatOption,
@@ -74,6 +75,7 @@ def add(app: typer.Typer) -> None:
         algorithm_file: FileOption = None,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
+        strict: StrictOption = False,
     ) -> None:
         """Run scenarios × algorithms × seeds.
 
@@ -102,6 +104,7 @@ def add(app: typer.Typer) -> None:
         if outcome.failed:
             what = f"{len(outcome.failed)} of {outcome.total} runs failed"
             raise RunError(Fault("sweep", what, "the same command tries them again"))
+        judge(result.findings_of(), strict)
 
 
 def _cluster(text: str | None, spec: Sweep) -> Cluster | None:
@@ -172,6 +175,7 @@ def _show(result: Result, metrics: list[str] | None, pivot: str | None, format: 
         say(result.title)
     if result.unfinished:
         say(f"{result.place}: {result.unfinished}")
+    say_findings(result.finding_rows())
     if pivot is not None:
         _pivot(rows, pivot, names[0], format)
     elif format is Format.json:

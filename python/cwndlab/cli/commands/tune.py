@@ -9,6 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_rows
+from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import FormatOption, WorkersOption, integer_option
 from cwndlab.cli.progress import Stopped, progress_bar
 
@@ -43,6 +44,7 @@ def add(app: typer.Typer) -> None:
         list_: Annotated[bool, typer.Option("--list", help="Print every trial instead of the verdict.")] = False,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
+        strict: StrictOption = False,
     ) -> None:
         """Search for an algorithm's best parameters.
 
@@ -65,6 +67,8 @@ def add(app: typer.Typer) -> None:
                 write("")
                 write_rows(rows, tuple(rows[0]), format)
                 say(cwndlab.study.tuning.tables.spread(result))
+        say_findings(result.findings)
         say(f"search: {place}")
         if not result.complete:
             raise Stopped(f"stopped after {len(result.trials)} trials, which are kept; the same command resumes")
+        judge(result.findings, strict)

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -56,6 +56,8 @@ class TuningResult:
     scores: dict[tuple[str, str], Score]
     """By side (``train``, ``test``) and set (``default``, ``published``, ``tuned``)."""
     complete: bool = True
+    findings: list[Row] = field(default_factory=list)
+    """The findings of its runs, as rows of the table ``findings``, each text once."""
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
@@ -116,8 +118,9 @@ def tune(
             best = _best(rows, spec)
             scores = evaluator.judge(best)
         except KeyboardInterrupt:
-            return TuningResult(spec, place, _rows(study, spec), {}, {}, complete=False)
-    return TuningResult(spec, place, rows, best, scores)
+            rows = _rows(study, spec)
+            return TuningResult(spec, place, rows, {}, {}, complete=False, findings=evaluator.findings)
+    return TuningResult(spec, place, rows, best, scores, findings=evaluator.findings)
 
 
 class _Evaluator:
@@ -127,8 +130,14 @@ class _Evaluator:
         self._spec, self._place, self._workers = spec, place, workers
         self._progress = progress or (lambda done, total: None)
         self._total, self._before = total, 0
+        self._findings: dict[tuple[str, str], Row] = {}
         self._objective = Expression.parse(spec.objective, "tune", list(NAMES))
         self._constraints = [Constraint.parse(text, "tune.constraints") for text in spec.constraints]
+
+    @property
+    def findings(self) -> list[Row]:
+        """The findings of all runs so far, each text once."""
+        return list(self._findings.values())
 
     def refuse(self) -> None:
         """Raises where the folder holds something else."""
@@ -149,6 +158,8 @@ class _Evaluator:
             job, error = outcome.failed[0]
             what = f"cell {job.point}, seed {job.seed}"
             raise RunError(Fault(what, str(error), "the same command tries it again"))
+        for one in result.findings_of():
+            self._findings.setdefault((one["code"], one["text"]), one)
         return [part.rows(named=True) for part in result.runs.partition_by("cell", maintain_order=True)]
 
     def _report(self, done: int) -> None:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use cwndlab_records::table::{Header, Tables};
+use cwndlab_records::table::Header;
 use cwndlab_stepping::{Simulation, StepError};
 use cwndlab_units::Bytes;
 use pyo3::prelude::*;
@@ -106,7 +106,7 @@ impl Owned {
     pub(crate) fn records(&mut self, py: Python<'_>, interrupts: Interrupts) -> PyResult<Records> {
         let header = self.header.clone();
         self.step(py, interrupts, move |simulation, stopped| {
-            simulation.records(stopped).map(|records| Tables::new(header, records))
+            simulation.records(stopped).map(|records| work::simulated(header, records.clone()))
         })
         .map(Records::new)
     }

@@ -1,0 +1,209 @@
+//! Findings on a run with links: on its plan, and on its tables at its end.
+//!
+//! `cwndlab_records::findings` has the codes. Connections that stop are found by `cwndlab_records::stall`, counters that
+//! do not add up by [`Network::check_counters`](crate::network::Network::check_counters).
+
+use cwndlab_control::Need;
+use cwndlab_network::router_assist::Scheme;
+use cwndlab_records::findings::{
+    self, COUNTERS, HOST_QUEUE, IGNORED_MARKS, MISSING_AGENT, MISSING_ECN, NEVER_STARTS, NOTHING_DELIVERED,
+    RECEIVE_WINDOW, STARTS_AFTER_WARM_UP, STARTS_LATE,
+};
+use cwndlab_records::rows::{FindingRow, FlowRow, Records};
+use cwndlab_scenario::plan::{Capacity, Ecn, FlowPlan, Plan, Workload};
+use cwndlab_units::Duration;
+
+/// Round trips after its start in which a flow should deliver data, and the least time for them.
+const START_ROUND_TRIPS: u64 = 20;
+const START_TIME: Duration = Duration::from_secs(10);
+/// Packets below which a queue is not large.
+const MIN_HELD: u64 = 100;
+/// Reductions because of ECN below which a sender is not judged.
+const MIN_MARKS: usize = 3;
+
+/// The algorithm of a flow of an emulated program, and the profile of a flow over the kernel's TCP.
+const PROGRAM: &str = "program";
+const KERNEL: &str = "kernel";
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// Adds the findings on the plan and on the tables of its run to the records, and sorts all findings.
+pub fn add(plan: &Plan, records: &mut Records) {
+    let mut found = Vec::new();
+    for (row, flow) in records.flows.iter().zip(&plan.flows) {
+        on_host_queue(plan, flow, row, records, &mut found);
+        if row.algorithm == PROGRAM {
+            continue; // a program chooses its algorithm, its start and what it sends
+        }
+        on_plan(plan, row.flow, flow, &mut found);
+        on_start(plan, row, &mut found);
+        on_deliveries(plan, flow, row, &mut found);
+        on_ecn(flow, row, records, &mut found);
+        if row.profile != KERNEL {
+            on_counters(plan, flow, row, &mut found); // the kernel counts SYN and FIN as bytes
+        }
+    }
+    records.findings.append(&mut found);
+    findings::sort(&mut records.findings);
+}
+
+/// Findings that follow from the scenario alone.
+fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>) {
+    let name = &flow.name;
+    let measured = plan.duration.saturating_sub(plan.measure_from);
+    found.extend(findings::short_run(index, &name.to_string(), measured, flow.base_rtt));
+    let Some(algorithm) = &flow.algorithm else { return };
+    let (window, mss) = (flow.stack.receive_window, flow.stack.mss);
+    if window < mss {
+        let text =
+            format!("the receive window of {name} is {} bytes, less than a segment of {} bytes", window.0, mss.0);
+        found.push(RECEIVE_WINDOW.of_flow(index, text));
+    }
+    if let Some((scheme, _)) = algorithm.router_assistance() {
+        if let Some(link) = router_without_agent(plan, flow, scheme) {
+            let (text, link) = (&flow.algorithm_text, plan.link_name(link));
+            let text = format!(
+                "{name}: {text} needs the router agent '{scheme}', which link {link} does not have: it runs without"
+            );
+            found.push(MISSING_AGENT.of_flow(index, text));
+        }
+    }
+    if algorithm.needs(Need::Ecn) && flow.stack.ecn == Ecn::Off {
+        let text = format!("{name}: {} needs ECN, which its stack turns off", flow.algorithm_text);
+        found.push(MISSING_ECN.of_flow(index, text));
+    }
+}
+
+/// The first router on the route that has no agent of this scheme. Routers are links with a rate, without the first of
+/// several links.
+fn router_without_agent(plan: &Plan, flow: &FlowPlan, scheme: &str) -> Option<u32> {
+    let scheme = Scheme::from_name(scheme)?;
+    let routers = flow.forward.iter().skip(usize::from(flow.forward.len() > 1));
+    routers.copied().find(|&link| {
+        let link = &plan.links[link as usize];
+        link.rate.is_some() && link.agents.iter().all(|agent| agent.scheme() != scheme)
+    })
+}
+
+/// Flows that start late or never.
+fn on_start(plan: &Plan, row: &FlowRow, found: &mut Vec<FindingRow>) {
+    let (end, warm_up) = (plan.duration.0, plan.measure_from.0);
+    let (name, start) = (&row.name, seconds(row.start_ns));
+    let finding = if row.start_ns >= end {
+        NEVER_STARTS
+            .of_flow(row.flow, format!("{name} would start at {start:.3} s, but the run ends at {:.3} s", seconds(end)))
+    } else if row.start_ns > end - end / 10 {
+        STARTS_LATE.of_flow(
+            row.flow,
+            format!("{name} starts at {start:.3} s, in the last tenth of a run of {:.3} s", seconds(end)),
+        )
+    } else if warm_up > 0 && row.start_ns > warm_up {
+        STARTS_AFTER_WARM_UP.of_flow(
+            row.flow,
+            format!("{name} starts at {start:.3} s, after the end of the warm-up at {:.3} s", seconds(warm_up)),
+        )
+    } else {
+        return;
+    };
+    found.push(FindingRow { time_ns: Some(row.start_ns), ..finding });
+}
+
+/// Flows that deliver nothing, or send most of it again.
+fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<FindingRow>) {
+    let had = Duration(plan.duration.0.saturating_sub(row.start_ns));
+    let needs = (flow.base_rtt * START_ROUND_TRIPS).max(START_TIME);
+    let sends_at_once = matches!(flow.workload, Workload::Bulk(_)) || row.sent_packets > 0;
+    if row.delivered_bytes == 0 && row.end_ns.is_none() && had >= needs && sends_at_once {
+        let text = if row.sent_packets == 0 && flow.algorithm.is_some() {
+            format!("{}: its connection was not established in {:.3} s", row.name, seconds(had.0))
+        } else {
+            format!("{} delivered nothing in {:.3} s ({} packets sent)", row.name, seconds(had.0), row.sent_packets)
+        };
+        found.push(FindingRow { time_ns: Some(row.start_ns), ..NOTHING_DELIVERED.of_flow(row.flow, text) });
+    }
+    found.extend(findings::repetitions(row));
+}
+
+/// Algorithms that need ECN on a path without marks, and senders that ignore marks.
+fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
+    let Some(algorithm) = flow.algorithm.as_ref().filter(|_| flow.stack.ecn != Ecn::Off) else { return };
+    let route = || flow.forward.iter().filter_map(|&link| records.links.get(link as usize));
+    if algorithm.needs(Need::Ecn) {
+        let dropped: u64 = route().map(|link| link.dropped_packets).sum();
+        if dropped > 0 && route().all(|link| link.marked_packets == 0) {
+            let text = format!(
+                "{}: {} needs ECN, but no queue on its route marks ({dropped} packets dropped)",
+                row.name, flow.algorithm_text
+            );
+            found.push(MISSING_ECN.of_flow(row.flow, text));
+        }
+        return;
+    }
+    let echoes = || records.events.iter().filter(|event| event.flow == row.flow && event.kind == "ecn");
+    let count = echoes().count();
+    if count >= MIN_MARKS && echoes().all(|event| event.cwnd_after_bytes >= event.cwnd_before_bytes) {
+        let text = format!(
+            "{} negotiates ECN, but its algorithm did not reduce its window after any of {count} echoes of marks",
+            row.name
+        );
+        let time_ns = echoes().map(|event| event.time_ns).next();
+        found.push(FindingRow { time_ns, ..IGNORED_MARKS.of_flow(row.flow, text) });
+    }
+}
+
+/// The unlimited queue of an access link that holds more than the path.
+fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
+    let Some((&first, rest)) = flow.forward.split_first() else { return };
+    let (link, counted) = (&plan.links[first as usize], &records.links[first as usize]);
+    if rest.is_empty() || link.rate.is_none() || link.capacity != Capacity::Unlimited {
+        return;
+    }
+    let size = flow.stack.mss.0 + flow.stack.header.0;
+    let links = || rest.iter().map(|&link| &plan.links[link as usize]);
+    let Some(rate) = links().filter_map(|link| link.rate).min() else { return };
+    let queues: u64 = links()
+        .map(|link| match link.capacity {
+            Capacity::Unlimited => 0,
+            Capacity::Packets(packets) => u64::from(packets),
+            Capacity::Bytes(bytes) => bytes.0 / size,
+        })
+        .sum();
+    let in_flight = (rate.0 as f64 * flow.base_rtt.0 as f64 / 8e9 / size as f64) as u64;
+    let path = in_flight + queues;
+    if counted.max_queue_packets > path.max(MIN_HELD) {
+        let held = counted.max_queue_packets;
+        let text = format!("link {}, the unlimited queue of the host of {}, held up to {held} packets; the rest of the path holds {path}", counted.name, row.name);
+        let finding = HOST_QUEUE.of_link(first, text);
+        if !found.iter().any(|one| one.code == finding.code && one.link == finding.link) {
+            found.push(FindingRow { flow: Some(row.flow), ..finding });
+        }
+    }
+}
+
+/// Counters of a flow that do not add up.
+fn on_counters(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<FindingRow>) {
+    // Dialogues deliver data in both directions, and the other endpoint sends the requests.
+    let dialogue = matches!(flow.workload, Workload::RequestResponse(_) | Workload::Mqtt(_) | Workload::PageLoads(_));
+    let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
+    let is_tcp = flow.algorithm.is_some();
+    let wrong = if row.retransmitted_packets > row.sent_packets || row.retransmitted_bytes > row.sent_bytes {
+        format!("{} packets retransmitted of {} sent", row.retransmitted_packets, row.sent_packets)
+    } else if row.acked_bytes + row.retransmitted_bytes > row.sent_bytes {
+        format!(
+            "{} bytes acknowledged and {} retransmitted of {} sent",
+            row.acked_bytes, row.retransmitted_bytes, row.sent_bytes
+        )
+    } else if !dialogue && is_tcp && row.acked_bytes > row.delivered_bytes {
+        format!("{} bytes acknowledged of {} delivered", row.acked_bytes, row.delivered_bytes)
+    } else if !dialogue && (is_tcp || !duplicates) && row.delivered_bytes + row.retransmitted_bytes > row.sent_bytes {
+        format!(
+            "{} bytes delivered and {} retransmitted of {} sent",
+            row.delivered_bytes, row.retransmitted_bytes, row.sent_bytes
+        )
+    } else {
+        return;
+    };
+    found.push(COUNTERS.of_flow(row.flow, format!("{}: {wrong}", row.name)));
+}

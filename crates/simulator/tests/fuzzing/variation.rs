@@ -1,0 +1,182 @@
+//! Variations of a generated scenario: what the scenario language has beyond the generator. They have their own random
+//! stream, so that they do not change the generated part.
+
+use cwndlab_network::random::Stream;
+use serde_json::{json, Map, Value};
+
+/// Seeds below this one are not varied: they are kept as they were when they found errors.
+const FIRST: u64 = 100;
+
+struct Draw(Stream);
+
+impl Draw {
+    fn bernoulli(&mut self, probability: f64) -> bool {
+        self.0.unit() < probability
+    }
+
+    fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.0.below(high - low + 1)
+    }
+
+    fn choose<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.0.below(all.len() as u64) as usize].clone()
+    }
+
+    fn ms(&mut self, low: u64, high: u64) -> String {
+        format!("{} ms", self.between(low, high))
+    }
+}
+
+/// Varies the scenario of this seed.
+pub(super) fn vary(scenario: &mut Value, seed: u64) {
+    if seed < FIRST {
+        return;
+    }
+    let draw = &mut Draw(Stream::new(seed, 1, 1));
+    if scenario.get("dumbbell").is_some() && draw.bernoulli(0.1) {
+        use_medium(draw, scenario);
+    }
+    for link in links(scenario) {
+        vary_link(draw, link);
+    }
+    if let Some(wlan) = scenario.get_mut("wlan") {
+        vary_medium(draw, wlan);
+    }
+    let hops = scenario.pointer("/parking_lot/hops").and_then(Value::as_array).map(Vec::len);
+    for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
+        if let Some(hops) = hops.filter(|_| draw.bernoulli(0.5)) {
+            enter(draw, flow, hops as u64);
+        }
+        if flow.get("transport").is_none() {
+            vary_flow(draw, flow);
+        }
+    }
+    if scenario.pointer("/dumbbell/bottleneck/rate").is_some() && draw.bernoulli(0.2) {
+        scenario["dumbbell"]["reverse"] = json!({ "rate": format!("{} kbps", draw.between(100, 100_000)) });
+    }
+    if draw.bernoulli(0.1) {
+        scenario["named_values"] = json!({ "interval": "100 ms" });
+    }
+}
+
+/// All link tables of the scenario.
+fn links(scenario: &mut Value) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    for (key, value) in scenario.as_object_mut().into_iter().flatten() {
+        match key.as_str() {
+            "dumbbell" => found.extend(value.get_mut("bottleneck")),
+            "parking_lot" => found.extend(value["hops"].as_array_mut().into_iter().flatten()),
+            "link" => found.extend(value.as_array_mut().into_iter().flatten()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Replaces the network by a wire and an 802.11 medium in a graph.
+fn use_medium(draw: &mut Draw, scenario: &mut Value) {
+    scenario.as_object_mut().expect("a scenario is a table").remove("dumbbell");
+    let mut medium = json!({ "name": "cell", "standard": draw.choose(&["802.11g", "802.11n"]) });
+    vary_medium(draw, &mut medium);
+    let stations = draw.between(1, 3);
+    let mut links = vec![json!({ "from": "server", "to": "ap", "rate": "100 Mbps", "delay": draw.ms(0, 100) })];
+    for station in 0..stations {
+        links.push(json!({ "from": "ap", "to": format!("sta{station}"), "medium": "cell" }));
+    }
+    (scenario["medium"], scenario["link"]) = (json!([medium]), json!(links));
+    for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
+        let flow = flow.as_object_mut().expect("a flow is a table");
+        flow.remove("rtt");
+        flow.remove("direction");
+        let mut ends = [json!("server"), json!(format!("sta{}", draw.between(0, stations - 1)))];
+        if draw.bernoulli(0.3) {
+            ends.reverse();
+        }
+        let [from, to] = ends;
+        flow.insert("from".to_owned(), from);
+        flow.insert("to".to_owned(), to);
+    }
+}
+
+fn vary_medium(draw: &mut Draw, medium: &mut Value) {
+    if draw.bernoulli(0.3) {
+        medium["frame_error"] = json!(draw.between(1, 60) as f64 / 100.0);
+    }
+    if draw.bernoulli(0.3) {
+        medium["rts_above"] = json!(format!("{} B", draw.between(0, 2000)));
+    }
+    if draw.bernoulli(0.2) {
+        medium["eifs"] = json!(true);
+    }
+    if draw.bernoulli(0.2) {
+        medium["keeps_turn"] = json!(true);
+    }
+    if draw.bernoulli(0.2) {
+        (medium["cw_min"], medium["cw_max"]) = (json!(7), json!(127));
+    }
+    if medium["standard"] == "802.11n" {
+        if draw.bernoulli(0.3) {
+            medium["aggregation"] = json!(false);
+        }
+        medium["mcs"] = json!(draw.between(0, 7));
+    }
+}
+
+fn vary_link(draw: &mut Draw, link: &mut Value) {
+    if link.get("medium").is_some() {
+        return;
+    }
+    let kind = link.pointer("/queue/kind").and_then(Value::as_str).unwrap_or("droptail").to_owned();
+    if kind == "droptail" && draw.bernoulli(0.1) {
+        link["queue"] = json!({ "kind": "blue", "capacity": "100 packets", "ecn": draw.bernoulli(0.5) });
+    }
+    if ["red", "ared", "codel", "pie", "fq-pie"].contains(&kind.as_str()) && draw.bernoulli(0.5) {
+        link["queue"]["ecn"] = json!(true);
+    }
+    if link.get("schedule").is_none() && draw.bernoulli(0.1) {
+        let step = |draw: &mut Draw| {
+            let loss = draw.choose(&[0.0, 0.01, 0.5, 1.0]);
+            json!({ "at": draw.ms(1, 3000), "delay": draw.ms(0, 200), "loss": loss })
+        };
+        link["schedule"] = json!([step(draw)]);
+    }
+    if link.get("rate").is_some() && draw.bernoulli(0.2) {
+        let schemes = ["quick-start", "sirens", "bandwidth-stamp", "rcp", "perc", "abc"];
+        link["agents"] = json!([draw.choose(&schemes)]);
+    }
+}
+
+/// Lets a flow of a parking lot cross only some hops.
+fn enter(draw: &mut Draw, flow: &mut Value, hops: u64) {
+    let first = draw.between(1, hops);
+    (flow["enter"], flow["leave"]) = (json!(first), json!(draw.between(first + 1, hops + 1)));
+}
+
+fn vary_flow(draw: &mut Draw, flow: &mut Value) {
+    if draw.bernoulli(0.1) {
+        let steps: Vec<Value> = (0..draw.between(1, 4))
+            .map(|n| json!({ "at": format!("{} ms", n * 300), "rate": format!("{} kbps", draw.between(0, 20_000)) }))
+            .collect();
+        flow["workload"] = json!({ "kind": "scheduled-writes", "steps": steps });
+    }
+    if draw.bernoulli(0.1) {
+        flow["stop"] = json!(draw.ms(1, 3000));
+    }
+    let mut stack = flow.get("stack").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut set = |draw: &mut Draw, stack: &mut Map<String, Value>, name: &str, values: &[Value]| {
+        if draw.bernoulli(0.1) {
+            stack.insert(name.to_owned(), draw.choose(values));
+        }
+    };
+    let flags = [json!(true), json!(false)];
+    for flag in ["timestamps", "undo", "dsack", "tail_loss_probe", "limited_transmit", "auto_tuning", "tso_burst"] {
+        set(draw, &mut stack, flag, &flags);
+    }
+    set(draw, &mut stack, "read_rate", &[json!("50 kbps"), json!("10 Mbps")]);
+    set(draw, &mut stack, "ecn", &[json!("classic"), json!("accurate"), json!("dctcp")]);
+    set(draw, &mut stack, "ack_every", &[json!(1), json!(2), json!(10)]);
+    set(draw, &mut stack, "idle_restart", &[json!("off"), json!("rfc7661")]);
+    if !stack.is_empty() {
+        flow["stack"] = Value::Object(stack);
+    }
+}
