@@ -396,6 +396,24 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
             "layers[0]: takes 3 numbers, and gets 5\n  hint: a layer takes the outputs of the one before it",
         ),
         (
+            lambda: Policy([Layer(np.zeros((2, 5)), np.zeros(2))], Observation("plain", 1)),
+            "layers[0]: has 2 outputs, and an action takes 1\n"
+            "  hint: keep the row of the weights and the bias that decide",
+        ),
+        (
+            # By hand: the queueing delay is at most 10 times the minimum RTT, and 10 · 10³⁰⁸ is infinite in a double.
+            lambda: Policy([Layer(1e308 * np.ones((1, 5)), np.zeros(1))], Observation("plain", 1)),
+            "layers[0]: exceeds the range of numbers for some observations\n  hint: use smaller weights",
+        ),
+        (
+            lambda: Policy([Layer(np.zeros((1, 5)), np.zeros(1))], Observation("plain", 1), std=np.full(5, 1e-308)),
+            "normalisation: a deviation is too small\n  hint: use a deviation of 1",
+        ),
+        (
+            lambda: Observation("plain", 2**62),
+            "history: '4611686018427387904' is more than 1000000 intervals\n  hint: write history=10",
+        ),
+        (
             lambda: Policy.from_document({"schema_version": 2}),
             "schema_version: '2' is not 1\n  hint: write the policy anew",
         ),

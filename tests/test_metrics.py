@@ -112,12 +112,13 @@ class Tables:
                 {"time_ns": time, "link": number}
                 | {name: round(link.get(name, 0) * time / duration) for name in counters}
                 | {"queue_bytes": link.get("queue", [0])[(time // SECOND - 1) % len(link.get("queue", [0]))]}
-                | {"carriable_bytes": None}
+                | {"carriable_bytes": None, "queue_age_ns": None}
                 | {f"queue_{one}_ns": round(link.get(f"mean_queue_{one}s", 0) * time) for one in ("packet", "byte")}
                 for number, link in enumerate(links)
                 for time in range(SECOND, duration + 1, SECOND)
             ],
             "carriable_bytes",
+            "queue_age_ns",
         )
 
 

@@ -247,3 +247,44 @@ def test_names_of_flows_and_their_metrics() -> None:
     assert "jain@web" not in metrics.COLUMNS
     with pytest.raises(KeyError, match="jain@web"):
         metrics.COLUMNS["jain@web"]
+
+
+@pytest.mark.parametrize("packets", [False, True])
+def test_the_queueing_delay_of_a_line_whose_rate_varies_is_the_waiting_time_of_its_packets(packets: bool) -> None:
+    """By hand: one packet of 1000 bytes per ms meets 20 Mbit/s (0.4 ms each) for 0.5 s and an outage for 0.5 s. One
+    that arrives u ms after the start of the outage waits for its end and for u packets, 500 − 0.6 u ms; one that
+    arrives v ms after its end waits 200 − 0.6 v ms, until the queue is empty after 333 ms. The mean of 1000 packets is
+    (500 · 350 + 333 · 100) / 1000 = 208.3 ms; 5 % of them wait longer than 470 ms and half of them longer than 200 ms.
+    The oldest packet has waited for u ms in the outage and for 500 − 1.5 v ms after it: the same quantiles. By the mean
+    rate of 10 Mbit/s it would be 167 ms."""
+    line = {
+        "rate": "20 Mbps",
+        "delay": "1 ms",
+        "queue": {"capacity": "unlimited"},
+        "schedule": [{"at": "500 ms", "rate": "0 bps"}],
+        "repeat": "1 s",
+    }
+    scenario = {
+        "schema_version": 1,
+        "duration": "10 s",
+        "sample_interval": "1 ms",
+        "packets": packets,
+        "dumbbell": {"bottleneck": line},
+        "flow": [
+            {"transport": "udp", "rtt": "2 ms", "workload": {"kind": "cbr", "rate": "8 Mbps", "packet": "1000 B"}}
+        ],
+    }
+    records = cwndlab.run(scenario, seed=1)
+    only = ["queue_ms", "p50_queue_ms", "p95_queue_ms"]
+    # From one empty queue to the next: the queue is empty between 333 and 500 ms of each second.
+    found = metrics.summary(records, start_s=1.45, end_s=9.45, only=only)
+    of = metrics.queueing_delay(records)["of"][0]
+    assert of == ("packets" if packets else "time")
+    for name, expected in {"queue_ms": 208.3, "p50_queue_ms": 200.0, "p95_queue_ms": 470.0}.items():
+        assert found[name] == pytest.approx(expected, rel=0.02), name
+    assert metrics.queue(records, start_s=1.45, end_s=9.45)["queue_ms"][0] == pytest.approx(208.3, rel=0.02)
+    windows = metrics.links_over_time(records, window_s=1.0, start_s=1.45, end_s=9.45)
+    # The mean age is the area of both ramps over a second: 0.5 · 500 · (500 + 333) / 1000.
+    assert windows["queue_ms"].mean() == pytest.approx(208.3, rel=0.02)
+    ages = metrics.distribution(records, "queue", start_s=1.45, end_s=9.45)
+    assert ages.filter(ages["share"] >= 0.95)["value"][0] == pytest.approx(470.0, rel=0.02)

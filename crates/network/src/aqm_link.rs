@@ -6,7 +6,7 @@
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::aqm::{Discipline, QueuedPacket};
-use crate::line::Line;
+use crate::line::{Departures, Line};
 
 /// The result of an event.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,7 @@ enum Work<P> {
 pub struct AqmLink<P> {
     queue: Box<dyn Discipline<P>>,
     line: Line,
+    departures: Departures,
     /// Mean rate of the line.
     rate: Rate,
     work: Work<P>,
@@ -57,6 +58,7 @@ impl<P: Copy> AqmLink<P> {
         Self {
             queue,
             line,
+            departures: Departures::default(),
             rate,
             work: Work::Idle,
             offered: 0,
@@ -106,7 +108,7 @@ impl<P: Copy> AqmLink<P> {
 
     fn begin(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
         let one = self.queue.dequeue(now, dropped)?;
-        let at = self.line.serve(now, one.size);
+        let at = self.line.serve(&mut self.departures, now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
     }
@@ -132,6 +134,12 @@ impl<P: Copy> AqmLink<P> {
     #[must_use]
     pub fn backlog(&self) -> (u64, u64) {
         self.queue.backlog()
+    }
+
+    /// Time for which the oldest packet of the queue has waited; 0 for an empty queue.
+    #[must_use]
+    pub fn age(&self, now: Time) -> Duration {
+        self.queue.oldest().map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
     /// Carriable bytes of the line until `now`; `None` for an unlimited rate.
@@ -182,7 +190,7 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, tracked: true, end: Time::MAX, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cwndlab_units::{Duration, Time};
 
 use crate::impairments::Impairments;
-use crate::line::{Line, NEVER};
+use crate::line::{Departures, Line};
 use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
@@ -25,10 +25,6 @@ pub struct LinkConfig {
     pub counts_in_service: bool,
     /// Mark ECN-capable packets that arrive at a queue of this length or more, packets.
     pub mark_above: Option<u32>,
-    /// Whether the queue is tracked exactly, for samples or router agents.
-    pub tracked: bool,
-    /// End of the run, up to which an untracked queue is counted.
-    pub end: Time,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,
     /// Schedule of delay and loss; its delay replaces `delay`.
@@ -102,28 +98,26 @@ impl Totals {
 
 /// The state of a link.
 ///
-/// Fields are in the order of use: a packet on an untracked link touches two cache lines of the three. With 100,000 flows
-/// there are 400,000 links, so that the footprint per link decides the cache misses.
+/// Fields are in the order of use: a packet that does not wait on an unlimited link touches two cache lines of the three.
+/// With 100,000 flows there are 400,000 links, so that the footprint per link decides the cache misses.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// Time at which the line becomes idle.
-    free: Time,
-    /// Start of the line's current busy period.
-    busy_since: Time,
+    /// The departures from the line, which is idle after the last of them.
+    departures: Departures,
     delay: Duration,
-    /// Maximum waiting time, for an untracked queue.
-    max_wait: Duration,
-    /// End of the run, up to which waiting times in an untracked queue are counted.
-    end: Time,
+    /// Start of the service of the first packet that waits in an unlimited queue; `Time::MAX` if none waits.
+    next_start: Time,
     /// The line has a constant rate.
     constant: bool,
+    /// The line has a constant rate, and the queue neither drops nor marks.
+    unlimited: bool,
     dropped: u64,
     marked: u64,
     accepted: SizeClasses,
     lost: u64,
     line: Line,
-    /// The queue; `None` if it is unlimited and untracked.
+    /// The queue; `None` before the first packet waits in an unlimited queue.
     queue: Option<Box<Queue>>,
     impairments: Option<Box<Impairments>>,
 }
@@ -134,9 +128,8 @@ impl Link {
     /// An idle link.
     #[must_use]
     pub fn new(config: LinkConfig) -> Self {
-        // The backlog of a line of varying rate does not follow from the time for which it is busy.
         let constant = config.line.is_constant();
-        let tracked = config.tracked || !constant || config.limit != Limit::Unlimited || config.mark_above.is_some();
+        let unlimited = constant && config.limit == Limit::Unlimited && config.mark_above.is_none();
         let impairments = Impairments {
             losses: config.losses,
             changes: config.changes,
@@ -147,20 +140,19 @@ impl Link {
             last_arrival: Time::ZERO,
             pending_losses: VecDeque::new(),
         };
-        let queue = || Box::new(Queue::new(config.limit, config.counts_in_service, config.mark_above));
+        let queue = || Box::new(Queue::new(config.limit, config.counts_in_service, config.mark_above, !constant));
         Self {
-            free: Time::ZERO,
-            busy_since: Time::ZERO,
+            departures: Departures::default(),
             delay: config.delay,
-            max_wait: Duration::ZERO,
-            end: config.end,
+            next_start: Time::MAX,
             constant,
+            unlimited,
             dropped: 0,
             marked: 0,
             accepted: SizeClasses::default(),
             lost: 0,
             line: config.line,
-            queue: tracked.then(queue),
+            queue: (!unlimited).then(queue),
             impairments: (!impairments.is_none()).then(|| Box::new(impairments)),
         }
     }
@@ -177,17 +169,18 @@ impl Link {
         self.impairments.is_none()
     }
 
-    /// The delay of a link that only delays: unlimited rate, untracked queue, plain wire. A caller that adds the delay
-    /// itself reports the packets afterwards with [`count_forwarded`](Self::count_forwarded).
+    /// The delay of a link that only delays: unlimited rate and queue, plain wire. A caller that adds the delay itself
+    /// reports the packets afterwards with [`count_forwarded`](Self::count_forwarded).
     #[must_use]
     pub fn pure_delay(&self) -> Option<Duration> {
-        (self.is_untracked() && matches!(self.line, Line::Instant)).then_some(self.delay)
+        (self.is_unlimited() && matches!(self.line, Line::Instant)).then_some(self.delay)
     }
 
-    /// Whether the wire is plain and the queue untracked; [`pass_line`](Self::pass_line) requires this.
+    /// Whether the wire is plain, the rate constant and the queue unlimited; [`pass_line`](Self::pass_line) requires
+    /// this.
     #[must_use]
-    pub fn is_untracked(&self) -> bool {
-        self.is_plain() && self.queue.is_none()
+    pub fn is_unlimited(&self) -> bool {
+        self.is_plain() && self.unlimited
     }
 
     /// Counts packets that crossed a link that only delays.
@@ -204,67 +197,72 @@ impl Link {
     /// Offers a packet to a plain link. Returns its arrival time and whether to mark it; `None` if it is dropped.
     #[inline]
     pub fn pass_queue(&mut self, now: Time, size: u32) -> Option<(Time, bool)> {
-        let Some(queue) = &mut self.queue else { return Some((self.pass_line(now, size), false)) };
-        let Some((start, mark)) = queue.join(now, self.free, size) else {
+        if self.unlimited {
+            return Some((self.pass_line(now, size), false));
+        }
+        let queue = self.queue.as_mut().expect("a limited queue exists from the start");
+        let Some((start, mark)) = queue.join(now, self.departures.last, size) else {
             self.dropped += 1;
             return None;
         };
         let wait = start - now;
-        let time = match self.accepted.count(size, wait) {
-            Some(time) if self.constant => time,
-            counted => self.service_time(start, size, wait, counted.is_some()),
+        let departure = match self.accepted.count(size, wait) {
+            Some(service) if self.constant => self.departures.next(start, service),
+            counted => self.serve_new_size(start, size, wait, counted.is_some()),
         };
-        Some((self.serve(now, start, time), mark))
+        Some((Time(departure.0 + self.delay.0), mark))
     }
 
-    /// Offers a packet to a plain link with an untracked queue. Returns its arrival time.
+    /// Offers a packet to a plain link of constant rate with an unlimited queue. Returns its arrival time.
     #[inline]
     pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
-        let start = self.free.max(now);
+        if self.next_start <= now {
+            self.begin_service(now);
+        }
+        let start = self.departures.last.max(now);
         let wait = start - now;
-        if wait > self.max_wait {
-            self.max_wait = wait;
+        if wait > Duration::ZERO {
+            self.wait(start, size);
         }
-        // Packets that are not served before the end of the run wait until the end.
-        let counted = if start > self.end { self.end.saturating_since(now) } else { wait };
-        // An untracked queue implies a constant rate.
-        let time = match self.accepted.count(size, counted) {
-            Some(time) => time,
-            None => self.service_time(start, size, counted, false),
+        let departure = match self.accepted.count(size, wait) {
+            Some(service) => self.departures.next(start, service),
+            None => self.serve_new_size(start, size, wait, false),
         };
-        self.serve(now, start, time)
+        Time(departure.0 + self.delay.0)
     }
 
-    /// Serves a packet that arrived at `now` from `start` for `time`. Returns its arrival time at the far end.
-    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
-    #[inline(always)]
-    fn serve(&mut self, now: Time, start: Time, time: Duration) -> Time {
-        if now > self.free {
-            self.busy_since = start;
+    /// Removes the packets whose service has begun from an unlimited queue.
+    #[inline(never)]
+    fn begin_service(&mut self, now: Time) {
+        if let Some(queue) = &mut self.queue {
+            queue.advance(now);
+            self.next_start = queue.next_start();
         }
-        // These sums cannot overflow: `NEVER` is far below the maximum.
-        self.free = Time(start.0 + time.0);
-        if self.free > NEVER {
-            self.free = NEVER; // after a permanent outage the time stays there for any number of packets
-        }
-        Time(self.free.0 + self.delay.0)
     }
 
-    /// The service time of a packet whose service begins at `start`. A packet that is not `counted` has a new size, which
-    /// is counted here. The times of two sizes are cached, because sizes repeat; this saves the division.
+    /// Adds a packet whose service begins at `start` to an unlimited queue.
+    #[inline(never)]
+    fn wait(&mut self, start: Time, size: u32) {
+        let serving = self.accepted.latest_size();
+        let queue = self.queue.get_or_insert_with(|| Box::new(Queue::new(Limit::Unlimited, false, None, false)));
+        queue.push(start, size, serving);
+        self.next_start = queue.next_start();
+    }
+
+    /// Serves a packet whose service time is not cached: its size is new, or the rate varies. A packet that is not
+    /// `counted` is counted here. The times of two sizes are cached, because sizes repeat; this saves the division.
     #[cold]
-    fn service_time(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Duration {
-        let time = self.line.serve(start, size) - start;
+    fn serve_new_size(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Time {
         if !counted {
-            self.accepted.count_new(size, wait, time);
+            self.accepted.count_new(size, wait, self.line.service_time(size).unwrap_or_default());
         }
-        time
+        self.line.serve(&mut self.departures, start, size)
     }
 
     /// Offers a packet at `now`, which must not precede the previous offer.
     pub fn offer(&mut self, now: Time, packet: Offer) -> Outcome {
         let Some((at, mark)) = self.pass_queue(now, packet.size) else { return Outcome::Dropped };
-        let departure = self.free;
+        let departure = self.departures.last;
         let marked = mark && packet.ect;
         self.marked += u64::from(marked);
         if self.is_plain() {
@@ -302,7 +300,7 @@ impl Link {
     /// Time until the line has served all accepted packets.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
-        self.free.saturating_since(now)
+        self.departures.last.saturating_since(now)
     }
 
     /// The counters.
@@ -320,22 +318,26 @@ impl Link {
         })
     }
 
-    /// Packets and bytes that left the line by `now`. For an untracked queue, the bytes that remain follow from the time
-    /// for which the line is still busy, and the packets from the newest packet size.
+    /// Time for which the first packet of the queue has waited at `now`; 0 for an empty queue. Known where the rate of the
+    /// line varies.
+    pub fn age(&mut self, now: Time) -> Duration {
+        self.queue.as_mut().map_or(Duration::ZERO, |queue| {
+            queue.advance(now);
+            queue.oldest().map_or(Duration::ZERO, |since| now.saturating_since(since))
+        })
+    }
+
+    /// Packets and bytes that left the line by `now`, at which or before which all of them arrived.
     pub fn sent(&mut self, now: Time) -> (u64, u64) {
-        let busy = self.free.saturating_since(now);
         let (accepted, accepted_bytes) = self.accepted.accepted();
         let (packets, bytes) = self.backlog(now);
-        let Some(queue) = &self.queue else {
-            // Packets may be counted ahead of the clock (a link computed together with its feeder); idle time does not
-            // count.
-            let busy = self.free.saturating_since(now.max(self.busy_since));
-            let remaining = self.line.offered(Time::ZERO + busy).unwrap_or(0).min(accepted_bytes);
-            let packets = remaining.div_ceil(u64::from(self.accepted.newest().0.max(1))).min(accepted);
-            return (accepted - packets, accepted_bytes - remaining);
-        };
-        let (serving, size) = if busy > Duration::ZERO { (1, u64::from(queue.in_service())) } else { (0, 0) };
-        (accepted - packets - serving, accepted_bytes - bytes - size)
+        if self.departures.last <= now {
+            return (accepted, accepted_bytes);
+        }
+        // Without a queue behind it, the packet in service is the last one.
+        let waiting = self.queue.as_ref().filter(|queue| !queue.is_empty());
+        let serving = waiting.map_or(self.accepted.latest_size(), |queue| queue.in_service());
+        (accepted - packets - 1, accepted_bytes - bytes - u64::from(serving))
     }
 
     /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
@@ -348,16 +350,10 @@ impl Link {
         (packets - future.0, bytes - future.1)
     }
 
-    /// The maximum queue length until `now`, packets. For an untracked queue, the maximum waiting time in packets of the
-    /// newest size, at least the mean length.
+    /// The maximum queue length, packets.
     #[must_use]
-    pub fn max_queue_length(&self, now: Time) -> u64 {
-        if let Some(queue) = &self.queue {
-            return queue.max_length;
-        }
-        let mean = self.accepted.integrals().0.div_ceil(u128::from(now.0.max(1)));
-        let (_, time) = self.accepted.newest();
-        self.max_wait.0.div_ceil(time.0.max(1)).max(u64::try_from(mean).unwrap_or(u64::MAX))
+    pub fn max_queue_length(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.max_length)
     }
 
     /// Memory in use, bytes.
@@ -370,7 +366,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::RateSteps;
+    use crate::line::{RateSteps, NEVER};
     use cwndlab_units::Rate;
     use proptest::prelude::*;
 
@@ -385,8 +381,6 @@ mod tests {
             limit,
             counts_in_service: false,
             mark_above: None,
-            tracked: true,
-            end: Time::MAX,
             losses: Vec::new(),
             changes: None,
             harq: None,
@@ -417,7 +411,7 @@ mod tests {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
         let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
         assert_eq!(accepted, [true, true, true, false, false]);
-        assert_eq!(link.max_queue_length(Time(0)), 2);
+        assert_eq!(link.max_queue_length(), 2);
         assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
     }
 
@@ -436,9 +430,8 @@ mod tests {
 
     /// By hand: two packets 10 ms apart with 1 ms of serialisation; at 10.5 ms only the first has left.
     #[test]
-    fn an_untracked_line_counts_departed_packets() {
+    fn an_idle_line_counts_departed_packets() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        link.queue = None;
         let _ = link.offer(Time(0), FULL);
         let _ = link.offer(Time(10_000_000), FULL);
         assert_eq!(link.sent(Time(5_000_000)), (1, 1500));
@@ -483,10 +476,8 @@ mod tests {
             Line::Steps(Box::new(RateSteps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None))),
             Line::Fixed(Rate(1)),
         ] {
-            let mut link = link(1, 0, Limit::Unlimited);
-            link.constant = line.is_constant();
-            link.line = line;
-            link.free = NEVER - Duration(1);
+            let mut link = Link::new(LinkConfig { line, ..config(1, 0, Limit::Unlimited) });
+            link.departures.last = NEVER - Duration(1);
             for _ in 0..40_000 {
                 assert_eq!(link.pass_queue(Time(1), 65_535), Some((NEVER, false)));
             }

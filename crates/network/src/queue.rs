@@ -41,6 +41,8 @@ pub struct Queue {
     /// Start of the service of the first queued packet; `Time::MAX` if the queue is empty.
     next_start: Time,
     entries: Ring<Entry>,
+    /// Arrival times of the entries, before a line of varying rate: elsewhere the length of the queue gives the delay.
+    arrivals: Option<Box<Ring<Time>>>,
     bytes: u64,
     /// Capacity in packets, without the packet in service.
     max_packets: u64,
@@ -55,9 +57,9 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue.
+    /// An empty queue; `varies`: the rate of its line varies.
     #[must_use]
-    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>) -> Self {
+    pub fn new(limit: Limit, counts_in_service: bool, mark_above: Option<u32>, varies: bool) -> Self {
         let (packets, bytes) = match limit {
             Limit::Unlimited => (u64::MAX, u64::MAX),
             Limit::Packets(max) => (max.saturating_sub(u64::from(counts_in_service)), u64::MAX),
@@ -66,6 +68,7 @@ impl Queue {
         Self {
             next_start: Time::MAX,
             entries: Ring::default(),
+            arrivals: varies.then(Box::default),
             bytes: 0,
             max_packets: packets,
             max_bytes: bytes,
@@ -84,6 +87,9 @@ impl Queue {
             self.bytes -= u64::from(front.size);
             self.in_service = front.size;
             self.next_start = self.entries.front().map_or(Time::MAX, |one| one.start);
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.pop();
+            }
         }
     }
 
@@ -101,13 +107,37 @@ impl Queue {
         if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
             return None;
         }
-        if length == 0 {
-            self.next_start = free;
+        self.push(free, size, self.in_service);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.push(now);
         }
-        self.entries.push(Entry { start: free, size });
-        self.bytes = bytes;
-        self.max_length = self.max_length.max(length + 1);
         Some((free, length >= self.mark_above))
+    }
+
+    /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance). `serving` is the size of the packet
+    /// in service, of which the queue knows only if it waited before.
+    #[inline]
+    pub fn push(&mut self, start: Time, size: u32, serving: u32) {
+        if self.entries.is_empty() {
+            self.next_start = start;
+            self.in_service = serving;
+        }
+        self.entries.push(Entry { start, size });
+        self.bytes += u64::from(size);
+        self.max_length = self.max_length.max(self.entries.len() as u64);
+    }
+
+    /// Start of the service of the first queued packet; `Time::MAX` if the queue is empty.
+    #[inline]
+    #[must_use]
+    pub fn next_start(&self) -> Time {
+        self.next_start
+    }
+
+    /// Whether no packet waits, after [`advance`](Self::advance).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// The bytes in service that count towards the limit.
@@ -124,6 +154,13 @@ impl Queue {
     #[must_use]
     pub fn backlog(&self) -> (u64, u64) {
         (self.entries.len() as u64, self.bytes)
+    }
+
+    /// Arrival time of the first packet, after [`advance`](Self::advance); `None` if the queue is empty, or the rate of its
+    /// line constant.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Time> {
+        self.arrivals.as_ref().and_then(|arrivals| arrivals.front().copied())
     }
 
     /// Size of the packet in service; meaningful only while the line is busy.
@@ -159,6 +196,7 @@ impl Queue {
     /// Memory in use, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.entries.memory()
+        let arrivals = self.arrivals.as_ref().map_or(0, |arrivals| size_of::<Ring<Time>>() + arrivals.memory());
+        size_of::<Self>() + self.entries.memory() + arrivals
     }
 }

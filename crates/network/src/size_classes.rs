@@ -2,17 +2,21 @@
 
 use cwndlab_units::Duration;
 
+use crate::line::ServiceTime;
+
 /// The packets of one size.
 #[derive(Clone, Copy, Debug, Default)]
 struct SizeClass {
     /// Sum of their waiting times, ns.
     wait_ns: u64,
-    /// Serialisation time on a line of constant rate.
+    /// Serialisation time on a line of constant rate, rounded up.
     time: Duration,
     /// Number of accepted packets.
     packets: u64,
     /// Size on the wire, bytes.
     size: u32,
+    /// The part of `time` that rounding added, as in [`ServiceTime`].
+    excess: u32,
 }
 
 /// Counters of a link's accepted packets: separate for two sizes, combined for all others.
@@ -44,7 +48,7 @@ impl SizeClasses {
     /// Counts a packet of `size` bytes with the waiting time `wait`, and returns its serialisation time. Returns `None`
     /// without counting if `size` is neither of the two sizes.
     #[inline]
-    pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<Duration> {
+    pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<ServiceTime> {
         if self.current.size != size && !self.swap_to(size) {
             return None;
         }
@@ -55,7 +59,7 @@ impl SizeClasses {
         if overflow {
             self.carry();
         }
-        Some(self.current.time)
+        Some(ServiceTime { time: self.current.time, excess: self.current.excess })
     }
 
     /// Swaps the two sizes if the other one is `size`.
@@ -69,12 +73,14 @@ impl SizeClasses {
         true
     }
 
-    /// Counts a packet of a new size, with the serialisation time `time`. The new size replaces the older of the two.
-    pub(crate) fn count_new(&mut self, size: u32, wait: Duration, time: Duration) {
+    /// Counts a packet of a new size, with its serialisation time. The new size replaces the older of the two.
+    pub(crate) fn count_new(&mut self, size: u32, wait: Duration, service: ServiceTime) {
         if !self.other_is_newer {
             std::mem::swap(&mut self.current, &mut self.other);
         }
-        let oldest = std::mem::replace(&mut self.current, SizeClass { wait_ns: wait.0, time, packets: 1, size });
+        let ServiceTime { time, excess } = service;
+        let new = SizeClass { wait_ns: wait.0, time, packets: 1, size, excess };
+        let oldest = std::mem::replace(&mut self.current, new);
         self.other_is_newer = false;
         if oldest.packets > 0 {
             let others = self.others.get_or_insert_default();
@@ -125,10 +131,9 @@ impl SizeClasses {
         sums
     }
 
-    /// The size that appeared last, and its serialisation time.
-    pub(crate) fn newest(&self) -> (u32, Duration) {
-        let newest = if self.other_is_newer { &self.other } else { &self.current };
-        (newest.size, newest.time)
+    /// The size of the packet that was counted last.
+    pub(crate) fn latest_size(&self) -> u32 {
+        self.current.size
     }
 }
 
@@ -142,19 +147,17 @@ mod tests {
         #[test]
         fn sums_equal_those_over_individual_packets(packets in prop::collection::vec((0u32..4, 0u32..62), 0..200)) {
             let mut classes = SizeClasses::default();
-            let mut newest = 0;
             let mut sums = (0u128, 0u128);
             let mut bytes = 0;
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
-                let time = Duration(u64::from(size) * 8);
+                let service = ServiceTime { time: Duration(u64::from(size) * 8), excess: size };
                 if let Some(cached) = classes.count(size, Duration(wait)) {
-                    prop_assert_eq!(cached, time);
+                    prop_assert_eq!(cached, service);
                 } else {
-                    newest = size;
-                    classes.count_new(size, Duration(wait), time);
+                    classes.count_new(size, Duration(wait), service);
                 }
-                prop_assert_eq!(classes.newest().0, newest);
+                prop_assert_eq!(classes.latest_size(), size);
                 sums = (sums.0 + u128::from(wait), sums.1 + u128::from(wait) * u128::from(size));
                 bytes += u64::from(size);
             }

@@ -12,6 +12,8 @@ use cwndlab_units::{Duration, Rate, Time};
 
 /// Random streams of a link, by purpose.
 const LOSS_STREAM: u64 = 1;
+/// Number of loss models of a link whose streams are numbered together with those of the other links.
+const LOSSES_PER_LINK: u64 = 16;
 const WIRE_STREAM: u64 = 2;
 const CHANGES_STREAM: u64 = 8;
 const HARQ_STREAM: u64 = 7;
@@ -68,19 +70,25 @@ pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream
     plan.discipline.build(QueueContext { limit: limit(plan.capacity), rate, stream })
 }
 
-pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64, end: Duration) -> Link {
+/// The random stream of the loss model `n` of a link. From the seventeenth on, each has a purpose of its own.
+fn loss_stream(seed: u64, link: u64, n: u64) -> Stream {
+    if n < LOSSES_PER_LINK {
+        Stream::new(seed, LOSS_STREAM, link * LOSSES_PER_LINK + n)
+    } else {
+        Stream::new(seed, LOSS_STREAM | n << 32, link)
+    }
+}
+
+pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
     let index = index as u64;
     let computed = plan.discipline.computed().unwrap_or_default();
-    let loss = |n: usize| Stream::new(seed, LOSS_STREAM, index * 16 + n as u64);
     Link::new(LinkConfig {
         line: build_line(plan),
         delay: plan.delay,
         limit: limit(plan.capacity),
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
-        tracked: plan.sampled,
-        end: Time::ZERO + end,
-        losses: plan.losses.iter().enumerate().map(|(n, one)| one.build(loss(n))).collect(),
+        losses: (0..).zip(&plan.losses).map(|(n, one)| one.build(loss_stream(seed, index, n))).collect(),
         changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
         harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
@@ -96,4 +104,22 @@ pub(crate) fn build_agents(link: &LinkPlan) -> Vec<Agent> {
         return Vec::new();
     }
     link.agents.iter().map(|agent| agent.build(capacity)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The streams of the first sixteen models have had their numbers from the first version on.
+    #[test]
+    fn every_loss_model_of_every_link_has_its_own_random_stream() {
+        let streams = || (0..40).flat_map(|link| (0..40).map(move |n| loss_stream(7, link, n).bits()));
+        assert_eq!(streams().collect::<BTreeSet<u64>>().len(), 1600);
+        assert_eq!(loss_stream(7, 3, 15).bits(), Stream::new(7, 1, 63).bits());
+        for purpose in [LOSS_STREAM, WIRE_STREAM, CHANGES_STREAM, HARQ_STREAM] {
+            let others: BTreeSet<u64> = (0..640).map(|index| Stream::new(7, purpose, index).bits()).collect();
+            assert!((16..40).all(|n| !others.contains(&loss_stream(7, 0, n).bits())), "purpose {purpose}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ impl Network {
         let mut found = Vec::new();
         for (index, link) in plan.links.iter().enumerate() {
             let snapshot = self.link_snapshot(end, index, link);
-            let longest = self.max_queue_length(end, index);
+            let longest = self.max_queue_length(index);
             let wrong = self.wrong_counters(end, index, link, &snapshot).or_else(|| {
                 let arrived = snapshot.arrived;
                 (longest > arrived).then(|| format!("a queue of {longest} packets, of {arrived} that arrived"))

@@ -31,6 +31,7 @@ impl Network {
                     packet_ns,
                     byte_ns,
                     carriable_bytes: plan.varies().then(|| aqm_link.offered_bytes(now)).flatten(),
+                    age: plan.varies().then(|| aqm_link.age(now)),
                 };
             }
             None => {}
@@ -50,15 +51,16 @@ impl Network {
             packet_ns,
             byte_ns,
             carriable_bytes: plan.varies().then(|| link.offered(now)).flatten(),
+            age: plan.varies().then(|| link.age(now)),
         }
     }
 
-    /// The maximum queue length of a link until `now`, packets.
-    pub(crate) fn max_queue_length(&self, now: Time, index: usize) -> u64 {
+    /// The maximum queue length of a link, packets.
+    pub(crate) fn max_queue_length(&self, index: usize) -> u64 {
         match self.servers.get(self.server_of[index] as usize) {
             Some(Server::Wifi(wifi)) => wifi.max_queue_length(index as u32),
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
-            None => self.links[index].max_queue_length(now),
+            None => self.links[index].max_queue_length(),
         }
     }
 
@@ -88,7 +90,7 @@ impl Network {
                 sent_bytes: snapshot.sent_bytes,
                 mean_queue_packets: snapshot.packet_ns as f64 / span,
                 mean_queue_bytes: snapshot.byte_ns as f64 / span,
-                max_queue_packets: self.max_queue_length(end, index),
+                max_queue_packets: self.max_queue_length(index),
                 utilisation: snapshot.utilisation(link, span),
                 carriable_bytes: snapshot.carriable_bytes,
             });

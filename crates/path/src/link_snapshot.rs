@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::LinkSampleRow;
 use cwndlab_scenario::plan::LinkPlan;
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
 /// Counters of a link so far, and its backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct LinkSnapshot {
     pub byte_ns: u128,
     /// Bytes that the line could have carried; `None` where its rate does not vary.
     pub carriable_bytes: Option<u64>,
+    /// Time for which the oldest packet of the queue has waited; `None` on a line of constant rate.
+    pub age: Option<Duration>,
 }
 
 /// Converts an integral to the nearest float. Most integrals fit into 64 bits, for which the processor has an
@@ -62,6 +64,7 @@ impl LinkSnapshot {
             queue_packet_ns: rounded(self.packet_ns),
             queue_byte_ns: rounded(self.byte_ns),
             carriable_bytes: self.carriable_bytes,
+            queue_age_ns: self.age.map(|age| age.0),
         }
     }
 

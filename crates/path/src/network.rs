@@ -9,7 +9,7 @@ use cwndlab_network::aqm::{Codepoint, QueuedPacket};
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
-use cwndlab_records::rows::EventRow;
+use cwndlab_records::rows::{EventRow, PacketRow};
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_units::{Duration, Time};
 
@@ -95,8 +95,7 @@ impl Network {
     /// The network of the plan, without packets.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let links: Vec<Link> =
-            plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed, plan.duration)).collect();
+        let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed)).collect();
         let (servers, server_of) = aqm_links::build(plan, seed);
         let connections = max_connections(plan);
         let first_server = links.len() + connections * TIMERS;
@@ -404,6 +403,9 @@ impl Network {
 
     /// Adds a packet to the queue of a link with a server.
     fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
+        if let Some(tap) = &mut self.packet_tap {
+            tap.enqueue(now, link, packet);
+        }
         let server = self.server_of[link as usize];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
             true if self.owners[packet.flow()].1 => Codepoint::Scalable,
@@ -567,6 +569,13 @@ impl Network {
             let owner = self.owners[packet.flow()];
             tap.record(since, link, packet, outcome, owner, &self.options);
         }
+    }
+
+    /// Removes and returns the rows of the table `packets`, with those of packets that queues hold at the end of the run.
+    pub fn take_packets(&mut self) -> Vec<PacketRow> {
+        let Some(mut tap) = self.packet_tap.take() else { return Vec::new() };
+        tap.record_queued(|packet| self.owners[packet.flow()], &self.options);
+        tap.rows
     }
 
     /// The packet with its original `aux`.

@@ -16,9 +16,9 @@ pub(crate) const ARRIVED: u8 = u8::MAX;
 pub(crate) enum HopKind {
     /// A pure delay: no line and no queue. The link itself is not accessed.
     Delay,
-    /// A plain link with an untracked, unlimited queue, without packet records.
+    /// A plain link of constant rate with an unlimited queue, without packet records.
     Line,
-    /// A plain link with a tracked or limited queue, without packet records.
+    /// Any other plain link, without packet records.
     Queue,
     /// Any other link.
     Full,
@@ -93,7 +93,7 @@ impl Routes {
                         next_position: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         kind: match delay {
                             Some(_) => HopKind::Delay,
-                            None if plain && links[link as usize].is_untracked() => HopKind::Line,
+                            None if plain && links[link as usize].is_unlimited() => HopKind::Line,
                             None if plain => HopKind::Queue,
                             None => HopKind::Full,
                         },

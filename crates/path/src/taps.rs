@@ -3,6 +3,7 @@
 //! A packet in transit has no number. While packets are recorded, its `aux` is the index of an entry with its number,
 //! its sending time and its original `aux`. After the last link the original `aux` is restored for the endpoint.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cwndlab_network::link::Outcome;
@@ -40,6 +41,8 @@ pub struct PacketTap {
     pub rows: Vec<PacketRow>,
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// By entry, the packets in queues that decide later: time of arrival, link and packet.
+    queued: BTreeMap<u32, (Time, u32, Packet)>,
     sent: u64,
     /// By flow of the plan.
     negotiated: Vec<Negotiated>,
@@ -55,7 +58,14 @@ impl PacketTap {
             ecn: flow.stack.ecn,
             window_shift: flow.stack.window_shift(),
         });
-        Self { rows: Vec::new(), entries: Vec::new(), free: Vec::new(), sent: 0, negotiated: negotiated.collect() }
+        Self {
+            rows: Vec::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+            queued: BTreeMap::new(),
+            sent: 0,
+            negotiated: negotiated.collect(),
+        }
     }
 
     /// Adds an entry for a packet sent at `now`; returns its index.
@@ -89,6 +99,21 @@ impl PacketTap {
         self.free.push(entry);
     }
 
+    /// Stores a packet that joins the queue of `link` at `now` and whose outcome is not known.
+    pub(crate) fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
+        self.queued.insert(packet.aux, (now, link, packet));
+    }
+
+    /// Records the packets whose outcome is not known at the end of the run, in the order of their arrival. `owner` gives
+    /// the flow of a packet, and whether it has ECT(1).
+    pub(crate) fn record_queued(&mut self, owner: impl Fn(&Packet) -> (u32, bool), options: &PacketOptions) {
+        let mut queued: Vec<_> = std::mem::take(&mut self.queued).into_values().collect();
+        queued.sort_by_key(|&(since, link, packet)| (since, link, self.entries[packet.aux as usize].number));
+        for (since, link, packet) in queued {
+            self.add_row(since, link, packet, (0, None, None), owner(&packet), options);
+        }
+    }
+
     /// Records a packet of the flow `owner`, with ECT(1) if `scalable`, that arrived at the entrance of `link` at `since`.
     pub(crate) fn record(
         &mut self,
@@ -96,13 +121,25 @@ impl PacketTap {
         link: u32,
         packet: Packet,
         outcome: Outcome,
+        owner: (u32, bool),
+        options: &PacketOptions,
+    ) {
+        self.queued.remove(&packet.aux);
+        self.add_row(since, link, packet, fate(outcome), owner, options);
+    }
+
+    fn add_row(
+        &mut self,
+        since: Time,
+        link: u32,
+        packet: Packet,
+        (fate, departure_ns, arrival_ns): (u8, Option<u64>, Option<u64>),
         (owner, scalable): (u32, bool),
         options: &PacketOptions,
     ) {
         let entry = self.entries[packet.aux as usize];
         let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner as usize];
         let kind = packet.kind();
-        let (fate, departure_ns, arrival_ns) = fate(outcome);
         let contents = Contents::of(&packet, entry.aux, window_shift, options);
         let negotiates = ecn != Ecn::Off;
         // A window probe has the number below SND.UNA, and no payload.

@@ -9,7 +9,7 @@ use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
@@ -144,6 +144,8 @@ impl WifiMedium {
         let totals = self.medium.path_totals(now, path);
         let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
         let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
+        let oldest = self.medium.path_oldest(path).filter(|_| queue_packets > 0);
+        let age = oldest.map_or(Duration::ZERO, |since| now.saturating_since(since));
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
             dropped: totals.dropped,
@@ -156,6 +158,7 @@ impl WifiMedium {
             packet_ns,
             byte_ns,
             carriable_bytes: None,
+            age: Some(age),
         }
     }
 

@@ -265,6 +265,10 @@ table! {
         /// Bytes that the line could have carried so far, where its rate varies; else null.
         #[hash(if_values)]
         pub carriable_bytes: Option<u64>,
+        /// Time for which the oldest packet of the queue has waited, on an 802.11 medium and where the rate of the line varies; 0
+        /// for an empty queue, else null.
+        #[hash(if_values)]
+        pub queue_age_ns: Option<u64>,
     }
 }
 
@@ -330,7 +334,8 @@ table! {
         pub size_bytes: u32,
         /// 0 queued, 1 dropped by the queue, 2 lost by the loss model, 3 queued and marked.
         pub fate: u8,
-        /// Time at which its last bit left the line; null for a dropped packet.
+        /// Time at which its last bit left the line, which may be after the end of the run; null for a dropped packet, and for
+        /// one that a queue discipline or a medium still held at the end.
         pub departure_ns: Option<u64>,
         /// The packet is a retransmission.
         pub retransmission: bool,

@@ -132,7 +132,7 @@ impl Sampler {
         }
         self.records.links = simulation.network.link_rows(simulation.plan, end);
         self.records.events = simulation.take_events();
-        self.records.packets = simulation.network.packet_tap.take().map(|tap| tap.rows).unwrap_or_default();
+        self.records.packets = simulation.network.take_packets();
         findings::add(simulation.plan, &mut self.records);
         (self.records, delivered_packets)
     }

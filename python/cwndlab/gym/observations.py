@@ -144,6 +144,10 @@ OBSERVATIONS: dict[str, Features] = {
 }
 
 
+#: The longest history, intervals.
+MAX_HISTORY = 1_000_000
+
+
 @dataclass(frozen=True)
 class Observation:
     """A kind of features and the number of intervals.
@@ -158,7 +162,7 @@ class Observation:
     Raises
     ------
     ScenarioError
-        The kind is unknown, or the history empty.
+        The kind is unknown, or the history is empty or longer than `MAX_HISTORY`.
 
     Examples
     --------
@@ -176,6 +180,9 @@ class Observation:
             raise ScenarioError(parameter_fault("observation", f"'{self.kind}' is unknown", hint=hint))
         if self.history < 0:
             raise ScenarioError(parameter_fault("history", f"'{self.history}' is no number of intervals", example=10))
+        if self.history > MAX_HISTORY:
+            reason = f"'{self.history}' is more than {MAX_HISTORY} intervals"
+            raise ScenarioError(parameter_fault("history", reason, example=10))
         object.__setattr__(self, "history", self.history or self.features.history)
 
     @property

@@ -85,12 +85,13 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A policy: observation → (x − mean) / std → layers → the first output, limited to [−1, 1] → action.
+    """A policy: observation → (x − mean) / std → layers → one output, limited to [−1, 1] → action.
 
     Parameters
     ----------
     layers
-        The layers, the first one with an input for each number of the observation.
+        The layers, the first one with an input for each number of the observation, the last one with one output. Their
+        sums are finite for every observation: larger weights are an error.
     observation
         What the policy observes.
     action
@@ -144,6 +145,10 @@ class Policy:
                 what = f"takes {layer.weights.shape[1]} numbers, and gets {inputs}"
                 faults.append(Fault(f"layers[{index}]", what, "a layer takes the outputs of the one before it"))
             inputs = layer.weights.shape[0]
+        if self.layers and inputs != 1:
+            what = f"has {inputs} outputs, and an action takes 1"
+            hint = "keep the row of the weights and the bias that decide"
+            faults.append(Fault(f"layers[{len(self.layers) - 1}]", what, hint))
         if mean.shape != (size,) or std.shape != (size,):
             faults.append(Fault("normalisation", f"is not of {size} numbers", "one for each of the observation"))
         elif not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
@@ -152,8 +157,24 @@ class Policy:
             faults.append(Fault("every", f"'{self.every}' is unknown", f"one of {', '.join(EVERY)}"))
         if not 0 < self.interval_ms < np.inf:
             faults.append(Fault("interval_ms", f"'{self.interval_ms}' is no interval", "write 10"))
+        if not faults:
+            faults = self._range_faults(mean, std)
         if faults:
             raise ScenarioError(*faults)
+
+    def _range_faults(self, mean: Array, std: Array) -> list[Fault]:
+        """The first part whose sums are not finite for every observation, by the bounds of the features."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = np.abs(self.observation.low - mean), np.abs(self.observation.high - mean)
+            values = np.maximum(low, high) / std
+            if not np.isfinite(values).all():
+                return [Fault("normalisation", "a deviation is too small", "use a deviation of 1")]
+            for index, layer in enumerate(self.layers):
+                values = np.abs(layer.weights) @ values + np.abs(layer.bias)
+                if not np.isfinite(values).all():
+                    what = "exceeds the range of numbers for some observations"
+                    return [Fault(f"layers[{index}]", what, "use smaller weights")]
+        return []
 
     def __call__(self, observations: ArrayLike) -> Array:
         """The actions, of shape (…), for observations of shape (…, size)."""

@@ -21,8 +21,9 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
 
     ``of`` is ``rtt``, the mean RTT of each sampling interval of each flow in ms, weighted by the number of RTT samples
     in it; ``queue``, the delay of the bytes that wait at the first bottleneck, 8 × bytes / rate in ms, at the sampling
-    instants; or ``completion``, completion times in s of the transfers that began within the interval. Empty where
-    there is nothing. Raises ``ScenarioError`` for another word.
+    instants (where the rate varies, the time for which the oldest packet has waited); or ``completion``, completion
+    times in s of the transfers that began within the interval. Empty where there is
+    nothing. Raises ``ScenarioError`` for another word.
 
     Examples
     --------
@@ -43,7 +44,9 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     if of == "queue":
         first = interval.bottlenecks(records).head(1).select("link", "rate_bps")
         found = records.link_samples.filter(inside).join(first, on="link")
-        delay = 8e3 * pl.col("queue_bytes") / pl.col("rate_bps")
+        varies = pl.col("link").is_in(interval.varying(records).implode())
+        by_rate = 8e3 * pl.col("queue_bytes") / pl.col("rate_bps")
+        delay = pl.when(varies).then(pl.col("queue_age_ns") / 1e6).otherwise(by_rate)
         return _cumulated(found.select(delay.alias("value"), weight.alias("weight")))
     gained = [
         (pl.col(name) - pl.col(name).shift(1, fill_value=0).over("flow")).alias(name)

@@ -104,6 +104,14 @@ def alive(records: Records, span: Span) -> pl.DataFrame:
     return records.flows.select("flow", "name", "algorithm", lived)
 
 
+def varying(records: Records) -> pl.Series:
+    """Links whose waiting times do not follow from the bytes in the queue and the rate: the rate varies, or they are
+    sampled on an 802.11 medium, which they share with others."""
+    by_line = records.links.filter(pl.col("carriable_bytes").is_not_null())["link"]
+    by_age = records.link_samples.filter(pl.col("queue_age_ns").is_not_null())["link"]
+    return pl.concat([by_line, by_age]).unique()
+
+
 def bottlenecks(records: Records) -> pl.DataFrame:
     """Rows of ``links`` that are bottlenecks, the first one first."""
     finite = pl.col("capacity_packets").is_not_null() | pl.col("capacity_bytes").is_not_null()

@@ -56,7 +56,7 @@ _OF_FLOWS = (
     "mean_rtt_ns",
 )
 _OF_SAMPLES = ("time_ns", "flow", *_FLOW_COUNTERS, "srtt_ns", "cwnd_bytes", "rtt_sum_ns", "rtt_count")
-_OF_LINK_SAMPLES = ("time_ns", "link", *_LINK_COUNTERS, "carriable_bytes")
+_OF_LINK_SAMPLES = ("time_ns", "link", *_LINK_COUNTERS, "carriable_bytes", "queue_age_ns")
 # A table of up to so many rows is read as rows: a frame costs as much as some hundred of them.
 _FEW_ROWS = 256
 
@@ -269,11 +269,17 @@ def _of_bottleneck(
     length_ns = span.end_ns - span.start_ns
     arrived, dropped = gained["arrived_packets"], gained["dropped_packets"]
     carriable = gained["carriable_bytes"] if varies else link["rate_bps"] * span.seconds / 8
+    if varies or not np.isnan(samples["queue_age_ns"][samples["link"] == link["link"]]).all():
+        # Little's law: the mean waiting time of the packets that joined the queue.
+        joined = arrived - dropped
+        queue_ms = gained["queue_packet_ns"] / joined / 1e6 if joined > 0 else None
+    else:
+        queue_ms = 8e3 * (gained["queue_byte_ns"] / length_ns) / link["rate_bps"]
     return {
         "utilisation": min(gained["sent_bytes"] / carriable, 1.0) if carriable > 0 else 0.0,
         "drops_per_s": dropped / span.seconds,
         "loss_ratio": dropped / arrived if arrived > 0 else 0.0,
-        "queue_ms": 8e3 * (gained["queue_byte_ns"] / length_ns) / link["rate_bps"],
+        "queue_ms": queue_ms,
         "queue_packets": gained["queue_packet_ns"] / length_ns,
     }
 

@@ -60,7 +60,8 @@ def links_over_time(
     records: Records, *, window_s: float | None = None, start_s: float | None = None, end_s: float | None = None
 ) -> pl.DataFrame:
     """Per window and bottleneck: ``time_s`` (the window's end), ``utilisation``, ``queue_packets`` and ``queue_ms``
-    (time-weighted means), ``drops_per_s``, as the metrics of these names define them.
+    (time-weighted means), ``drops_per_s``, as the metrics of these names define them. Where the rate varies,
+    ``queue_ms`` is the mean of the samples of the window: the time for which the oldest packet of the queue has waited.
 
     Examples
     --------
@@ -72,7 +73,8 @@ def links_over_time(
     """
     span = interval.bounds(records, start_s, end_s)
     links = interval.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
-    table = _instants(records.link_samples, records, span, window_s).join(links, on="link").sort("link", "time_ns")
+    table = _instants(_with_mean_age(records, span, window_s), records, span, window_s)
+    table = table.join(links, on="link").sort("link", "time_ns")
     table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
     length = pl.col("time_ns") - pl.col("before_ns")
     # In bit-nanoseconds, so that a full line has exactly 1; as floats, since 64-bit integers overflow above 9.2 Gbit/s.
@@ -83,18 +85,34 @@ def links_over_time(
         pl.col("name").alias("link"),
         pl.when(carriable > 0).then(8e9 * pl.col("sent_bytes") / carriable).otherwise(0.0).alias("utilisation"),
         (pl.col("queue_packet_ns") / length).alias("queue_packets"),
-        (8e3 * pl.col("queue_byte_ns") / length / pl.col("rate_bps")).alias("queue_ms"),
+        pl.when(pl.col("link").is_in(interval.varying(records).implode()))
+        .then(pl.col("mean_age_ns") / 1e6)
+        .otherwise(8e3 * pl.col("queue_byte_ns") / length / pl.col("rate_bps"))
+        .alias("queue_ms"),
         (1e9 * pl.col("dropped_packets") / length).alias("drops_per_s"),
     )
 
 
+def _width_ns(records: Records, window_s: float | None) -> int:
+    """The length of a window."""
+    step = max(1, int(records.rows("runs")[0]["sample_interval_ns"]))
+    return max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
+
+
 def _instants(samples: pl.DataFrame, records: Records, span: interval.Span, window_s: float | None) -> pl.DataFrame:
     """The samples at the ends of the windows, and at the start of the first one."""
-    step = max(1, int(records.rows("runs")[0]["sample_interval_ns"]))
-    width = max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
-    time = pl.col("time_ns")
+    width, time = _width_ns(records, window_s), pl.col("time_ns")
     inside = (time >= span.start_ns) & (time <= span.end_ns)
     return samples.filter(inside & ((time - span.start_ns) % width == 0))
+
+
+def _with_mean_age(records: Records, span: interval.Span, window_s: float | None) -> pl.DataFrame:
+    """The samples of links, with ``mean_age_ns``, the mean of ``queue_age_ns`` over the window that ends with each."""
+    # A window has the samples after its start, up to and with its end.
+    window = (pl.col("time_ns") - span.start_ns - 1) // _width_ns(records, window_s)
+    return records.link_samples.with_columns(
+        pl.col("queue_age_ns").mean().over("link", window).alias("mean_age_ns"),
+    )
 
 
 def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: interval.Span) -> pl.DataFrame:

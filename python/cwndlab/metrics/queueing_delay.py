@@ -22,7 +22,9 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
 
     Of ``packets`` where the run recorded them: departure − arrival − 8 × size / rate of each packet that arrived within
     the interval and was sent, so that every packet counts once. Else over ``time``: 8 × bytes waiting / rate at the
-    sampling instants, which are equally apart, so that every moment counts alike; it knows nothing between them.
+    sampling instants, which are equally apart, so that every moment counts alike; it knows nothing between them. Where
+    the rate varies, a packet waits until the one before it has left, and a moment counts with the time for which the
+    oldest packet of the queue has waited (``link_samples.queue_age_ns``), as on an 802.11 medium.
 
     Examples
     --------
@@ -33,25 +35,32 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     ('bottleneck', 18.8, 'time')
     """
     span = interval.bounds(records, start_s, end_s)
-    rows = []
+    rows, varying = [], set(interval.varying(records))
     for link in interval.bottlenecks(records).iter_rows(named=True):
-        delays, of = _of_packets(records, link, span), "packets"
+        varies = link["link"] in varying
+        delays, of = _of_packets(records, link, span, varies), "packets"
         if len(delays) == 0:
-            delays, of = _over_time(records, link, span), "time"
+            delays, of = _over_time(records, link, span, varies), "time"
         values = {f"p{p}_queue_ms": delays.quantile(p / 100, "linear") for p in PERCENTILES}
         rows.append({"link": link["name"], **values, "of": of if len(delays) else None})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _of_packets(records: Records, link: dict[str, object], span: interval.Span) -> pl.Series:
+def _of_packets(records: Records, link: dict[str, object], span: interval.Span, varies: bool) -> pl.Series:
     time, service = pl.col("time_ns"), pl.col("size_bytes").cast(pl.Int64) * 8e9 / pl.lit(link["rate_bps"])
-    inside = (pl.col("link") == link["link"]) & (time >= span.start_ns) & (time < span.end_ns)
-    waited = ((pl.col("departure_ns") - time - service) / 1e6).clip(lower_bound=0.0)
-    return records.packets.filter(inside & pl.col("departure_ns").is_not_null()).select(waited.alias("ms"))["ms"]
+    sent = records.packets.filter((pl.col("link") == link["link"]) & pl.col("departure_ns").is_not_null())
+    if varies:
+        # Service begins when the packet before has left; simultaneous departures are in the order of arrival.
+        sent = sent.sort("departure_ns", "time_ns", maintain_order=True)
+        waited = (pl.col("departure_ns").shift(1) - time).fill_null(0).cast(pl.Float64)
+    else:
+        waited = pl.col("departure_ns") - time - service
+    waits = sent.select(time, (waited / 1e6).clip(lower_bound=0.0).alias("ms"))
+    return waits.filter((time >= span.start_ns) & (time < span.end_ns))["ms"]
 
 
-def _over_time(records: Records, link: dict[str, object], span: interval.Span) -> pl.Series:
+def _over_time(records: Records, link: dict[str, object], span: interval.Span, varies: bool) -> pl.Series:
     time = pl.col("time_ns")
     inside = (pl.col("link") == link["link"]) & (time > span.start_ns) & (time <= span.end_ns)
-    waiting = pl.col("queue_bytes") * 8e3 / pl.lit(link["rate_bps"])
+    waiting = pl.col("queue_age_ns") / 1e6 if varies else pl.col("queue_bytes") * 8e3 / pl.lit(link["rate_bps"])
     return records.link_samples.filter(inside).select(waiting.alias("ms"))["ms"]

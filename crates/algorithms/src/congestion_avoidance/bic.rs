@@ -26,6 +26,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::floor;
 
 use super::reno::segments;
+use crate::shared::margin::below;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -145,7 +146,7 @@ impl Bic {
         }
     }
 
-    /// Acknowledged segments per increment of one segment.
+    /// Acknowledged segments per increment of one segment. Without margins: the window rises on every branch.
     #[inline]
     fn count(&self, w: f64) -> f64 {
         if w <= self.low_window {
@@ -187,7 +188,8 @@ impl CongestionAvoidance for Bic {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let lowered = if self.ns3_convergence { w * self.beta } else { w * (1.0 + self.beta) / 2.0 };
-        self.w_max = self.quotient(if w < self.w_max { lowered } else { w }); // (6)
+        // (6); with a rounding margin, since a path without chance repeats its losses at the same window.
+        self.w_max = self.quotient(if below(w, self.w_max) { lowered } else { w });
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
         }

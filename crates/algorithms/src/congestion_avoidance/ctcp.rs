@@ -23,6 +23,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::{pow, sqrt};
 
 use super::reno::segments;
+use crate::shared::margin::below;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -167,7 +168,7 @@ impl Ctcp {
         self.diff_reno = Some(cwnd * queued);
         let diff = self.round_window * queued;
         let grown = self.dwnd + self.increment(self.round_window);
-        self.dwnd = if diff < self.gamma { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
+        self.dwnd = if below(diff, self.gamma) { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
         cwnd + self.dwnd
     }
 }
@@ -185,7 +186,8 @@ impl CongestionAvoidance for Ctcp {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let mut win = w + segments(ack) / w; // (1)
         if ack.round > self.round {
-            // As in Linux' Vegas family, a round with two samples or fewer changes nothing.
+            // As in Linux' Vegas family, a round with two samples or fewer changes nothing. No margin for the window: every
+            // ACK raises it.
             if self.samples > 2 && self.round_window >= self.low_window {
                 win = self.decide(win);
             }

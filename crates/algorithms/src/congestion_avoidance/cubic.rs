@@ -25,6 +25,7 @@ use cwndlab_units::maths::{cbrt, float};
 use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
+use crate::shared::margin::below;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -149,6 +150,7 @@ impl Cubic {
     fn begin(&mut self, now: Time, w: f64) {
         self.epoch.start = Some(now);
         self.epoch.w_est = w;
+        // No margin: K is 0 at the tie too.
         if w < self.epoch.w_max && !self.after_timeout {
             self.epoch.k = cbrt((self.epoch.w_max - w) / (self.flows * self.c));
         // (2)
@@ -181,6 +183,7 @@ impl CongestionAvoidance for Cubic {
         }
         let n = segments(ack);
         let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
+        // No margins here and for the Reno-friendly region: t and W_est move on with every ACK.
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
         if self.reno_friendly && self.window(t) < self.epoch.w_est {
@@ -195,8 +198,9 @@ impl CongestionAvoidance for Cubic {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.epoch.start = None;
         self.epoch.prior = w;
-        // Section 4.7: fast convergence.
-        let shrinks = self.fast_convergence && w < self.epoch.w_max;
+        // Section 4.7: fast convergence; with a rounding margin, since a path without chance repeats its losses at the same
+        // window.
+        let shrinks = self.fast_convergence && below(w, self.epoch.w_max);
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
@@ -223,6 +227,7 @@ impl CongestionAvoidance for Cubic {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
+    use proptest::prelude::*;
 
     fn cubic() -> Cubic {
         Cubic::new(&Arguments::defaults(SPEC.parameters))
@@ -275,5 +280,18 @@ mod tests {
             w = flow.on_ack(&ack_at(Time(60_000_000_000), 1), w);
         }
         assert!(w <= 105.5, "{w}");
+    }
+
+    proptest! {
+        /// Section 4.7: a loss at W_max is no sign of a new flow. The windows differ by rounding: W_max is reached again by
+        /// the curve.
+        #[test]
+        fn a_loss_at_w_max_does_not_lower_it(segments in 10u32..100_000) {
+            let w_max = f64::from(segments);
+            let mut flow = after_loss_at(w_max);
+            let again = flow.window(0.0) / 0.7;
+            flow.on_congestion(&loss(again as u64), again);
+            prop_assert!((flow.epoch.w_max / w_max - 1.0).abs() < 1e-9, "{}", flow.epoch.w_max);
+        }
     }
 }

@@ -25,6 +25,7 @@ use cwndlab_units::maths::cbrt;
 use cwndlab_units::Time;
 
 use super::reno::segments;
+use crate::shared::margin::below;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -152,6 +153,7 @@ impl CongestionAvoidance for Cubic8312 {
         let rtt = ack.srtt.0 as f64 * 1e-9;
         if self.reno_friendly && rtt > 0.0 {
             let w_est = self.w_est(t, rtt);
+            // No margin: t moves on.
             if self.window(t) < w_est {
                 return w.max(w_est);
             }
@@ -161,7 +163,8 @@ impl CongestionAvoidance for Cubic8312 {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.epoch.start = None;
-        let shrinks = self.fast_convergence && w < self.epoch.last_max;
+        // With a rounding margin, since a path without chance repeats its losses at the same window.
+        let shrinks = self.fast_convergence && below(w, self.epoch.last_max);
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.epoch.last_max = w;
         self.w_max_unknown = event.cause == Cause::Timeout;

@@ -216,6 +216,7 @@ impl CongestionAvoidance for CubicLinux {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let whole = floor(w);
         self.epoch = Time::ZERO;
+        // No margins in this file: windows and counters are whole numbers.
         let shrinks = whole < self.last_max && self.fast_convergence;
         self.last_max = if shrinks { floor(whole * (1024.0 + self.beta) / 2048.0) } else { whole }; // (7)
         if event.cause == Cause::Timeout {

@@ -27,6 +27,8 @@ use cwndlab_control::{
 use cwndlab_units::maths::{cbrt, floor};
 use cwndlab_units::{Duration, Time};
 
+use crate::shared::margin::below;
+
 /// The entry.
 pub static SPEC: Spec = Spec {
     name: "cubic-ns2",
@@ -178,7 +180,8 @@ impl CongestionAvoidance for CubicNs2 {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.epoch = Time::ZERO;
         self.lost_before = true;
-        self.w_max = if w < self.w_max { 0.9 * w } else { w }; // (8)
+        // (8); with a rounding margin, since a path without chance repeats its losses at the same window.
+        self.w_max = if below(w, self.w_max) { 0.9 * w } else { w };
         if event.cause == Cause::Timeout {
             (self.w_max, self.k, self.lost_before) = (0.0, 0.0, false);
         }

@@ -185,6 +185,8 @@ impl Fast {
 
     /// The target window of an update at window `w`.
     fn target(&self, w: f64) -> f64 {
+        // No margins: at a backlog of α the update returns w too, and `mi_threshold` is passed in either direction, since
+        // the smoothed RTT never stays at it.
         let backlog = queued(w, self.delay.base, self.delay.rtt);
         if backlog >= self.alpha && backlog < self.beta {
             return w;

@@ -23,6 +23,7 @@ use cwndlab_control::{
 };
 
 use super::reno::segments;
+use crate::shared::margin::{above, below};
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -101,8 +102,9 @@ impl Fusion {
     fn decide(&mut self, w: f64) -> f64 {
         let diff = queued(w, self.rounds.base(), self.rtt); // (1)
         let alpha = (w * self.d_min / self.rtt).max(1.0); // (2)
-        self.increment = if diff < alpha { self.w_inc() } else { 0.0 };
-        if diff > 3.0 * alpha {
+                                                          // With rounding margins: (4) sets the window at which diff is α.
+        self.increment = if below(diff, alpha) { self.w_inc() } else { 0.0 };
+        if above(diff, 3.0 * alpha) {
             w - (diff - alpha) // (4)
         } else {
             w
@@ -156,6 +158,7 @@ impl CongestionAvoidance for Fusion {
 mod tests {
     use super::*;
     use cwndlab_control::testing::loss;
+    use proptest::prelude::*;
 
     fn fusion(base: u64, rtt: f64) -> Fusion {
         let mut flow = Fusion::new(&Arguments::defaults(SPEC.parameters));
@@ -202,5 +205,21 @@ mod tests {
         flow.reno = 990.0;
         flow.over = Some(Round { min: 120_000_000, mean: 0.0, samples: 9, delivered: 9.0, time: 0 });
         assert!(flow.on_ack(&ack, 1000.0) > 990.0);
+    }
+
+    proptest! {
+        /// (4) sets the window at which diff is α, 1 segment on long paths; the window is constant there.
+        #[test]
+        fn the_window_is_constant_after_it_fell_to_alpha(pipe in 1u32..2_000, queue in 4u32..100, service in 1_000u64..20_000) {
+            let mut flow = fusion(1, 0.0);
+            flow.d_min = 0.0; // α = 1
+            let (pipe, queue) = (f64::from(pipe), f64::from(queue));
+            flow.rounds.base = pipe as u64 * service;
+            flow.rtt = (pipe + queue) * service as f64;
+            let w = flow.decide(pipe + queue);
+            prop_assert!((w - pipe - 1.0).abs() < 1e-6);
+            flow.rtt = w * service as f64;
+            prop_assert_eq!((flow.decide(w), flow.increment), (w, 0.0));
+        }
     }
 }

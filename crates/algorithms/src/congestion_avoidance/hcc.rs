@@ -4,17 +4,18 @@
 //! Applications, 2011; reconstructed from its abstract and from descriptions in later papers.
 //!
 //! ```text
-//! W_D = α R / q, W_L = the window at the last loss                                       (1)
+//! W_D = α R / q                                                                          (1)
 //! once per round:
 //!   q < 1/4 of the maximum q:  w = min(W_D, 2 w, (1 − γ) w + γ (base / R w + α)), γ = 1/2  (2)
 //!   q > 3/4:                   w is constant
-//!   else:                      w += 1, also above W_L                                     (3)
-//! loss: W_L = w, w /= 2                                                                  (4)
+//!   else:                      w += 1                                                     (3)
+//! loss: w /= 2                                                                           (4)
 //! ```
 //!
 //! Units: segments, seconds; R is the mean RTT of the round, q = R − base.
-//! Differs from the source: only its idea is known: delay as the first signal, loss as the second, and a reference
-//! window.
+//! Differs from the source: only its idea is known: delay as the first signal, loss as the second. The source also has a
+//! reference window, that of the last loss. No description says what it does, and (3) increases by one segment per round
+//! trip below and above it, so there is none here.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
@@ -22,6 +23,7 @@ use cwndlab_control::{
 };
 
 use super::fast::update;
+use crate::shared::margin::{above, below};
 use crate::shared::rounds::{Round, Rounds};
 
 /// The entry.
@@ -38,7 +40,7 @@ pub static SPEC: Spec = Spec {
         Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay below which the update is delay-based" },
         Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay above which the window is constant" },
     ],
-    choices: &["thresholds of 1/4 and 3/4 of the maximum queueing delay so far", "gamma of the delay-based update is 1/2, and its step takes effect at once", "a loss halves the window"],
+    choices: &["thresholds of 1/4 and 3/4 of the maximum queueing delay so far", "gamma of the delay-based update is 1/2, and its step takes effect at once", "a loss halves the window", "the window of the last loss, a reference of the source whose use is not described, has no effect"],
     pitfalls: &["before the first queue the maximum queueing delay is unknown, and the update is delay-based"],
     companion: "standard",
     needs: &[Need::EveryAck],
@@ -57,7 +59,6 @@ pub struct Hcc {
     over: Option<Round>,
     /// Largest mean RTT of a round, ns.
     rtt_max: f64,
-    w_l: f64,
 }
 
 impl Hcc {
@@ -69,7 +70,6 @@ impl Hcc {
             rounds: Rounds::default(),
             over: None,
             rtt_max: 0.0,
-            w_l: f64::INFINITY,
         }
     }
 
@@ -86,11 +86,13 @@ impl Hcc {
     fn decide(&self, w: f64, rtt: f64) -> f64 {
         let base = self.rounds.base();
         let (q, range) = (rtt - base, self.rtt_max - base);
-        if q <= 0.0 || q < self.low * range {
+        // With rounding margins, since queues of whole packets are whole fractions of the longest. None for q = 0: a mean
+        // equals the minimum only where all samples do.
+        if q <= 0.0 || below(q, self.low * range) {
             return update(w, w, base, rtt, 0.5, self.alpha).min(self.w_d(rtt, q));
             // (2)
         }
-        if q > self.high * range {
+        if above(q, self.high * range) {
             w
         } else {
             w + 1.0 // (3)
@@ -117,7 +119,6 @@ impl CongestionAvoidance for Hcc {
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         self.over = None;
-        self.w_l = w;
         (w / 2.0).max(2.0) // (4)
     }
 
@@ -128,8 +129,8 @@ impl CongestionAvoidance for Hcc {
     }
 
     fn extra(&self, put: Extra<'_>) {
-        if self.w_l.is_finite() {
-            put("w_l_segments", self.w_l);
+        if self.rtt_max > 0.0 {
+            put("max_queueing_s", (self.rtt_max - self.rounds.base()) * 1e-9);
         }
     }
 }
@@ -146,13 +147,12 @@ mod tests {
         flow
     }
 
-    /// Reference values: R = 110, q = 10, α = 100 give W_D = 1100; after a loss at 800 w = 400 and W_L = 800.
+    /// Reference values: R = 110, q = 10, α = 100 give W_D = 1100; after a loss at 800 w = 400.
     #[test]
-    fn both_windows_match_the_reference_values() {
+    fn the_delay_target_and_the_loss_match_the_reference_values() {
         let mut flow = hcc();
         assert!((flow.w_d(110e6, 10e6) - 1100.0).abs() < 1e-9);
         assert_eq!(flow.on_congestion(&loss(800), 800.0), 400.0);
-        assert_eq!(flow.w_l, 800.0);
     }
 
     /// By hand, with a maximum q of 40 ms. 5 ms: 0.5 · 400 + 0.5 (400/1.05 + 100) = 440.48; 20 ms: one more; 35 ms:

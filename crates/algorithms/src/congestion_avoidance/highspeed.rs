@@ -49,7 +49,7 @@ fn u(w: f64) -> f64 {
     // (1)
 }
 
-/// b(w), the decrease fraction.
+/// b(w), the decrease fraction. It and a(w) are continuous at the low window and need no margins.
 #[must_use]
 pub fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {

@@ -162,6 +162,7 @@ impl Htcp {
     /// (1) and (4) without the factor 2 (1 − β), `delta` seconds after the last event; segments per round trip.
     #[inline]
     fn increase(&self, delta: f64) -> f64 {
+        // No margin: the increase is continuous.
         let over = delta - self.delta_l;
         let mut increase = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
         if self.integer {
@@ -185,6 +186,7 @@ impl Htcp {
     fn beta(&mut self) -> f64 {
         let (b, before) = (self.b_max, self.epoch.b_before);
         self.epoch.b_before = b;
+        // No margin: equal epochs have equal throughput, far from both bounds.
         if self.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
             self.epoch.adaptive = false;
             return BETA_MIN;

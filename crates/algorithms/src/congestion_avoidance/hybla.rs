@@ -23,6 +23,7 @@ use cwndlab_control::{
 use cwndlab_units::maths::{exp2, floor};
 
 use super::reno::segments;
+use crate::shared::margin::whole_down;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -116,11 +117,11 @@ impl Hybla {
     /// Updates ρ (1), ρ² and 2^ρ − 1 from a smoothed RTT in nanoseconds.
     fn set(&mut self, rtt: u64) {
         let rho = rtt as f64 / self.rtt0;
-        self.rho = if self.eighths { floor(8.0 * rho) / 8.0 } else { rho }.max(1.0);
+        self.rho = if self.eighths { whole_down(8.0 * rho) / 8.0 } else { rho }.max(1.0);
         self.square = self.rho * self.rho;
         self.burst = exp2(self.rho.min(self.max_rho)) - 1.0;
         if self.eighths {
-            self.burst = floor(128.0 * self.burst) / 128.0;
+            self.burst = whole_down(128.0 * self.burst) / 128.0;
         }
     }
 }
@@ -148,6 +149,7 @@ impl CongestionAvoidance for Hybla {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let step = self.square / w;
+        // No margin: a quotient of 1/128ths is not rounded, and multiplication by 128 is exact.
         let step = if self.eighths { floor(128.0 * step) / 128.0 } else { step };
         w + segments(ack) * step.max(1.0 / w) // (3)
     }

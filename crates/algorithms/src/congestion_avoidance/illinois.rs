@@ -23,6 +23,7 @@ use cwndlab_control::{
 };
 
 use super::reno::segments;
+use crate::shared::margin::above;
 use crate::shared::round_rtt::{Round, RoundRtt};
 
 /// The entry.
@@ -146,7 +147,8 @@ impl Illinois {
     /// (1), with the hysteresis of θ rounds.
     fn alpha(&mut self, da: f64, dm: f64) -> f64 {
         let d1 = dm / 100.0;
-        if da <= d1 {
+        // With a rounding margin, since one round above d1 lowers α for θ rounds.
+        if !above(da, d1) {
             if !self.factors.above {
                 return self.alpha_max;
             }
@@ -165,6 +167,7 @@ impl Illinois {
 
     /// (2).
     fn beta(&self, da: f64, dm: f64) -> f64 {
+        // No margins: (2) is continuous, and d3 ≤ d2 only where both are 0.
         let (d2, d3) = (dm / 10.0, 0.8 * dm);
         if da <= d2 {
             return self.beta_min;
@@ -176,6 +179,7 @@ impl Illinois {
     }
 
     fn decide(&mut self, round: Round, w: f64) {
+        // No margin for the window: every ACK raises it.
         if w < self.w_thresh {
             (self.factors.alpha, self.factors.beta) = (1.0, 0.5); // (3)
         } else if round.samples > 0 {

@@ -24,6 +24,7 @@ use cwndlab_units::{Duration, Time};
 
 use super::ledbat::History;
 use super::reno::segments;
+use crate::shared::margin::whole_up;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -95,12 +96,13 @@ impl LedbatPp {
         if base <= 0.0 {
             return 1.0;
         }
-        1.0 / (2.0 * self.target / base).ceil().clamp(1.0, 16.0)
+        1.0 / whole_up(2.0 * self.target / base).clamp(1.0, 16.0)
     }
 
     /// (2) and (3): change of the window in segments per round trip.
     fn per_round(&self, w: f64, base: f64, q: f64) -> f64 {
         let gain = self.gain(base);
+        // No margin: (2) equals (3) at the tie.
         if q <= self.target {
             gain
         } else {
@@ -154,7 +156,7 @@ impl CongestionAvoidance for LedbatPp {
     fn start(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         self.phase = Phase::Start;
         let q = self.history.queueing();
-        let ends = !self.begun && q > 0.75 * self.target; // (4)
+        let ends = !self.begun && q > 0.75 * self.target; // (4); no margin: the window rises with every ACK
         Step::with_exit(
             self.gain(self.history.base()) * segments(ack),
             ends.then(|| exit::now(Reason::Delay, w, f64::NAN)),

@@ -73,6 +73,7 @@ impl CongestionAvoidance for Scalable {
             }
             return w;
         }
+        // No margins: the window rises on both branches.
         if w <= LEGACY_WINDOW {
             w + n / w
         } else {

@@ -21,6 +21,7 @@ use cwndlab_control::{
 };
 
 use super::reno::segments;
+use crate::shared::margin::{above, below, whole_down, whole_up};
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -126,16 +127,17 @@ impl Vegas {
         let diff = if self.by_base { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
         match self.rounding {
             Rounding::None => diff,
-            Rounding::Whole => (diff + 0.5).floor(),
-            Rounding::HalfUp => (2.0 * diff).ceil() / 2.0,
+            Rounding::Whole => whole_down(diff + 0.5),
+            Rounding::HalfUp => whole_up(2.0 * diff) / 2.0,
         }
     }
 
     /// (2).
     fn step(&self, diff: f64) -> f64 {
-        if diff < self.alpha {
+        // With rounding margins: on a path that holds whole segments the backlog is a whole number.
+        if below(diff, self.alpha) {
             1.0
-        } else if diff > self.beta {
+        } else if above(diff, self.beta) {
             -1.0
         } else {
             0.0
@@ -211,6 +213,7 @@ mod tests {
     use super::*;
     use crate::shared::rounds::testing::rounds;
     use cwndlab_control::testing::{loss, timeout};
+    use proptest::prelude::*;
 
     fn vegas(text: &str) -> Vegas {
         Vegas::new(&crate::catalogue().parse(text).unwrap().growth.arguments)
@@ -280,5 +283,22 @@ mod tests {
     fn an_increment_may_start_from_the_window_of_the_round_before() {
         let after = |text: &str| rounds(&mut vegas(text), 1, &[100.0; 6], 20, 20.0);
         assert_eq!((after("vegas(step=at-once)"), after("vegas(step=other)")), (26.0, 23.0));
+    }
+
+    proptest! {
+        /// By hand: a path that holds `pipe` segments of a service time s each has base = pipe s, and with α or β more
+        /// R = (pipe + α) s: the backlog is α, and the window constant.
+        #[test]
+        fn the_window_is_constant_at_a_backlog_of_alpha_or_beta(pipe in 1u32..5_000, service in 1e3f64..1e7) {
+            let mut flow = vegas("vegas");
+            flow.rounds.base = (f64::from(pipe) * service) as u64;
+            let service = flow.rounds.base as f64 / f64::from(pipe);
+            for backlog in [flow.alpha, flow.beta] {
+                let w = f64::from(pipe) + backlog;
+                let round = Round { min: 0, mean: w * service, samples: 9, delivered: w, time: 0 };
+                flow.mean = true; // R need not be whole nanoseconds
+                prop_assert_eq!(flow.step(flow.diff(w, &round)), 0.0);
+            }
+        }
     }
 }

@@ -22,6 +22,7 @@ use cwndlab_control::{
 };
 
 use super::reno::segments;
+use crate::shared::margin::{above, below};
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -104,6 +105,7 @@ impl VegasPlus {
     /// (3) and (4), for a round with mean RTT `rtt` that ends at window `w`.
     fn count(&mut self, rtt: f64, w: f64) {
         let (last_rtt, last_w) = self.last;
+        // No margin: a mean is the quotient of two integers, equal for equal means, and `last_w` is a copy.
         if last_rtt > 0.0 && rtt > last_rtt && w <= last_w {
             self.mode.count += 1;
         } else if rtt < last_rtt {
@@ -121,9 +123,9 @@ impl VegasPlus {
         self.count(round.mean, w);
         let diff = queued(w, self.rounds.base(), round.mean);
         let mut next = w;
-        if diff < self.alpha {
+        if below(diff, self.alpha) {
             next += 1.0;
-        } else if diff > self.beta {
+        } else if above(diff, self.beta) {
             next = (w - 1.0).max(2.0);
         }
         // The next round compares its window with the one after this round.

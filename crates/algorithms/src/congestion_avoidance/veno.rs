@@ -20,6 +20,7 @@ use cwndlab_control::{
 };
 
 use super::reno::{acked_count, segments};
+use crate::shared::margin::below;
 use crate::shared::round_rtt::{Round, RoundRtt};
 
 /// The entry.
@@ -108,7 +109,7 @@ impl Veno {
     /// (1): the backlog is below β.
     #[inline]
     fn is_uncongested(&self, w: f64) -> bool {
-        self.queued.is_none_or(|queued| w * queued < self.beta)
+        self.queued.is_none_or(|queued| below(w * queued, self.beta))
     }
 
     /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.

@@ -21,6 +21,7 @@ use cwndlab_control::{
 };
 
 use super::reno::{acked_count, PER_ACK};
+use crate::shared::margin::above;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -111,9 +112,9 @@ impl Westwood {
     fn sample(&mut self, bytes: f64, gap: f64) {
         let most = self.tau / 2.0;
         let mut rest = gap;
-        if gap > most && self.last.is_some() {
+        if above(gap, most) && self.last.is_some() {
             for _ in 0..MAX_ZEROS {
-                if rest <= most {
+                if !above(rest, most) {
                     break;
                 }
                 self.filter(0.0, most); // (3)

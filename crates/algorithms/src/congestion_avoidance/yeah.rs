@@ -23,6 +23,7 @@ use cwndlab_control::{
 };
 
 use super::reno::{acked_count, segments, PER_ACK};
+use crate::shared::margin::above;
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -112,7 +113,9 @@ impl Yeah {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
         let (base, rtt) = (self.rounds.base(), round.rtt(false));
         self.queue = queued(w, base, rtt); // (1)
-        if self.queue <= self.q_max && rtt - base <= base / self.phi {
+                                           // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
+        let long = above(self.queue, self.q_max);
+        if !long && rtt - base <= base / self.phi {
             self.counts.fast += 1;
             self.counts.slow = 0;
             if self.counts.fast > self.zeta {
@@ -121,7 +124,7 @@ impl Yeah {
             return w;
         }
         let mut next = w;
-        if self.queue > self.q_max && w > self.counts.w_reno {
+        if long && w > self.counts.w_reno {
             next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.counts.w_reno);
             // (4)
         }

@@ -3,6 +3,8 @@
 use cwndlab_control::{Ack, Phase, Sent};
 use cwndlab_units::{random, Duration, Time};
 
+use super::margin::{below, whole_up};
+
 /// The send quantum in segments (Linux: `bbr_tso_segs_goal`): one segment below 1.2 Mbit/s, otherwise the data of about
 /// a millisecond, at least two segments. `rate` in bit/s, `mss` in bytes.
 #[inline]
@@ -18,6 +20,14 @@ pub fn send_quantum(rate: f64, mss: f64) -> f64 {
 #[must_use]
 pub fn over(rate: f64, span: Duration) -> f64 {
     rate * span.0 as f64 * 1e-9
+}
+
+/// Number of whole segments at `rate` segments/s in `span`. A product that is whole in real numbers falls below in Linux,
+/// whose rates are truncated; here its last bit would decide.
+#[inline]
+#[must_use]
+pub fn whole_over(rate: f64, span: Duration) -> f64 {
+    (whole_up(over(rate, span)) - 1.0).max(0.0)
 }
 
 /// The modes of BBR's state machine.
@@ -92,7 +102,7 @@ impl Departures {
     #[inline]
     #[must_use]
     pub fn in_flight(&self, now: Time, in_flight: f64, bw: f64, ahead: f64) -> f64 {
-        (in_flight + ahead - over(bw, self.next.saturating_since(now)).floor()).max(0.0)
+        (in_flight + ahead - whole_over(bw, self.next.saturating_since(now))).max(0.0)
     }
 }
 
@@ -137,7 +147,7 @@ impl Aggregation {
             }
         }
         let acked = ack.acked.0 as f64 / ack.mss.0 as f64;
-        let mut expected = over(bw, ack.now.saturating_since(self.epoch_at)).floor();
+        let mut expected = whole_over(bw, ack.now.saturating_since(self.epoch_at));
         if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_LIMIT {
             self.restart(ack.now);
             expected = 0.0;
@@ -179,7 +189,7 @@ pub struct FullPipe {
 impl FullPipe {
     /// Adds the bandwidth at the start of a round that is not application-limited.
     pub fn step(&mut self, bw: f64) {
-        if bw >= self.bw * 1.25 {
+        if !below(bw, self.bw * 1.25) {
             self.bw = bw;
             self.rounds = 0;
             return;

@@ -17,7 +17,8 @@ pub fn at(reason: Reason, w: f64, ssthresh: f64) -> Exit {
     Exit { ssthresh, event: Event::new(kind, reason, w).against(ssthresh) }
 }
 
-/// The event of the exit, where this ACK raises the window to the threshold.
+/// The event of the exit, where this ACK raises the window to the threshold. Without a margin: the composition adds and
+/// compares in the same way, and a window below the threshold rises with the next ACK.
 #[inline]
 #[must_use]
 pub fn arrive(ack: &Ack, reason: Reason, w: f64, grow: f64, ssthresh: f64) -> Option<Event> {

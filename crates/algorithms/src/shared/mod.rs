@@ -3,6 +3,7 @@
 pub mod bbr;
 pub mod exit;
 pub mod hybrid;
+pub mod margin;
 pub mod pace;
 pub mod rate_feedback;
 pub mod round_rtt;

@@ -19,6 +19,7 @@ pub fn over(w: f64, mss: f64, ns: u64) -> Option<Rate> {
 /// after the first ACK; the segments that it delays are paced too.
 #[must_use]
 pub fn is_spread(ack: &Ack, w: f64, round: u64) -> bool {
+    // No margin: the number of rounds is limited.
     let used = ack.prior_in_flight.0 as f64 >= USED * w * ack.mss.0 as f64;
     ack.round > round && (used || ack.round > round + ROUNDS)
 }

@@ -15,6 +15,7 @@
 
 use cwndlab_control::Ack;
 
+use super::margin::{above, below};
 use super::round_rtt::{Round, RoundRtt};
 
 /// Minimum length of an epoch of (3).
@@ -90,7 +91,7 @@ impl VirtualFlows {
     /// (3), both sides divided by w.
     fn step(&self, queued: f64) -> f64 {
         let share = self.alpha / self.n;
-        let by = f64::from(i8::from(queued < share) - i8::from(queued > share));
+        let by = f64::from(i8::from(below(queued, share)) - i8::from(above(queued, share)));
         (self.n + by).clamp(1.0, self.cap)
     }
 
@@ -112,6 +113,7 @@ impl VirtualFlows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Reference values: base 100 ms; the fixed point is N* = 1 for R = 120 ms, 12.63 for R = 101 ms (α = 1/8: 0.125 ·
     /// 101).
@@ -134,5 +136,16 @@ mod tests {
         assert_eq!(virtual_flows.step(0.2), 1.0);
         virtual_flows.n = 3.0;
         assert_eq!(virtual_flows.step(0.1), 2.0);
+    }
+
+    proptest! {
+        /// (3): N is constant where Q = α w / N, here for N of 1/k, with Q / w = α / N of a path of whole segments.
+        #[test]
+        fn n_is_constant_at_its_fixed_point(n in 1u32..64, rtt in 1e6f64..1e9) {
+            let mut virtual_flows = VirtualFlows::new(0.125, 64.0, true);
+            virtual_flows.n = f64::from(n);
+            let base = rtt * (1.0 - 0.125 / f64::from(n));
+            prop_assert_eq!(virtual_flows.step(1.0 - base / rtt), f64::from(n));
+        }
     }
 }

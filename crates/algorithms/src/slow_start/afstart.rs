@@ -105,6 +105,7 @@ impl AfStart {
             let rate = self.train.rate();
             let rise = rtt.0 as f64 - self.first_rtt as f64;
             if rate > 0.0 {
+                // No margin: each train has other delays.
                 self.sample(rate, rise > RISE * (self.train.last - self.train.first).0 as f64);
             }
             self.train = Train { first: ack.now, last: ack.now, bytes: 0, acks: ack.acks };

@@ -189,7 +189,8 @@ impl SlowStart for Astart {
             return Step::grow(grow);
         }
         self.observe(ack, w);
-        // The threshold is raised when the window reaches it, to avoid an event for every ACK.
+        // The threshold is raised when the window reaches it, to avoid an event for every ACK. No margins: the window rises
+        // with every ACK, and up to the threshold only.
         let mut exit = None;
         if w + grow >= ssthresh {
             let new = self.raised(ack, ssthresh);

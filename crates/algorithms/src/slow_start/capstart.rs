@@ -95,6 +95,7 @@ impl CapStart {
 
     /// (2), (3): max_ssthresh, segments.
     fn choose(&self, c: f64, rtt_min_s: f64, mss: f64) -> f64 {
+        // No margin: a measurement is compared with a given value once.
         if c >= self.same * self.c_local {
             f64::INFINITY
         } else {

@@ -149,6 +149,7 @@ impl SlowStart for CcmSs {
         self.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2);
         let (lower, upper) = self.bounds(w);
+        // No margins: the window rises with every ACK.
         let reason = if w >= upper { Some(Reason::Cap) } else { signal.filter(|_| w >= lower) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);

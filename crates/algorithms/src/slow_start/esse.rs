@@ -17,11 +17,11 @@ use cwndlab_control::{
     Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
     Window,
 };
-use cwndlab_units::maths::ceil;
 use cwndlab_units::Duration;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+use crate::shared::margin::{above, below, whole_up};
 use crate::shared::train::Train;
 
 /// The entry.
@@ -108,7 +108,7 @@ pub struct Esse {
 
 /// (2).
 fn pipe(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
-    ceil(bytes_per_s * rtt_min_s / mss)
+    whole_up(bytes_per_s * rtt_min_s / mss)
 }
 
 impl Esse {
@@ -132,7 +132,8 @@ impl Esse {
     /// (3).
     fn is_full(&self, w: f64) -> bool {
         let [new, old] = self.pipes;
-        old > 0.0 && (new - old).abs() <= self.agreement * new.max(old) && w >= self.share * new
+        let agree = !above((new - old).abs(), self.agreement * new.max(old));
+        old > 0.0 && agree && !below(w, self.share * new)
     }
 
     fn restart(&mut self) {

@@ -22,6 +22,7 @@ use cwndlab_control::{
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
+use crate::shared::margin::above;
 use crate::shared::rounds::queued;
 use crate::shared::{exit, pace};
 
@@ -99,10 +100,10 @@ impl Gallop {
         }
         self.base = self.base.min(rtt);
         let diff = diff(w, self.base, rtt);
-        if diff > self.gamma {
+        if above(diff, self.gamma) {
             return Some(diff);
         }
-        self.incr = if diff > self.gamma / 2.0 { (self.incr / 2.0).max(1.0) } else { self.incr + 1.0 };
+        self.incr = if above(diff, self.gamma / 2.0) { (self.incr / 2.0).max(1.0) } else { self.incr + 1.0 };
         None
     }
 
@@ -161,6 +162,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::ack;
     use cwndlab_units::Duration;
+    use proptest::prelude::*;
 
     fn round(start: &mut Gallop, number: u64, rtt_ms: u64, w: f64) -> (f64, bool) {
         let (mut sum, mut left) = (w, false);
@@ -196,5 +198,21 @@ mod tests {
         assert!(!round(&mut start, 1, 106, 20.0).1);
         assert_eq!(start.incr, 4.0);
         assert!(round(&mut start, 2, 100, 20.0).1);
+    }
+
+    proptest! {
+        /// (3): a backlog of γ = 1 segment does not end slow start, one of 2 does.
+        #[test]
+        fn a_backlog_of_gamma_does_not_end_slow_start(pipe in 2u32..5_000, service in 1_000u64..1_000_000) {
+            let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+            start.base = u64::from(pipe) * service;
+            let ends = |start: &mut Gallop, backlog: u32| {
+                (start.round, start.rtt) = (1, u64::from(pipe + backlog) * service);
+                let mut next = ack(1);
+                next.round = 2;
+                start.next_round(&next, f64::from(pipe + backlog)).is_some()
+            };
+            prop_assert!(!ends(&mut start, 1) && ends(&mut start, 2));
+        }
     }
 }

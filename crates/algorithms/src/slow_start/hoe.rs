@@ -17,6 +17,7 @@ use cwndlab_control::{
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+use crate::shared::margin::whole_down;
 use crate::shared::train::{max_burst_gap, Pairs};
 
 /// The entry.
@@ -67,7 +68,7 @@ pub struct Hoe {
 /// (2), whole segments.
 #[must_use]
 pub fn pipe(bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
-    cwndlab_units::maths::floor(bytes_per_s * rtt_s / mss)
+    whole_down(bytes_per_s * rtt_s / mss)
 }
 
 impl Hoe {
@@ -109,6 +110,7 @@ mod tests {
     use cwndlab_control::testing::{ack_at, loss};
     use cwndlab_control::EventKind;
     use cwndlab_units::{Duration, Time};
+    use proptest::prelude::*;
 
     /// Reference values: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
@@ -130,5 +132,14 @@ mod tests {
         let event = start.on_ack(&last, 99.0, 100.0).event;
         assert_eq!(event.map(|event| event.kind), Some(EventKind::SlowStartExit));
         assert_eq!(start.on_congestion(&loss(50), 100.0, 25.0), 25.0);
+    }
+
+    proptest! {
+        /// (2): n segments of a pair's gap each are n segments.
+        #[test]
+        fn a_path_of_whole_segments_has_that_threshold(n in 1u32..10_000, gap in 1u64..10_000_000, mss in 500u32..9_000) {
+            let rate = crate::shared::train::pair(Duration(gap), f64::from(mss));
+            prop_assert_eq!(pipe(rate, Duration(gap * u64::from(n)).as_secs(), f64::from(mss)), f64::from(n));
+        }
     }
 }

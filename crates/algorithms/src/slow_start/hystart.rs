@@ -56,6 +56,7 @@ impl SlowStart for HyStart {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         self.hybrid.observe(ack);
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2); // (2), (3)
+                                                                       // No margin: the window rises with every ACK.
         let exit = signal.filter(|_| w >= self.low_window).map(|signal| exit::now(signal, w, f64::NAN));
         Step::with_exit(segments(ack), exit) // (1)
     }

@@ -85,6 +85,7 @@ impl SlowStart for HyStartLinux {
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
         self.hybrid.observe(ack);
         let mut exit = None;
+        // No margin: the window rises with every ACK.
         if w >= self.low_window {
             let threshold = self.threshold(ack, w);
             exit = self.hybrid.detect(ack, threshold).map(|signal| exit::now(signal, w, f64::NAN));

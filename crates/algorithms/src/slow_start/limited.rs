@@ -50,6 +50,7 @@ pub struct Limited {
 #[inline]
 #[must_use]
 pub fn k(w: f64, max_ssthresh: f64) -> f64 {
+    // No margins: the window rises with every ACK.
     if w <= max_ssthresh {
         1.0
     } else {

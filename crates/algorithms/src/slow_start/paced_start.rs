@@ -99,6 +99,7 @@ impl Gaps {
 
     /// (2), (3): evaluates the train by its ACK gap and sets the next source gap.
     pub fn update(&mut self, ack_gap: f64, wider: f64) {
+        // No margins: every train has another source gap, and the number of trains is limited.
         if ack_gap > wider * self.source {
             self.lo = self.source;
         } else {

@@ -19,10 +19,10 @@ use cwndlab_control::{
     Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
     Reason, SlowStart, Spec, Step, Value, Window,
 };
-use cwndlab_units::maths::floor;
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::congestion_avoidance::reno::segments;
+use crate::shared::margin::whole_down;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -136,7 +136,7 @@ impl SlowStart for QuickStart {
 
     fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
         let approved = window.feedback.map(|feedback| feedback.rate).zip(window.rtt);
-        let quick = approved.map_or(0.0, |(rate, rtt)| floor(self::window(rate, rtt, self.mss)));
+        let quick = approved.map_or(0.0, |(rate, rtt)| whole_down(self::window(rate, rtt, self.mss)));
         let reason = if approved.is_some() { Reason::Approved } else { Reason::None };
         self.response = Some(Event::new(EventKind::QuickStart, reason, quick.max(w)).against(quick));
         if quick <= w {

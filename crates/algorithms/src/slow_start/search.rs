@@ -214,6 +214,7 @@ impl SlowStart for Search {
         }
         if let Some(norm) = self.judge(if self.latest { last.0 } else { ack.min_rtt.0 }) {
             self.norm = norm;
+            // No margin: every bin has another norm.
             if norm >= self.thresh {
                 let target = self.drained(ack, w);
                 return Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)));

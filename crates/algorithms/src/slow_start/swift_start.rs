@@ -18,10 +18,10 @@ use cwndlab_control::{
     Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
     Value, Window,
 };
-use cwndlab_units::maths::floor;
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
+use crate::shared::margin::whole_down;
 use crate::shared::pace;
 use crate::shared::train::{max_burst_gap, Pairs};
 
@@ -81,7 +81,7 @@ pub struct SwiftStart {
 /// (3), whole segments.
 #[must_use]
 pub fn window(share: f64, bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
-    floor(share * bytes_per_s * rtt_s / mss)
+    whole_down(share * bytes_per_s * rtt_s / mss)
 }
 
 impl SwiftStart {

@@ -20,6 +20,7 @@ use cwndlab_control::{
 };
 
 use crate::congestion_avoidance::reno::segments;
+use crate::shared::margin::{above, whole_down, whole_up};
 use crate::shared::rounds::{queued, Round, Rounds};
 
 /// The entry.
@@ -89,14 +90,14 @@ impl VegasSs {
         let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
         let diff = queued(round.delivered, base, rtt); // (2)
         let diff = if self.unit == 1.0 {
-            (diff + 0.5).floor()
+            whole_down(diff + 0.5)
         } else if self.unit > 0.0 {
-            (diff / self.unit).ceil() * self.unit
+            whole_up(diff / self.unit) * self.unit
         } else {
             diff
         };
-        let window = if self.to_rate { w.min((round.delivered * base / rtt).floor() + 1.0) } else { w - w / 8.0 };
-        (diff > self.gamma).then_some(window.max(2.0)) // (3)
+        let window = if self.to_rate { w.min(whole_down(round.delivered * base / rtt) + 1.0) } else { w - w / 8.0 };
+        above(diff, self.gamma).then_some(window.max(2.0)) // (3)
     }
 }
 

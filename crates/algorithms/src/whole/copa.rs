@@ -27,6 +27,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use crate::congestion_avoidance::reno::segments;
+use crate::shared::margin::above;
 use crate::whole::copa::delays::Delays;
 
 /// The entry.
@@ -177,7 +178,8 @@ impl Copa {
         self.lost |= ack.lost.0 > 0;
         // A delay within the segments that one ACK covers does not indicate a queue.
         let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
-        if queueing <= empty || !self.settled {
+        // With a rounding margin: standing queues are whole packets, and so is a tenth of some ranges.
+        if !above(queueing, empty) || !self.settled {
             self.emptied = ack.now.0;
         }
         let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
@@ -199,7 +201,8 @@ impl Copa {
     /// (4).
     fn update_velocity(&mut self) {
         let w = self.window.w;
-        let up = w > self.last_w;
+        // With a rounding margin: a window that rose and fell by the same steps has not risen.
+        let up = above(w, self.last_w);
         self.same = if up == self.up { self.same + 1 } else { 0 };
         self.up = up;
         if self.same == 0 {
@@ -224,6 +227,7 @@ impl CongestionControl for Copa {
         let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
         let WindowState { w, inverse, slow_start, .. } = self.window;
+        // No margin: the window moves on with every ACK.
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
         if slow_start {
             if below {

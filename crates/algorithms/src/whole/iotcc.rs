@@ -30,6 +30,7 @@ use cwndlab_control::{
 use cwndlab_units::{Bytes, Rate};
 
 use crate::congestion_avoidance::reno::{flight, segments};
+use crate::shared::margin::below;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -234,8 +235,11 @@ impl CongestionControl for Iotcc {
             return begun;
         }
         let n = segments(ack);
-        let reactive = self.delay.beta < self.options.rho || (self.stamp.is_none() && !self.options.bands_unstamped);
-        if !reactive && self.delay.beta >= self.options.tau {
+        let Delay { beta, .. } = self.delay;
+        // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`, of which a window at the tie is a
+        // copy.
+        let reactive = below(beta, self.options.rho) || (self.stamp.is_none() && !self.options.bands_unstamped);
+        if !reactive && !below(beta, self.options.tau) {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
         if !ack.cwnd_limited {
@@ -244,8 +248,8 @@ impl CongestionControl for Iotcc {
         if reactive {
             // (5)
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
-        } else if self.delay.beta < self.options.sigma {
-            let room = 1.0 - self.delay.beta;
+        } else if below(beta, self.options.sigma) {
+            let room = 1.0 - beta;
             self.w += if self.options.per_ack {
                 f64::from(ack.acks) * (1.0 / self.w + room)
             } else {
@@ -304,6 +308,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss, path, timeout, undo};
     use cwndlab_control::Feedback;
     use cwndlab_units::Duration;
+    use proptest::prelude::*;
 
     fn flow(options: &str) -> Iotcc {
         let algorithm = crate::catalogue().parse(&format!("iotcc({options})")).unwrap();
@@ -414,5 +419,20 @@ mod tests {
         assert_eq!((flow.w, flow.ssthresh), (1.0, 50.0));
         flow.on_congestion(&Congestion { repeated: true, ..timeout(1) });
         assert_eq!((flow.w, flow.ssthresh), (1.0, 50.0));
+    }
+
+    proptest! {
+        /// (5): with a buffer of one BDP the longest RTT is twice the shortest, β = 1/2 = ρ, and the window is not reactive.
+        #[test]
+        fn a_queue_of_one_bdp_has_a_beta_of_one_half(rtt in 1_000u64..10_000_000_000) {
+            let mut flow = stamped("", Some(10_000_000), 40);
+            flow.delay = Delay::default();
+            let mut samples = ack(0);
+            for ns in [rtt, 2 * rtt] {
+                samples.rtt = Some(Duration(ns));
+                flow.on_ack(&samples);
+            }
+            prop_assert!(!below(flow.delay.beta, flow.options.rho), "{}", flow.delay.beta);
+        }
     }
 }

@@ -33,6 +33,7 @@ use cwndlab_units::{Bytes, Rate};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+use crate::shared::margin::{above, below};
 use crate::whole::phcc::likelihood::Likelihood;
 use crate::whole::phcc::options::Options;
 
@@ -168,7 +169,7 @@ impl Phcc {
     fn thresholds(&self, flight: f64) -> (f64, f64) {
         let (w, queued) = (self.window.w, self.rtt.r - self.rtt.base);
         let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
-        let by_delay = if bfs < 1.0 { f64::INFINITY } else { flight * queued / bfs };
+        let by_delay = if below(bfs, 1.0) { f64::INFINITY } else { flight * queued / bfs };
         let by_delay = if self.options.by_delay { by_delay } else { 0.0 };
         let by_loss = if self.options.by_loss { self.window.d_loss } else { 0.0 };
         (self.window.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
@@ -181,10 +182,11 @@ impl Phcc {
         let (d_min, d_max) = self.thresholds(flight);
         let w = self.window.w;
         let target = self.target_window().clamp(w / 2.0, 2.0 * w);
-        (self.phase, self.target) = if self.rtt.r < d_min {
+        // With rounding margins: (7) limits the window to that at which D_min is R, and D_max is R where F = w.
+        (self.phase, self.target) = if below(self.rtt.r, d_min) {
             (Stage::Start, w)
-        } else if self.rtt.r <= d_max * (1.0 + 1e-9) {
-            (Stage::Congestion, target) // (8); with a rounding margin, since D_max is R where F = w
+        } else if !above(self.rtt.r, d_max) {
+            (Stage::Congestion, target) // (8)
         } else {
             // (9)
             (Stage::Critical, if self.options.hold { w } else { target.min(w) })
@@ -294,6 +296,7 @@ mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss, path, timeout};
     use cwndlab_units::Duration;
+    use proptest::prelude::*;
 
     fn flow(options: &str) -> Phcc {
         let algorithm = crate::catalogue().parse(&format!("phcc({options})")).unwrap();
@@ -363,6 +366,33 @@ mod tests {
         flow.window.ssthresh = 30.0;
         round(&mut flow, 3, 100, 500);
         assert!(flow.phase == Stage::Start && (flow.window.w - 30.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        /// (7) limits the window to w R / base = ssthresh, at which D_min of (5) is R in real numbers: slow start ends by
+        /// (8), whatever the last bits are. The next round has the same R, as on a path whose queue is empty or full.
+        #[test]
+        fn slow_start_ends_at_the_window_at_which_d_min_is_the_rtt(
+            ssthresh in 2.0f64..10_000.0, base in 0.0001f64..1.0, stretch in 1.0f64..2.0,
+        ) {
+            let mut flow = flow("");
+            let r = base * stretch;
+            (flow.window.ssthresh, flow.rtt.base, flow.rtt.max, flow.rtt.r) = (ssthresh, base, 2.0 * r, r);
+            flow.window.w = (ssthresh / stretch / 2.0).max(1.0);
+            flow.phase = Stage::Start;
+            flow.grow_towards_target(1e9);
+            flow.decide(flow.window.w);
+            prop_assert_eq!(flow.phase, Stage::Congestion, "D_min {} s for {} s", flow.thresholds(1.0).0, r);
+        }
+
+        /// Eqs. 9 and 10: a queue of one segment of w is a BFS of one, which gives a threshold.
+        #[test]
+        fn a_queue_of_one_segment_gives_an_upper_threshold(pipe in 1u32..5_000, service in 1e-6f64..1e-2) {
+            let w = f64::from(pipe) + 1.0;
+            let mut flow = at("d_max=delay", w, w * service);
+            flow.rtt.base = f64::from(pipe) * service;
+            prop_assert!(flow.thresholds(w).1.is_finite());
+        }
     }
 
     /// (10) and the contract: half the window, one segment after a timeout; repeated timeouts do not change `ssthresh`.

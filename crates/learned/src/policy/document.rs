@@ -23,10 +23,10 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// The length of an observation.
+    /// The length of an observation; `None` if it exceeds the address space.
     #[must_use]
-    pub fn size(&self) -> usize {
-        self.history * self.kind.bounds().len()
+    pub fn size(&self) -> Option<usize> {
+        self.history.checked_mul(self.kind.bounds().len())
     }
 }
 
@@ -90,7 +90,13 @@ impl Policy {
             EveryWord::Ack => Every::Ack,
         };
         let Normalisation { mean, std } = read.normalisation;
-        let size = read.observation.size();
+        let Some(size) = read.observation.size() else {
+            let history = read.observation.history;
+            return Err(format!(
+                "observation.history = {history} is too long: the normalisation has {} numbers",
+                mean.len()
+            ));
+        };
         if mean.len() != size || std.len() != size {
             return Err(format!("the normalisation is not of {size} numbers, one for each of the observation"));
         }
@@ -106,7 +112,7 @@ impl Policy {
     }
 
     fn check(&self, interval_ms: f64) -> Result<(), String> {
-        let (action, size) = (&self.action, self.observation.size());
+        let (action, size) = (&self.action, self.normalisation.len());
         let least_scale = if action.kind == action::Kind::PowerWindow { 1.0 } else { 0.0 };
         if size == 0 || self.layers.is_empty() {
             return Err("the observation or the list of layers is empty".to_owned());
@@ -137,6 +143,34 @@ impl Policy {
             }
             inputs = layer.bias.len();
         }
+        if inputs != 1 {
+            let last = self.layers.len() - 1;
+            return Err(format!(
+                "layers[{last}] has {inputs} outputs, and an action takes 1: keep the row of the weights and the bias that decide"
+            ));
+        }
+        self.check_range()
+    }
+
+    /// Whether all sums are finite for every observation. The features are bounded, and so is each sum: an output is
+    /// never infinite or NaN.
+    fn check_range(&self) -> Result<(), String> {
+        let bounds = self.observation.kind.bounds();
+        let largest = |(&(low, high, _), &(mean, std)): (&(f64, f64, f64), &(f64, f64))| {
+            f64::max((low - mean).abs(), (high - mean).abs()) / std
+        };
+        let mut values: Vec<f64> = bounds.iter().cycle().zip(&self.normalisation).map(largest).collect();
+        if values.iter().any(|value| !value.is_finite()) {
+            return Err("an observation normalised exceeds the range of numbers: a deviation is too small".to_owned());
+        }
+        for (index, layer) in self.layers.iter().enumerate() {
+            values = layer.largest(&values);
+            if values.iter().any(|value| !value.is_finite()) {
+                return Err(format!(
+                    "layers[{index}] exceeds the range of numbers for some observations: its weights are too large"
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -152,6 +186,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn document() -> Value {
@@ -193,6 +228,67 @@ mod tests {
         assert_eq!(with("/action/scale", json!(0.0)), "action.scale = 0 is not above 0");
         assert_eq!(with("/action/lowest", json!(0.0)), "action.lowest = 0 and highest = 100 are no range");
         assert_eq!(with("/interval_ms", json!(0.0)), "interval_ms = 0 is no interval");
+        let two =
+            json!([{ "weights": [[1.0, -1.0, 0.5], [0.0, 0.0, 1.0]], "bias": [0.25, 0.0], "activation": "linear" }]);
+        assert_eq!(
+            with("/layers", two),
+            "layers[0] has 2 outputs, and an action takes 1: keep the row of the weights and the bias that decide"
+        );
         assert!(with("/every", json!("week")).starts_with("cannot be read: unknown variant `week`"));
+    }
+
+    /// By hand: 3 features times (2⁶⁴ + 2) / 3 intervals are 2⁶⁴ + 2 numbers, 2 in 64 bits.
+    #[test]
+    fn a_history_beyond_the_address_space_is_a_fault() {
+        let mut document = document();
+        document["observation"]["history"] = json!(6_148_914_691_236_517_206_u64);
+        document["normalisation"] = json!({ "mean": [0.0, 0.0], "std": [1.0, 1.0] });
+        assert_eq!(
+            Policy::from_document(&document).expect_err("it is too long"),
+            "observation.history = 6148914691236517206 is too long: the normalisation has 2 numbers"
+        );
+    }
+
+    /// By hand: the send ratio is at most 1000, and 1000 · 10³⁰⁶ is infinite in a double; two such sums of opposite sign
+    /// are NaN.
+    #[test]
+    fn a_network_that_overflows_is_a_fault() {
+        let mut overflowing = document();
+        overflowing["layers"] = json!([
+            { "weights": [[0.0, 0.0, 1e306], [0.0, 0.0, 1e306]], "bias": [0.0, 0.0], "activation": "linear" },
+            { "weights": [[1.0, -1.0]], "bias": [0.0], "activation": "linear" },
+        ]);
+        assert_eq!(
+            Policy::from_document(&overflowing).expect_err("it overflows"),
+            "layers[0] exceeds the range of numbers for some observations: its weights are too large"
+        );
+        overflowing["layers"][0]["activation"] = json!("tanh");
+        assert!(Policy::from_document(&overflowing).is_err(), "the sums overflow before the activation");
+        let mut tiny = document();
+        tiny["normalisation"]["std"][0] = json!(1e-308);
+        assert_eq!(
+            Policy::from_document(&tiny).expect_err("it overflows"),
+            "an observation normalised exceeds the range of numbers: a deviation is too small"
+        );
+    }
+
+    proptest! {
+        /// Any document that is accepted gives a number between −1 and 1 for any observation within the bounds.
+        #[test]
+        fn the_output_of_an_accepted_policy_is_a_number(
+            exponents in prop::collection::vec(-308i32..308, 9), signs in any::<u16>(), at in prop::collection::vec(0u8..3, 3),
+        ) {
+            let weight = |index: usize| if signs >> index & 1 == 1 { -1.0 } else { 1.0 } * f64::powi(10.0, exponents[index]);
+            let mut changed = document();
+            changed["layers"] = json!([
+                { "weights": [[weight(0), weight(1), weight(2)], [weight(3), weight(4), weight(5)]], "bias": [weight(6), 0.0], "activation": "linear" },
+                { "weights": [[weight(7), weight(8)]], "bias": [0.0], "activation": "tanh" },
+            ]);
+            if let Ok(policy) = Policy::from_document(&changed) {
+                let bounds = policy.observation.kind.bounds();
+                let values: Vec<f64> = bounds.iter().zip(&at).map(|(&(low, high, neutral), at)| [low, high, neutral][*at as usize]).collect();
+                prop_assert!((-1.0..=1.0).contains(&policy.output(&values)));
+            }
+        }
     }
 }

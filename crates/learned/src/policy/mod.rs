@@ -3,7 +3,7 @@
 //! A policy is a JSON document, which `cwndlab.gym.Policy` writes:
 //!
 //! ```text
-//! features of the last intervals → (x − mean) / std → layers → first output, limited to [−1, 1] → window or rate
+//! features of the last intervals → (x − mean) / std → layers → one output, limited to [−1, 1] → window or rate
 //! ```
 //!
 //! | module | purpose |

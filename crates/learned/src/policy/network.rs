@@ -46,6 +46,15 @@ impl Layer {
         };
         self.weights.iter().zip(&self.bias).map(sum).collect()
     }
+
+    /// The largest magnitudes of the sums for inputs of at most these magnitudes. No activation increases them.
+    #[must_use]
+    pub fn largest(&self, inputs: &[f64]) -> Vec<f64> {
+        let sum = |(row, bias): (&Vec<f64>, &f64)| {
+            row.iter().zip(inputs).fold(bias.abs(), |sum, (weight, input)| sum + weight.abs() * input)
+        };
+        self.weights.iter().zip(&self.bias).map(sum).collect()
+    }
 }
 
 #[cfg(test)]

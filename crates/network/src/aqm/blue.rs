@@ -121,6 +121,10 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         self.queue.backlog()
     }
 
+    fn oldest(&self) -> Option<Time> {
+        self.queue.oldest()
+    }
+
     fn memory(&self) -> usize {
         self.queue.memory()
     }

@@ -101,6 +101,9 @@ pub trait Discipline<P>: fmt::Debug + Send {
     /// Queue length in packets and in bytes.
     fn backlog(&self) -> (u64, u64);
 
+    /// Arrival time of the packet that has waited longest; `None` if the queue is empty.
+    fn oldest(&self) -> Option<Time>;
+
     /// Allocated memory, bytes.
     fn memory(&self) -> usize;
 }

@@ -240,6 +240,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
         (low.0 + classic.0, low.1 + classic.1)
     }
 
+    fn oldest(&self) -> Option<Time> {
+        [self.low.oldest(), self.classic.oldest()].into_iter().flatten().min()
+    }
+
     fn memory(&self) -> usize {
         self.low.memory() + self.classic.memory()
     }

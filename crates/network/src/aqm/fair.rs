@@ -269,6 +269,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
         (self.packets, self.bytes)
     }
 
+    fn oldest(&self) -> Option<Time> {
+        self.flow_queues.iter().filter_map(|flow_queue| flow_queue.queue.oldest()).min()
+    }
+
     fn memory(&self) -> usize {
         self.flow_queues.iter().map(|flow_queue| flow_queue.queue.memory() + size_of::<FlowQueue<P>>()).sum()
     }

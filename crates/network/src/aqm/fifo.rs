@@ -56,6 +56,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Fifo<P> {
         (self.waiting.len() as u64, self.bytes)
     }
 
+    fn oldest(&self) -> Option<Time> {
+        self.front().map(|one| one.since)
+    }
+
     fn memory(&self) -> usize {
         self.waiting.memory()
     }

@@ -208,6 +208,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
         self.queue.backlog()
     }
 
+    fn oldest(&self) -> Option<Time> {
+        self.queue.oldest()
+    }
+
     fn memory(&self) -> usize {
         self.queue.memory()
     }

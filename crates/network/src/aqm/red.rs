@@ -335,6 +335,10 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
         self.queue.backlog()
     }
 
+    fn oldest(&self) -> Option<Time> {
+        self.queue.oldest()
+    }
+
     fn memory(&self) -> usize {
         self.queue.memory()
     }

@@ -1,6 +1,8 @@
 //! A token bucket (RFC 2697: its size is the committed burst size), with an optional peak rate as in Linux' `tbf`.
 
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Rate, Time};
+
+use super::service_time::{Departures, ServiceTime};
 
 /// Bits per byte times nanoseconds per second.
 const BYTE: u128 = 8_000_000_000;
@@ -15,6 +17,8 @@ pub struct TokenBucket {
     /// Tokens spent or discarded so far, in (bit/s)·ns, hence exact. Available tokens are rate × time + burst − this
     /// value.
     used: u128,
+    /// Departures at the peak rate.
+    peaks: Departures,
 }
 
 impl TokenBucket {
@@ -25,7 +29,7 @@ impl TokenBucket {
     #[must_use]
     pub fn new(rate: Rate, burst: Bytes, peak: Option<Rate>) -> Self {
         assert!(rate.0 > 0, "the rate of a token bucket is above 0");
-        Self { rate, burst, peak, used: 0 }
+        Self { rate, burst, peak, used: 0, peaks: Departures::default() }
     }
 
     /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket leaves when the bucket is full, and the
@@ -38,7 +42,7 @@ impl TokenBucket {
         let needed = (self.used + size_tokens.min(burst)).saturating_sub(burst);
         let begin = start.max(Time(needed.div_ceil(rate) as u64));
         self.used += size_tokens;
-        begin + self.peak.map_or(Duration::ZERO, |peak| peak.time_for(Bytes(u64::from(size))))
+        self.peak.map_or(begin, |peak| self.peaks.next(begin, ServiceTime::new(peak, size)))
     }
 
     /// As [`Line::offered`](super::Line::offered): the initial burst and all tokens since.

@@ -6,13 +6,15 @@
 
 mod bucket;
 mod opportunities;
+mod service_time;
 mod steps;
 mod timetable;
 
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Duration, Rate, Time};
 
 pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;
+pub use service_time::{Departures, ServiceTime};
 pub use steps::RateSteps;
 pub use timetable::{Timetable, NEVER};
 
@@ -32,19 +34,31 @@ pub enum Line {
 }
 
 impl Line {
-    /// Departure time of the last bit of a packet of `size` bytes whose service begins at `start`. `start` must not
-    /// precede the start of service or the departure of the previous packet. Returns [`NEVER`] or later after a
-    /// permanent outage.
-    pub fn serve(&mut self, start: Time, size: u32) -> Time {
-        if start >= NEVER {
-            return start;
+    /// Departure time of the last bit of a packet of `size` bytes whose service begins at `start`, rounded up; `departures`
+    /// are those of this line. `start` must not precede the last of them; where it equals that, service begins at the exact
+    /// departure. Returns [`NEVER`] after a permanent outage.
+    pub fn serve(&mut self, departures: &mut Departures, start: Time, size: u32) -> Time {
+        if let Some(service) = self.service_time(size) {
+            return departures.next(start, service);
         }
-        match self {
-            Self::Instant => start,
-            Self::Fixed(rate) => start + rate.time_for(Bytes(u64::from(size))),
+        let at = match self {
+            _ if start >= NEVER => NEVER,
+            Self::Instant | Self::Fixed(_) => start,
             Self::Steps(steps) => steps.serve(start, size),
             Self::Opportunities(trace) => trace.serve(start, size),
             Self::Bucket(bucket) => bucket.serve(start, size),
+        };
+        departures.last = at.min(NEVER);
+        departures.last
+    }
+
+    /// The serialisation time of a packet; `None` if it does not depend on its size alone.
+    #[must_use]
+    pub fn service_time(&self, size: u32) -> Option<ServiceTime> {
+        match self {
+            Self::Instant => Some(ServiceTime::default()),
+            Self::Fixed(rate) => Some(ServiceTime::new(*rate, size)),
+            Self::Steps(_) | Self::Opportunities(_) | Self::Bucket(_) => None,
         }
     }
 
@@ -70,6 +84,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::Bytes;
     use proptest::prelude::*;
     use std::sync::Arc;
 
@@ -109,13 +124,12 @@ mod tests {
         fn every_line_is_monotone_and_carries_at_most_its_carriable_bytes(
             mut line in any_line(), packets in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..200),
         ) {
-            let (mut now, mut free, mut carried) = (Time::ZERO, Time::ZERO, 0);
+            let (mut now, mut departures, mut carried) = (Time::ZERO, Departures::default(), 0);
             for (gap, size) in packets {
                 now += Duration(gap);
-                let start = free.max(now);
-                let departure = line.serve(start, size);
+                let start = departures.last.max(now);
+                let departure = line.serve(&mut departures, start, size);
                 prop_assert!(departure >= start);
-                free = departure;
                 carried += u64::from(size);
                 let offered = line.offered(departure).unwrap();
                 prop_assert!(carried <= offered + 1, "{carried} of {offered} bytes");

@@ -18,6 +18,9 @@ pub struct RateSteps {
     per_period: u128,
     /// The rate is 0 in every repeated step.
     dead: bool,
+    /// The last departure, and the work that the line could have done between the exact departure and that nanosecond,
+    /// in (bit/s)·ns.
+    last: (Time, u64),
 }
 
 impl RateSteps {
@@ -32,19 +35,30 @@ impl RateSteps {
             per_period += u128::from((end - start).0) * u128::from(rate);
         }
         let dead = period.is_some() && per_period == 0;
-        Self { table, rates, before: before.into(), per_period, dead }
+        Self { table, rates, before: before.into(), per_period, dead, last: (Time::ZERO, 0) }
     }
 
     /// As [`Line::serve`](super::Line::serve).
     #[must_use]
-    pub fn serve(&self, start: Time, size: u32) -> Time {
+    pub fn serve(&mut self, start: Time, size: u32) -> Time {
         let (mut now, mut work) = (start, u128::from(size) * BYTE);
+        if start == self.last.0 {
+            // The line is busy, and service began at the exact departure.
+            let done = u128::from(self.last.1).min(work);
+            work -= done;
+            self.last.1 -= done as u64;
+            if work == 0 {
+                return start;
+            }
+        }
         while now < NEVER && !self.dead {
             let (step, end) = self.table.step_at(now);
             let rate = u128::from(self.rates[step]);
             let possible = rate * u128::from((end - now).0);
             if possible >= work && rate > 0 {
-                return now + Duration(work.div_ceil(rate) as u64);
+                let time = work.div_ceil(rate);
+                self.last = (now + Duration(time as u64), (time * rate - work) as u64);
+                return self.last.0;
             }
             work -= possible;
             now = end;
@@ -76,7 +90,7 @@ mod tests {
     /// By hand: 1500 bytes are 12,000 bits. 6 ms at 1 Mbit/s carry 6,000 of them, the other 6,000 take 0.6 ms at 10.
     #[test]
     fn the_rest_of_a_packet_is_sent_at_the_new_rate() {
-        let steps = RateSteps::new(&[(Time::ZERO, Rate(1_000_000)), (ms(10), Rate(10_000_000))], None);
+        let mut steps = RateSteps::new(&[(Time::ZERO, Rate(1_000_000)), (ms(10), Rate(10_000_000))], None);
         assert_eq!(steps.serve(ms(4), 1500), ms(10) + Duration::from_micros(600));
         assert_eq!(steps.serve(ms(20), 1500), ms(21) + Duration::from_micros(200));
         assert_eq!(steps.offered(ms(20)), 1250 + 12_500);
@@ -86,7 +100,8 @@ mod tests {
     /// interrupted.
     #[test]
     fn an_outage_interrupts_the_packet_in_service() {
-        let steps = RateSteps::new(&[(Time::ZERO, Rate(3_000_000)), (ms(5), Rate(0))], Some(Duration::from_millis(10)));
+        let mut steps =
+            RateSteps::new(&[(Time::ZERO, Rate(3_000_000)), (ms(5), Rate(0))], Some(Duration::from_millis(10)));
         assert_eq!(steps.serve(Time::ZERO, 1500), ms(4));
         assert_eq!(steps.serve(ms(4), 1500), ms(13));
         assert_eq!(steps.offered(ms(23)), 2 * 1875 + 1125);
@@ -94,7 +109,7 @@ mod tests {
 
     #[test]
     fn no_packet_departs_in_a_permanent_outage() {
-        let steps = RateSteps::new(&[(Time::ZERO, Rate(1_000_000)), (ms(5), Rate(0))], None);
+        let mut steps = RateSteps::new(&[(Time::ZERO, Rate(1_000_000)), (ms(5), Rate(0))], None);
         assert_eq!(steps.serve(Time::ZERO, 1500), NEVER);
         assert_eq!(steps.offered(ms(70)), 625);
         assert_eq!(RateSteps::new(&[(Time::ZERO, Rate(0))], Some(Duration(7))).serve(Time(3), 40), NEVER);

@@ -20,7 +20,7 @@ pub(super) fn check(plan: &Plan, records: &Records) -> CheckResult {
     ensure(records.flows.len() == plan.flows.len(), || "a flow has no row".to_owned())?;
     ensure(records.links.len() == plan.links.len(), || "a link has no row".to_owned())?;
     for (link_plan, row) in plan.links.iter().zip(&records.links) {
-        link(link_plan, row, plan.duration.0 as f64)?;
+        link(link_plan, row)?;
     }
     link_samples(plan, records)?;
     flows(plan, records)?;
@@ -36,7 +36,7 @@ pub(super) fn check(plan: &Plan, records: &Records) -> CheckResult {
     Ok(())
 }
 
-fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> CheckResult {
+fn link(plan: &LinkPlan, row: &LinkRow) -> CheckResult {
     let describe = |what: String| format!("link {}: {what}", row.name);
     ensure(row.dropped_packets + row.sent_packets <= row.arrived_packets, || {
         describe(format!("{} dropped and {} sent of {}", row.dropped_packets, row.sent_packets, row.arrived_packets))
@@ -57,13 +57,9 @@ fn link(plan: &LinkPlan, row: &LinkRow, span: f64) -> CheckResult {
             row.mean_queue_packets, row.max_queue_packets
         ))
     })?;
-    // A burst of tokens, or a packet in service at the end, can exceed the mean rate of the line.
+    // A burst of tokens can exceed the mean rate of the line.
     let constant = plan.line == LinePlan::Rate && !plan.schedule.changes_rate() && plan.radio.is_none();
-    // Bytes of a packet under transmission are rounded up.
-    let max = 1.0 + plan.rate.map_or(0.0, |rate| 8e9 / (rate.0 as f64 * span));
-    ensure(!constant || row.utilisation <= max * (1.0 + 1e-9), || {
-        describe(format!("utilisation is {}", row.utilisation))
-    })?;
+    ensure(!constant || row.utilisation <= 1.0 + 1e-9, || describe(format!("utilisation is {}", row.utilisation)))?;
     if let (Some(max), None) = (row.capacity_packets, plan.radio) {
         ensure(row.max_queue_packets <= max.max(1), || {
             describe(format!("a queue of {} packets exceeds the capacity of {max}", row.max_queue_packets))

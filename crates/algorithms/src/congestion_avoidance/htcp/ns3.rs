@@ -59,6 +59,7 @@ impl Ns3 {
 
     /// (3): β of the epoch. Starts a new epoch.
     pub fn beta(&mut self) -> f64 {
+        // No margin: epochs of equal length and size have equal quotients.
         let steady = self.b > self.b_before && self.b < 2.0 * self.b_before;
         let beta = if steady && self.rtt_max > 0 { self.rtt_min as f64 / self.rtt_max as f64 } else { 0.5 };
         *self = Self { b_before: self.b, ..Self::default() };

@@ -102,7 +102,7 @@ impl Bbr1 {
         self.departures.in_flight(now, in_flight, self.path.rate(), ahead)
     }
 
-    /// Whether the phase of the gain cycle has ended.
+    /// Whether the phase of the gain cycle has ended. Without margins: both sides are whole segments.
     fn phase_done(&self, ack: &Ack) -> bool {
         let full = ack.now.saturating_since(self.phase_at) > self.path.min_rtt;
         if self.pacing_gain == 1.0 {

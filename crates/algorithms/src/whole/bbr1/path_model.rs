@@ -3,7 +3,8 @@
 use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
 
-use crate::shared::bbr::{over, Aggregation, FullPipe, ProbeRtt, Rounds};
+use crate::shared::bbr::{over, whole_over, Aggregation, FullPipe, ProbeRtt, Rounds};
+use crate::shared::margin::{below, whole_up};
 use crate::shared::windowed::WindowedMax;
 use crate::whole::bbr1::policer::{Policer, PolicerSample};
 
@@ -83,7 +84,7 @@ impl PathModel {
         if self.min_rtt == Duration::MAX {
             return self.initial;
         }
-        (over(bw, self.min_rtt) * gain).ceil()
+        whole_up(over(bw, self.min_rtt) * gain)
     }
 
     /// Less than the initial window has been delivered.
@@ -97,7 +98,7 @@ impl PathModel {
     #[must_use]
     pub fn extra(&self) -> f64 {
         if self.options.aggregation && self.full.reached {
-            self.aggregation.extra().min(over(self.rate(), AGGREGATION).floor())
+            self.aggregation.extra().min(whole_over(self.rate(), AGGREGATION))
         } else {
             0.0
         }
@@ -140,7 +141,8 @@ impl PathModel {
             restart = self.policer.update(&seen, cycling, self.mss);
         }
         let bw = sample.delivered.0 as f64 / self.mss / sample.interval.as_secs();
-        if !app_limited || bw >= self.bw.get() {
+        // With a rounding margin: a paced flow that is application-limited repeats its rate.
+        if !app_limited || !below(bw, self.bw.get()) {
             self.bw.update(BW_ROUNDS, self.rounds.count, bw);
         }
         if self.options.aggregation {
@@ -151,5 +153,31 @@ impl PathModel {
             self.full.step(self.bw.get()); // (6)
         }
         restart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_control::testing::path;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Linux, bbr_bdp: a rate of n segments per RTT has a BDP of n segments, not of n + 1 by rounding.
+        #[test]
+        fn the_bdp_of_whole_segments_is_that(n in 1u32..100_000, rtt in 1_000u64..1_000_000_000) {
+            let options = Options {
+                cwnd_gain: 2.0,
+                probe_gain: 1.25,
+                min_rtt_window: Duration::from_secs(10),
+                aggregation: true,
+                policer: true,
+                conserve: true,
+            };
+            let mut model = PathModel::new(&path(10), &options);
+            model.min_rtt = Duration(rtt);
+            let bw = f64::from(n) / Duration(rtt).as_secs();
+            prop_assert_eq!(model.bdp(bw, 1.0), f64::from(n));
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use cwndlab_control::Ack;
 
+use crate::shared::margin::above;
+
 /// Cumulative losses by amount delivered, for the ACKs that reported losses within the last round trip.
 ///
 /// A rate sample contains the amount delivered when its segment was sent. The history gives the losses since then.
@@ -81,7 +83,7 @@ impl AckSample {
     #[inline]
     #[must_use]
     pub fn too_high(&self, threshold: f64) -> bool {
-        self.lost > 0.0 && self.lost > self.tx_in_flight * threshold
+        self.lost > 0.0 && above(self.lost, self.tx_in_flight * threshold)
     }
 
     /// The inflight at which losses exceeded the threshold, where the losses of this ACK were sent last.
@@ -223,6 +225,7 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// Reference values: 3 lost of 100 in flight exceed the threshold, 2 do not.
     #[test]
@@ -267,6 +270,15 @@ mod tests {
             bounds.adapt(false, 100.0, 100.0, 0.7);
             bounds.advance(&ack_sample);
             assert!((bounds.bw_short - bound).abs() < 1e-9 && (bounds.inflight_short - bound).abs() < 1e-9);
+        }
+    }
+
+    proptest! {
+        /// (7): losses of exactly the threshold do not exceed it.
+        #[test]
+        fn losses_of_two_percent_do_not_exceed_the_threshold(lost in 1u32..10_000) {
+            let ack_sample = |lost: f64| AckSample { lost, tx_in_flight: lost * 50.0, ..AckSample::default() };
+            prop_assert!(!ack_sample(f64::from(lost)).too_high(0.02));
         }
     }
 }

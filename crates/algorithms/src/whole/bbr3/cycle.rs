@@ -135,6 +135,7 @@ impl Cycle {
     #[inline]
     #[must_use]
     pub fn is_due(&self, now: Time, target: f64) -> bool {
+        // No margin: the number of rounds moves on.
         now > self.started + self.wait || self.rounds >= target.min(MAX_ROUNDS)
     }
 

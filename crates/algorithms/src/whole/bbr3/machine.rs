@@ -5,7 +5,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{over, send_quantum, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
+use crate::shared::bbr::{send_quantum, whole_over, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
 use crate::whole::bbr3::options::{Options, Text};
@@ -139,7 +139,7 @@ impl Bbr3 {
         let extra = if self.is_draft() {
             self.path.extra_acked.get()
         } else {
-            self.path.aggregation.extra().min(over(self.path.rate(), AGGREGATION).floor())
+            self.path.aggregation.extra().min(whole_over(self.path.rate(), AGGREGATION))
         };
         self.quantised(self.path.bdp(self.path.rate(), self.cwnd_gain()) + extra)
     }

@@ -4,6 +4,7 @@ use cwndlab_control::{Ack, Event, EventKind, Reason};
 use cwndlab_units::Time;
 
 use crate::shared::bbr::Mode;
+use crate::shared::margin::{above, below};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::Phase;
 use crate::whole::bbr3::machine::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
@@ -112,6 +113,7 @@ impl Bbr3 {
             }
         } else if self.path.bounds.inflight_long.is_finite() {
             self.path.bounds.inflight_long = self.path.bounds.inflight_long.max(ack_sample.tx_in_flight);
+            // No margin: a window that the bound limits is a copy of it.
             if self.is_up() && ack.cwnd_limited && self.w >= self.path.bounds.inflight_long {
                 let acked = ack.acked.0 as f64 / self.path.mss;
                 self.path.bounds.inflight_long += self.cycle.raise(acked, self.path.rounds.started, self.w);
@@ -131,7 +133,7 @@ impl Bbr3 {
             Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(),
             Phase::Down => {
                 let room = self.path.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
-                if in_flight <= room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0))) {
+                if !above(in_flight, room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0)))) {
                     if !self.is_draft() && self.path.bounds.inflight_short.is_finite() {
                         self.path.bounds.inflight_short =
                             self.path.bounds.inflight_short.min(self.path.bounds.inflight_long);
@@ -148,7 +150,7 @@ impl Bbr3 {
                 }
             }
             Phase::Up => {
-                let risky = self.cycle.too_high && in_flight >= self.path.bounds.inflight_long;
+                let risky = self.cycle.too_high && !below(in_flight, self.path.bounds.inflight_long);
                 if !risky && ack.cwnd_limited && self.w >= self.path.bounds.inflight_long {
                     self.path.full.restart(ack_sample.bw);
                 } else if risky || self.path.full.at_plateau {

@@ -5,6 +5,7 @@ use cwndlab_control::{Ack, Path};
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, Rounds};
+use crate::shared::margin::{below, whole_up};
 use crate::shared::windowed::WindowedMax;
 use crate::whole::bbr3::bounds::{Bounds, LossHistory};
 
@@ -25,7 +26,8 @@ impl MaxBw {
     /// Adds a sample; an application-limited sample counts only above the maximum.
     #[inline]
     pub fn update(&mut self, bw: f64, app_limited: bool) {
-        if !app_limited || bw >= self.get() {
+        // With a rounding margin: a paced flow that is application-limited repeats its rate.
+        if !app_limited || !below(bw, self.get()) {
             self.cycles[1] = self.cycles[1].max(bw);
         }
     }
@@ -122,7 +124,7 @@ impl Plateau {
         if self.at_plateau {
             return;
         }
-        if bw >= 1.25 * self.bw {
+        if !below(bw, 1.25 * self.bw) {
             self.restart(bw);
         } else if round {
             self.rounds += 1;
@@ -186,7 +188,7 @@ impl PathModel {
     #[inline]
     #[must_use]
     pub fn bdp(&self, bw: f64, gain: f64) -> f64 {
-        self.min_rtt.get().map_or(self.initial, |rtt| (over(bw, rtt) * gain).ceil())
+        self.min_rtt.get().map_or(self.initial, |rtt| whole_up(over(bw, rtt) * gain))
     }
 }
 

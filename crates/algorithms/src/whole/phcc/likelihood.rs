@@ -14,6 +14,8 @@
 
 use cwndlab_control::Arguments;
 
+use crate::shared::margin::above;
+
 /// Weight of the prior of a loss, rounds.
 const PRIOR_ROUNDS: f64 = 100.0;
 
@@ -93,7 +95,7 @@ impl Likelihood {
 
     /// Adds a round: `d` is its queueing delay as a fraction of the maximum, `lost` whether it had a loss.
     pub fn round(&mut self, d: f64, lost: bool) {
-        let delayed = d > self.threshold;
+        let delayed = above(d, self.threshold);
         let (was_delayed, had_lost) = self.last;
         self.delays.add(self.memory, was_delayed, delayed);
         self.losses.add(self.memory, had_lost, lost);

@@ -43,6 +43,15 @@ impl<P: Copy> Medium<P> {
         self.paths[path as usize].queue_length.at(now)
     }
 
+    /// Arrival time of the packet of a path that has waited longest. Where none is in the device, that of its station's
+    /// discipline.
+    #[must_use]
+    pub fn path_oldest(&self, path: u32) -> Option<Time> {
+        let path = &self.paths[path as usize];
+        let queue = self.stations[path.from as usize].queue.as_ref();
+        path.frames.front().map(|frame| frame.one.since).or_else(|| queue?.oldest())
+    }
+
     /// Integrals of the queue length of a path until `now`, in packet-nanoseconds and byte-nanoseconds.
     #[must_use]
     pub fn path_integrals(&self, now: Time, path: u32) -> (u128, u128) {
