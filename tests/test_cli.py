@@ -450,7 +450,9 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")
     assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
     keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "outcome", "reason"]
-    assert [list(row) for row in json.loads(out)] == [[*keys, "beside", "beside_is", "kind", "headline", "parts"]]
+    assert [list(row) for row in json.loads(out)] == [
+        [*keys, "beside", "beside_is", "kind", "headline", "parts", "doubt"]
+    ]
 
 
 def test_validate_has_stable_keys(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from cwndlab.reproduction import experiments
 from cwndlab.reproduction.doubts import DEVIATIONS, DOUBTS, doubt, doubts_of
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import copy
-from cwndlab.reproduction.paper_page import CLASSES
+from cwndlab.reproduction.paper_page import CLASSES, index_page
 from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.standing import standings
 
@@ -95,3 +95,9 @@ def test_deviations_from_print_stand_on_the_page_of_the_paper_and_in_the_documen
 def test_a_claim_that_holds_at_another_size_is_not_green() -> None:
     assert CLASSES["holds"] == "good"
     assert CLASSES["holds at another size"] == "open"
+
+
+def test_a_site_says_how_many_papers_it_has(site: Path) -> None:
+    assert "<title>Five papers, run again" in (site / "index.html").read_text(encoding="utf-8")
+    assert "<title>Two papers, run again" in index_page({"phcc": [], "iot": []})
+    assert "<title>One paper, run again" in index_page({"phcc": []})

@@ -117,12 +117,18 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
         )
     return Page().render(
         "index.html",
-        title="Five papers, run again",
+        title=_title(len(known)),
         footer="",
         commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
         papers=Table("Headline claims by outcome at the base assumptions and by robustness", header, made),
         doubts=_doubts(known),
     )
+
+
+def _title(papers: int) -> str:
+    """How many papers the site has."""
+    words = ("No paper", "One paper", "Two papers", "Three papers", "Four papers", "Five papers")
+    return f"{words[papers] if papers < len(words) else f'{papers} papers'}, run again"
 
 
 def _doubts(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
