@@ -45,6 +45,8 @@ class PyReno:
     def on_window(self, window: Window) -> None:
         if window.change != "established":
             self.w = window.cwnd
+        if window.ssthresh is not None:
+            self.ssthresh = max(self.ssthresh, window.ssthresh)
 
     def cwnd(self) -> float:
         return self.w

@@ -208,6 +208,28 @@ def test_bytes_are_numbered_without_gaps(lossy: Records) -> None:
     assert set(data["payload_bytes"]) == {1448, 905}
 
 
+def test_a_window_probe_is_below_the_first_unacknowledged_byte(tmp_path: Path) -> None:
+    """Linux, tcp_xmit_probe_skb: an empty segment with the number SND.UNA - 1, so that the receiver answers it. By
+    hand: a window of 3,000 bytes that nobody reads holds three segments of 1,000."""
+    stack = {"mss": "1000 B", "receive_window": "3000 B", "auto_tuning": False, "read_rate": "1 bps"}
+    records = run(ask([{"algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack}]), seed=1)
+    wire = Wire(records)
+    probes = [row for row in wire.rows(link=0) if row["kind"] == 0 and row["payload_bytes"] == 0]
+    assert len(probes) >= 2
+    assert {(row["sequence_bytes"], row["retransmission"]) for row in probes} == {(3000, False)}
+    assert [wire.byte(0, 0, segment * 1000) for segment in range(4)] == [0, 1000, 2000, 3000]
+    export(records, "pcap", tmp_path / "a.pcapng")
+    numbers = set()
+    for kind, body in blocks((tmp_path / "a.pcapng").read_bytes()):
+        if kind == 6:
+            packet = body[20:]
+            port, _, number = struct.unpack_from(">HHI", packet, 20)
+            empty = struct.unpack_from(">H", packet, 2)[0] == 20 + (packet[32] >> 4) * 4
+            if port == 40_000 and empty and not packet[33] & 2:
+                numbers.add(number)
+    assert numbers == {3000}  # relative to the SYN, as 0; the next byte is 3001
+
+
 def test_ways_and_nodes_are_those_of_a_dumbbell(lossy: Records) -> None:
     wire = Wire(lossy)
     names = [[wire.links[link] for link in wire.ways[Way(0, forward)]] for forward in (True, False)]

@@ -368,12 +368,12 @@ impl Algorithm {
     }
 
     /// Whether the algorithm itself limits the growth of its window per ACK in slow start, so that it must receive all
-    /// acknowledged bytes: a whole algorithm, or a slow start that has its limit L as a parameter (RFC 3465, section
-    /// 2.3; RFC 9406, section 4.2).
+    /// acknowledged bytes: a whole algorithm of the catalogue, a model-based one, or a slow start that has its limit L
+    /// as a parameter (RFC 3465, section 2.3; RFC 9406, section 4.2).
     #[must_use]
     pub fn limits_growth_per_ack(&self) -> bool {
         let Some(start) = &self.slow_start else {
-            return matches!(self.growth.spec.build, Build::Whole(_) | Build::Dynamic(_));
+            return self.growth.spec.model_based || matches!(self.growth.spec.build, Build::Whole(_));
         };
         let limits = start.spec.parameters.iter().filter(|one| matches!(one.name, "limit" | "l"));
         limits.into_iter().any(|one| start.arguments.number(one.name) > 0.0)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_control::{Domain, Kind, Value};
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::plan::{AckCounting, Capacity, Plan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, Rate};
 use proptest::prelude::*;
@@ -128,6 +128,44 @@ fn each_fault_has_its_message() {
     ];
     for (text, message) in cases {
         assert_eq!(plan(&text).unwrap_err(), message, "{text}");
+    }
+}
+
+/// A receive window of zero never opens.
+#[test]
+fn a_receive_window_of_zero_is_a_fault() {
+    assert_eq!(
+        plan(&format!("{HEAD}{NET}{FLOW}stack = {{ receive_window = \"0 B\" }}\n")).unwrap_err(),
+        "flow[0].stack.receive_window: is closed for ever, so that no data can be sent\n  hint: write \"64 kB\""
+    );
+    assert!(plan(&format!("{HEAD}{NET}{FLOW}stack = {{ receive_window = \"1 B\" }}\n")).is_ok());
+}
+
+/// RFC 6582, section 1: NewReno is the recovery without SACK, and the records say so.
+#[test]
+fn without_sack_the_plan_names_newreno() {
+    for (profile, named) in [("linux", "cubic+hystart-pp/newreno"), ("ns2", "cubic+hystart-pp/newreno")] {
+        let text = format!("{HEAD}{NET}{FLOW}profile = \"{profile}\"\nstack = {{ sack = false }}\n");
+        assert_eq!(&*plan(&text).unwrap().flows[0].algorithm_text, named);
+    }
+    let text = format!("{HEAD}{NET}{FLOW}stack = {{ sack = false }}\n").replace("cubic", "cubic/tahoe");
+    assert_eq!(&*plan(&text).unwrap().flows[0].algorithm_text, "cubic+hystart-pp/tahoe");
+}
+
+/// RFC 5681, section 3.1: a segment per ACK in slow start, bytes after it. RFC 9406, section 4.2, and RFC 3465 have a
+/// limit L of their own, and a whole algorithm has its own rules; what a scenario sets stays.
+#[test]
+fn the_profile_rfc_limits_slow_starts_that_do_not_limit_themselves() {
+    let counting = |algorithm: &str, stack: &str| {
+        let text = format!("{HEAD}{NET}{FLOW}profile = \"rfc\"\nstack = {{ {stack} }}\n");
+        plan(&text.replace("\"cubic\"", &format!("\"{algorithm}\""))).unwrap().flows[0].stack.ack_counting
+    };
+    for limited in ["reno", "cubic+standard", "cubic-8312", "reno+hystart", "vegas", "hybla"] {
+        assert_eq!(counting(limited, ""), AckCounting::AcksInSlowStart, "{limited}");
+    }
+    for own in ["cubic", "reno+hystart-pp", "reno+standard(limit=2)", "bbr1", "bbr3", "copa", "phcc"] {
+        assert_eq!(counting(own, ""), AckCounting::Bytes, "{own}");
+        assert_eq!(counting(own, "ack_counting = \"acks-in-slow-start\""), AckCounting::AcksInSlowStart, "{own}");
     }
 }
 
