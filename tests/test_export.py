@@ -288,6 +288,27 @@ METRICS = {
 STATES = {"old", "new", "trigger"}
 
 
+def test_a_packet_that_a_discipline_holds_at_the_end_has_no_departure(tmp_path: Path) -> None:
+    """By hand: 2 Mbit/s offered to 1 Mbit/s leave a queue, whose packets entered it and did not leave: `+` alone."""
+    scenario = {
+        "schema_version": 1,
+        "duration": "1 s",
+        "packets": True,
+        "dumbbell": {"bottleneck": {"rate": "1 Mbps", "delay": "1 ms", "queue": {"kind": "codel"}}},
+        "flow": [
+            {"transport": "udp", "rtt": "2 ms", "workload": {"kind": "cbr", "rate": "2 Mbps", "packet": "1000 B"}}
+        ],
+    }
+    records = run(scenario, seed=1)
+    export(records, "ns2", tmp_path / "codel.tr")
+    events = [line[0] for line in (tmp_path / "codel.tr").read_text().splitlines()]
+    link = records.links.filter(name="bottleneck").row(0, named=True)
+    waiting = link["arrived_packets"] - link["dropped_packets"] - link["sent_packets"]
+    assert waiting > 10
+    # On the other links nothing waits, and nothing is dropped.
+    assert events.count("+") - events.count("-") - link["dropped_packets"] == waiting
+
+
 def test_qlog_has_the_structure_of_the_draft(lossy: Records, tmp_path: Path) -> None:
     made = export(lossy, "qlog", tmp_path / "logs")
     assert [path.name for path in made] == ["flow0.sqlog", "flow1.sqlog"]

@@ -82,6 +82,7 @@ struct flow {
 	__u64 first_ns;
 	__u64 idle_ns; // last idle period
 	__u64 pacing_Bps;
+	__u64 rate_Bps; // for monitoring; 32 bits would end at 34 Gbit/s
 	__u32 window;   // of the last decision
 	__u32 ssthresh; // of the last decision; 0: none
 	__u32 prr_delivered;
@@ -101,14 +102,12 @@ struct flow {
 	__u32 ece;
 	__u32 delivered_first;
 	__u32 missed; // events for which the ring had no room: 1 << enum kind
-	__u32 padding;
 	// For monitoring:
 	__u32 cwnd;
 	__u32 srtt_us;
 	__u32 min_rtt_us;
 	__u32 delivered;
 	__u32 mss;
-	__u32 rate_Bps;
 	__u32 fallbacks;
 	__u32 state;
 	__u32 address; // remote, network order
@@ -126,3 +125,107 @@ struct totals {
 	__u64 connections;
 	__u64 latency[BUCKETS]; // from report to applied decision
 };
+
+// The layout, which `src/datapath/shared.rs` states too; a test compares the two lists.
+#define OFFSET(name, field, at) _Static_assert(__builtin_offsetof(struct name, field) == (at), #name "." #field)
+#define SIZE(name, bytes) _Static_assert(sizeof(struct name) == (bytes), #name)
+
+OFFSET(settings, when, 0);
+OFFSET(settings, model_based, 4);
+OFFSET(settings, every_ns, 8);
+SIZE(settings, 16);
+
+OFFSET(report, now_ns, 0);
+OFFSET(report, first_ns, 8);
+OFFSET(report, idle_ns, 16);
+OFFSET(report, slot, 24);
+OFFSET(report, generation, 28);
+OFFSET(report, number, 32);
+OFFSET(report, kind, 36);
+OFFSET(report, state, 37);
+OFFSET(report, flags, 38);
+OFFSET(report, padding, 39);
+OFFSET(report, acked, 40);
+OFFSET(report, acks, 44);
+OFFSET(report, lost, 48);
+OFFSET(report, ce, 52);
+OFFSET(report, sent, 56);
+OFFSET(report, prior_in_flight, 60);
+OFFSET(report, in_flight, 64);
+OFFSET(report, flight, 68);
+OFFSET(report, lost_out, 72);
+OFFSET(report, rtt_us, 76);
+OFFSET(report, srtt_us, 80);
+OFFSET(report, min_rtt_us, 84);
+OFFSET(report, rate_delivered, 88);
+OFFSET(report, rate_interval_us, 92);
+OFFSET(report, rate_prior_delivered, 96);
+OFFSET(report, delivered, 100);
+OFFSET(report, una, 104);
+OFFSET(report, nxt, 108);
+OFFSET(report, cwnd, 112);
+OFFSET(report, mss, 116);
+SIZE(report, 120);
+
+OFFSET(decision, begun, 0);
+OFFSET(decision, generation, 4);
+OFFSET(decision, report_ns, 8);
+OFFSET(decision, pacing_Bps, 16);
+OFFSET(decision, cwnd, 24);
+OFFSET(decision, ssthresh, 28);
+OFFSET(decision, number, 32);
+OFFSET(decision, unused, 36);
+SIZE(decision, 56);
+
+OFFSET(flow, used, 0);
+OFFSET(flow, generation, 4);
+OFFSET(flow, number, 8);
+OFFSET(flow, decided, 12);
+OFFSET(flow, hold, 16);
+OFFSET(flow, fallback, 20);
+OFFSET(flow, waiting_since_ns, 24);
+OFFSET(flow, report_ns, 32);
+OFFSET(flow, first_ns, 40);
+OFFSET(flow, idle_ns, 48);
+OFFSET(flow, pacing_Bps, 56);
+OFFSET(flow, rate_Bps, 64);
+OFFSET(flow, window, 72);
+OFFSET(flow, ssthresh, 76);
+OFFSET(flow, prr_delivered, 80);
+OFFSET(flow, prior_cwnd, 84);
+OFFSET(flow, round_end, 88);
+OFFSET(flow, flags, 92);
+OFFSET(flow, acked, 96);
+OFFSET(flow, acks, 100);
+OFFSET(flow, ce_seen, 104);
+OFFSET(flow, lost_seen, 108);
+OFFSET(flow, sent_seen, 112);
+OFFSET(flow, prior_in_flight, 116);
+OFFSET(flow, rtt_us, 120);
+OFFSET(flow, rate_delivered, 124);
+OFFSET(flow, rate_interval_us, 128);
+OFFSET(flow, rate_prior_delivered, 132);
+OFFSET(flow, ece, 136);
+OFFSET(flow, delivered_first, 140);
+OFFSET(flow, missed, 144);
+OFFSET(flow, cwnd, 148);
+OFFSET(flow, srtt_us, 152);
+OFFSET(flow, min_rtt_us, 156);
+OFFSET(flow, delivered, 160);
+OFFSET(flow, mss, 164);
+OFFSET(flow, fallbacks, 168);
+OFFSET(flow, state, 172);
+OFFSET(flow, address, 176);
+OFFSET(flow, local_port, 180);
+OFFSET(flow, remote_port, 182);
+SIZE(flow, 184);
+
+OFFSET(totals, reports, 0);
+OFFSET(totals, lost, 8);
+OFFSET(totals, refused, 16);
+OFFSET(totals, fallbacks, 24);
+OFFSET(totals, applied_at_next, 32);
+OFFSET(totals, applied_max_ns, 40);
+OFFSET(totals, connections, 48);
+OFFSET(totals, latency, 56);
+SIZE(totals, 3768);

@@ -46,7 +46,7 @@ def lines(wire: Wire) -> Iterator[str]:
         events = [("+", row["time_ns"])]
         if row["fate"] == DROPPED:
             events.append(("d", row["time_ns"]))
-        else:
+        elif row["departure_ns"] is not None:  # a discipline or a medium holds it at the end of the run
             rate = rates[link]
             service = 0 if rate is None else -(-8 * row["size_bytes"] * 10**9 // rate)
             events.append(("-", max(row["time_ns"], row["departure_ns"] - service)))

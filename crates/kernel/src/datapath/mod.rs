@@ -380,7 +380,7 @@ impl Datapath {
                 pacing: (flow.pacing_bytes > 0).then_some(Rate(flow.pacing_bytes * 8)),
                 srtt_ns: u64::from(flow.srtt_us) * 1_000,
                 min_rtt_ns: u64::from(flow.min_rtt_us) * 1_000,
-                rate: Rate(u64::from(flow.rate_bytes) * 8),
+                rate: Rate(flow.rate_bytes * 8),
                 delivered_bytes: u64::from(flow.delivered) * u64::from(flow.mss),
                 reports: flow.number,
                 fallback: flow.fallback != 0,

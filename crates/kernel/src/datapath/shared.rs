@@ -88,16 +88,36 @@ pub(super) struct RawFlow {
     pub(super) decided: u32,
     hold: u32,
     pub(super) fallback: u32,
-    times: [u64; 4],
+    waiting_since_ns: u64,
+    report_ns: u64,
+    first_ns: u64,
+    idle_ns: u64,
     pub(super) pacing_bytes: u64,
+    pub(super) rate_bytes: u64,
     pub(super) window: u32,
-    sums: [u32; 19],
+    ssthresh: u32,
+    prr_delivered: u32,
+    prior_cwnd: u32,
+    round_end: u32,
+    flags: u32,
+    acked: u32,
+    acks: u32,
+    ce_seen: u32,
+    lost_seen: u32,
+    sent_seen: u32,
+    prior_in_flight: u32,
+    rtt_us: u32,
+    rate_delivered: u32,
+    rate_interval_us: u32,
+    rate_prior_delivered: u32,
+    ece: u32,
+    delivered_first: u32,
+    missed: u32,
     pub(super) cwnd: u32,
     pub(super) srtt_us: u32,
     pub(super) min_rtt_us: u32,
     pub(super) delivered: u32,
     pub(super) mss: u32,
-    pub(super) rate_bytes: u32,
     pub(super) fallbacks: u32,
     pub(super) state: u32,
     pub(super) address: u32,
@@ -119,10 +139,122 @@ pub(super) struct RawTotals {
     pub(super) latency: [u64; BUCKETS],
 }
 
-const _: () = assert!(std::mem::size_of::<Settings>() == 16);
-const _: () = assert!(std::mem::size_of::<RawReport>() == 120);
-const _: () = assert!(std::mem::size_of::<RawDecision>() == 56);
-const _: () = assert!(std::mem::size_of::<RawFlow>() == 184);
+/// The layout of `bpf/shared.h`, which states it too: by structure its size, and by field its name there, its name here
+/// and its offset.
+macro_rules! layout {
+    ($($type:ident is $name:literal, $size:literal: $($in_c:literal $field:ident $at:literal,)*;)*) => {
+        $(
+            const _: () = assert!(std::mem::size_of::<$type>() == $size);
+            $(const _: () = assert!(std::mem::offset_of!($type, $field) == $at);)*
+        )*
+        /// By structure of `bpf/shared.h`: name, size, and name and offset of each field.
+        #[cfg(test)]
+        const LAYOUT: &[(&str, usize, &[(&str, usize)])] = &[$(($name, $size, &[$(($in_c, $at)),*])),*];
+    };
+}
+
+layout! {
+    Settings is "settings", 16:
+        "when" when 0,
+        "model_based" model_based 4,
+        "every_ns" every_ns 8,
+    ;
+    RawReport is "report", 120:
+        "now_ns" now_ns 0,
+        "first_ns" first_ns 8,
+        "idle_ns" idle_ns 16,
+        "slot" slot 24,
+        "generation" generation 28,
+        "number" number 32,
+        "kind" kind 36,
+        "state" state 37,
+        "flags" flags 38,
+        "padding" padding 39,
+        "acked" acked 40,
+        "acks" acks 44,
+        "lost" lost 48,
+        "ce" ce 52,
+        "sent" sent 56,
+        "prior_in_flight" prior_in_flight 60,
+        "in_flight" in_flight 64,
+        "flight" flight 68,
+        "lost_out" lost_out 72,
+        "rtt_us" rtt_us 76,
+        "srtt_us" srtt_us 80,
+        "min_rtt_us" min_rtt_us 84,
+        "rate_delivered" rate_delivered 88,
+        "rate_interval_us" rate_interval_us 92,
+        "rate_prior_delivered" rate_prior_delivered 96,
+        "delivered" delivered 100,
+        "una" una 104,
+        "nxt" nxt 108,
+        "cwnd" cwnd 112,
+        "mss" mss 116,
+    ;
+    RawDecision is "decision", 56:
+        "begun" begun 0,
+        "generation" generation 4,
+        "report_ns" report_ns 8,
+        "pacing_Bps" pacing_bytes 16,
+        "cwnd" cwnd 24,
+        "ssthresh" ssthresh 28,
+        "number" number 32,
+        "unused" unused 36,
+    ;
+    RawFlow is "flow", 184:
+        "used" used 0,
+        "generation" generation 4,
+        "number" number 8,
+        "decided" decided 12,
+        "hold" hold 16,
+        "fallback" fallback 20,
+        "waiting_since_ns" waiting_since_ns 24,
+        "report_ns" report_ns 32,
+        "first_ns" first_ns 40,
+        "idle_ns" idle_ns 48,
+        "pacing_Bps" pacing_bytes 56,
+        "rate_Bps" rate_bytes 64,
+        "window" window 72,
+        "ssthresh" ssthresh 76,
+        "prr_delivered" prr_delivered 80,
+        "prior_cwnd" prior_cwnd 84,
+        "round_end" round_end 88,
+        "flags" flags 92,
+        "acked" acked 96,
+        "acks" acks 100,
+        "ce_seen" ce_seen 104,
+        "lost_seen" lost_seen 108,
+        "sent_seen" sent_seen 112,
+        "prior_in_flight" prior_in_flight 116,
+        "rtt_us" rtt_us 120,
+        "rate_delivered" rate_delivered 124,
+        "rate_interval_us" rate_interval_us 128,
+        "rate_prior_delivered" rate_prior_delivered 132,
+        "ece" ece 136,
+        "delivered_first" delivered_first 140,
+        "missed" missed 144,
+        "cwnd" cwnd 148,
+        "srtt_us" srtt_us 152,
+        "min_rtt_us" min_rtt_us 156,
+        "delivered" delivered 160,
+        "mss" mss 164,
+        "fallbacks" fallbacks 168,
+        "state" state 172,
+        "address" address 176,
+        "local_port" local_port 180,
+        "remote_port" remote_port 182,
+    ;
+    RawTotals is "totals", 3768:
+        "reports" reports 0,
+        "lost" lost 8,
+        "refused" refused 16,
+        "fallbacks" fallbacks 24,
+        "applied_at_next" applied_at_next 32,
+        "applied_max_ns" applied_max_ns 40,
+        "connections" connections 48,
+        "latency" latency 56,
+    ;
+}
 
 fn microseconds(us: u32) -> Duration {
     Duration(u64::from(us) * 1_000)
@@ -282,5 +414,70 @@ impl Decisions {
             fence(Ordering::SeqCst);
             (&raw mut (*entry).number).write_volatile(to.number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = include_str!("../../bpf/shared.h");
+
+    /// The arguments of each line `NAME(…);` of the header.
+    fn calls(name: &str) -> impl Iterator<Item = Vec<&'static str>> + '_ {
+        HEADER.lines().filter_map(move |line| {
+            let inner = line.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(");")?;
+            Some(inner.split(", ").collect())
+        })
+    }
+
+    /// The value of a constant of an `enum` of the header.
+    fn constant(name: &str) -> usize {
+        let at = HEADER.find(&format!("{name} = ")).unwrap_or_else(|| panic!("the header has no {name}"));
+        let digits = HEADER[at + name.len() + 3..].chars().take_while(char::is_ascii_digit).collect::<String>();
+        digits.parse().expect("a constant is a number")
+    }
+
+    /// Both compilers assert their list; here the lists are equal, so that both sides agree on every field.
+    #[test]
+    fn program_and_process_have_the_same_layout() {
+        let (mut offsets, mut sizes) = (calls("OFFSET"), calls("SIZE"));
+        for (name, size, fields) in LAYOUT {
+            for (field, at) in *fields {
+                assert_eq!(offsets.next(), Some(vec![*name, *field, at.to_string().leak()]), "{name}.{field}");
+            }
+            assert_eq!(sizes.next(), Some(vec![*name, size.to_string().leak()]), "{name}");
+        }
+        assert_eq!((offsets.next(), sizes.next()), (None, None));
+        // Every field of the header is in its list: members of structures are the indented lines of a type.
+        let members = HEADER.lines().filter(|line| line.starts_with("\t__u")).count();
+        assert_eq!(members, LAYOUT.iter().map(|(_, _, fields)| fields.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn program_and_process_have_the_same_constants() {
+        let flags = [
+            ("FLAG_ADVANCED", ADVANCED),
+            ("FLAG_CWND_LIMITED", CWND_LIMITED),
+            ("FLAG_APP_LIMITED", APP_LIMITED),
+            ("FLAG_RATE_APP_LIMITED", RATE_APP_LIMITED),
+            ("FLAG_CONGESTION", CONGESTION),
+            ("FLAG_ECE", ECE),
+        ];
+        for (name, flag) in flags {
+            assert_eq!(constant(name), usize::from(flag), "{name}");
+        }
+        assert_eq!((constant("SLOTS"), constant("BUCKETS")), (SLOTS, BUCKETS));
+        let kinds = ["OPEN", "ACKS", "STATE", "UNDO", "IDLE", "CLOSE"].map(|kind| constant(&format!("KIND_{kind}")));
+        assert_eq!(kinds, [0, 1, 2, 3, 4, 5], "as `RawReport::kind` reads them");
+    }
+
+    /// By hand: 2³² byte/s are 34 Gbit/s. A sample of 2³² segments of 64 kB would be needed to exceed 64 bits in the
+    /// quotient's numerator, which counts bytes times 10⁶.
+    #[test]
+    fn rates_have_64_bits_on_both_sides() {
+        assert!(["rate_Bps", "pacing_Bps"].iter().all(|name| HEADER.contains(&format!("\t__u64 {name};"))));
+        let flow = |raw: &RawFlow| (raw.rate_bytes, raw.pacing_bytes);
+        let _: fn(&RawFlow) -> (u64, u64) = flow;
     }
 }
