@@ -58,7 +58,8 @@ def test_the_tables_have_the_declared_columns(records: Records) -> None:
 
 def test_the_documentation_of_the_columns_is_that_of_the_declarations() -> None:
     blocks = {block.name: block.body.strip() for block in generated.blocks([PAGE])}
-    assert blocks == {f"records {name}": records_doc.markdown(name) for name in TABLES}
+    columns = {f"records {name}": records_doc.markdown(name) for name in TABLES}
+    assert blocks == {**columns, "findings": records_doc.findings()}
     for table in tables():
         for column in table["columns"]:
             assert column["description"].endswith("."), (table["name"], column["name"])

@@ -69,6 +69,8 @@ _TableName = Literal[
     "stations",
     "lateness",
     "calibration",
+    "named_values",
+    "findings",
 ]
 
 def version() -> str: ...

@@ -63,6 +63,9 @@ impl Network {
         if arrived != totals.accepted + dropped {
             return Some(format!("{arrived} packets arrived, but {} accepted, {dropped} dropped", totals.accepted));
         }
+        if self.links[index].is_plain() && on_wire > totals.accepted {
+            return Some(format!("{on_wire} packets are on its wire, of {} accepted", totals.accepted));
+        }
         if !self.links[index].is_plain() {
             // Where the delay varies, the departure of a packet on the wire does not follow from its arrival.
             let most = totals.accepted - pending;
@@ -71,7 +74,8 @@ impl Network {
                 format!("{sent_packets} packets sent; by the packets on its wire {} to {most} were", range.start())
             });
         }
-        let (packets, bytes) = (totals.accepted - not_sent, totals.accepted_bytes - bytes_not_sent);
+        let bytes = totals.accepted_bytes.saturating_sub(bytes_not_sent);
+        let packets = totals.accepted - not_sent;
         ((sent_packets, sent_bytes) != (packets, bytes)).then(|| {
             format!("{sent_packets} packets ({sent_bytes} bytes) sent; by the packets on its wire {packets} ({bytes} bytes) were")
         })

@@ -10,6 +10,8 @@ use crate::rows::{FindingRow, SampleRow};
 
 /// Timeouts without progress after which a connection has stopped.
 const PATIENCE_RTOS: u64 = 10;
+/// The largest timeout that counts, in smallest ones.
+const MAX_RTO_GROWTH: u64 = 4;
 /// The share of the run, as its inverse, in which a connection may send one segment per RTO.
 const MAX_SHARE: u64 = 10;
 /// The least number of timeouts in that time.
@@ -106,8 +108,12 @@ fn seconds(ns: u64) -> f64 {
 /// Watches one sender.
 #[derive(Clone, Debug)]
 pub struct StallWatch {
-    /// Last known timeout without back-off.
+    /// Last known timeout without back-off, bounded by a multiple of the smallest one.
     rto: Duration,
+    /// The initial timeout.
+    initial_rto: Duration,
+    /// The smallest timeout so far.
+    least_rto: Duration,
     /// Time for which a receiver that reads slowly may keep its window closed.
     extra: Duration,
     /// Least length of a period of one segment per RTO.
@@ -130,6 +136,8 @@ impl StallWatch {
         let mark = Mark { at: now, progress: SenderProgress::default() };
         Self {
             rto: initial_rto,
+            initial_rto,
+            least_rto: Duration::MAX,
             extra,
             max_trickle: duration / MAX_SHARE,
             last: mark,
@@ -144,9 +152,7 @@ impl StallWatch {
         let before = self.last.progress;
         let mark = Mark { at: now, progress };
         if !progress.waiting || progress.connection != before.connection || !before.waiting {
-            if let Some(rto) = progress.rto {
-                self.rto = rto;
-            }
+            self.update_rto(&progress);
             (self.last, self.answered, self.trickle) = (mark, mark, mark);
             return;
         }
@@ -158,9 +164,15 @@ impl StallWatch {
         }
         self.check_silence(now, &progress);
         self.check_trickle(mark);
-        if let Some(rto) = progress.rto {
-            self.rto = rto;
-        }
+        self.update_rto(&progress);
+    }
+
+    /// Notes the timeout. A sender that stops may take RTT samples as long as its own silence, which must not make the
+    /// watch patient: the timeout counts up to a multiple of the smallest one.
+    fn update_rto(&mut self, progress: &SenderProgress) {
+        let Some(rto) = progress.rto else { return };
+        self.least_rto = self.least_rto.min(rto);
+        self.rto = rto.min((self.least_rto * MAX_RTO_GROWTH).max(self.initial_rto));
     }
 
     /// Nothing was delivered for ten timeouts.
@@ -343,6 +355,17 @@ mod tests {
         let stopped: Vec<SampleRow> = (0..60).map(|n| row(n * 100, n.min(10) * 1448)).collect();
         let stall = of_samples(&stopped, 1448, Duration::from_secs(6)).unwrap();
         assert_eq!((stall.code, stall.from), (HANG, at(1000)));
+    }
+
+    /// RFC 6298: the timeout follows RTT samples; one of 60 s is that of the silence itself.
+    #[test]
+    fn a_timeout_that_grew_by_the_silence_itself_does_not_extend_the_patience() {
+        let mut watch = watch();
+        watch.observe(at(0), waiting(1000, 1));
+        for ms in (100..20_000).step_by(100) {
+            watch.observe(at(ms), SenderProgress { rto: Some(Duration::from_secs(60)), ..waiting(2000, 2) });
+        }
+        assert_eq!(watch.worst().unwrap().code, HANG);
     }
 
     #[test]

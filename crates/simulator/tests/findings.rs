@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
 use cwndlab_records::rows::{FindingRow, Records};
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
+use cwndlab_units::Time;
 use serde_json::{json, Value};
 
 const MAX_EVENTS: u64 = 50_000_000;
@@ -81,6 +84,24 @@ fn a_measurement_of_less_than_ten_round_trips_is_found() {
         findings.iter().map(|row| (row.code, row.flow)).collect::<Vec<_>>(),
         [("short-run", Some(0)), ("short-run", Some(1))]
     );
+}
+
+/// A packet is on a wire, and the counters of the links are those from before it was sent.
+#[test]
+fn counters_that_do_not_add_up_are_found() {
+    let mut document = clean();
+    document["dumbbell"]["access"] = json!({});
+    let scenario = Scenario::from_json(&document.to_string(), None).unwrap();
+    let (plan, _) = scenario.plan(&catalogue()).unwrap();
+    let mut network = Network::new(&plan, 1);
+    let idle = network.links.clone();
+    network.forward(Time::ZERO, Packet { size: 1500, ..Packet::default() });
+    assert_eq!(network.check_counters(&plan, Time(1)), []);
+    network.links = idle;
+    let findings = network.check_counters(&plan, Time(1));
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!((findings[0].code, findings[0].severity), ("counters", "severe"));
+    assert!(findings[0].text.ends_with("1 packets are on its wire, of 0 accepted"), "{}", findings[0].text);
 }
 
 /// RFC 9293, section 3.8.6: a sender must not send more than the window; a window of 500 bytes holds no segment of 1448.
