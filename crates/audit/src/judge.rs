@@ -272,6 +272,8 @@ impl<'a> Judge<'a> {
             }
             match main {
                 Some(Reported::Congestion(event)) => interval.cause = Some(event.cause),
+                // A reduction that was undone is the cause of nothing.
+                Some(Reported::Window(window)) if window.change == Change::Undo => interval.cause = None,
                 Some(Reported::Window(window)) => interval.idle |= window.change == Change::Idle,
                 _ => {}
             }
@@ -307,6 +309,17 @@ impl<'a> Judge<'a> {
     fn distance(&self, reference: u64, logged: u64) -> u64 {
         let end = logged + self.tolerance.resolution - 1;
         logged.saturating_sub(reference).max(reference.saturating_sub(end))
+    }
+
+    /// Whether the windows agree, as opposed to a difference that may grow: within a quarter of the tolerance, or half of
+    /// it where the log has whole segments.
+    fn agrees(&self, distance: u64, limit: u64) -> bool {
+        distance * if self.tolerance.resolution > 1 { 2 } else { 4 } <= limit
+    }
+
+    /// The middle of the interval that a logged window stands for.
+    fn middle(&self, logged: u64) -> u64 {
+        logged + self.tolerance.resolution / 2
     }
 
     fn limit(&self) -> u64 {
@@ -345,7 +358,7 @@ impl<'a> Judge<'a> {
             self.depart(check, &mut chosen, (before, reference, limit));
             self.stretch = Stretch { anchor: self.window(&*chosen.control), acks: 0 };
         } else {
-            if distance * 4 <= limit {
+            if self.agrees(distance, limit) {
                 self.counts.explained += self.all.acks;
                 self.all = Interval::new();
             } else if self.all.since.is_none() {
@@ -371,7 +384,7 @@ impl<'a> Judge<'a> {
             } else {
                 0
             }
-        } else if distance * 4 <= limit && reference.abs_diff(self.stretch.anchor) > limit {
+        } else if self.agrees(distance, limit) && reference.abs_diff(self.stretch.anchor) > limit {
             let acks = self.stretch.acks;
             self.stretch = Stretch { anchor: reference, acks: 0 };
             acks
@@ -387,7 +400,8 @@ impl<'a> Judge<'a> {
         self.branches.truncate(1);
         let reference = self.window(&*self.branches[0].control);
         if !check.is_flight || check.cwnd > reference {
-            self.branches[0].set_window(check.time, check.cwnd);
+            let cwnd = if check.is_flight { check.cwnd } else { self.middle(check.cwnd) };
+            self.branches[0].set_window(check.time, cwnd);
         }
         self.stretch = Stretch { anchor: self.window(&*self.branches[0].control), acks: 0 };
         self.acks_since_sync = 0;
@@ -445,9 +459,10 @@ impl<'a> Judge<'a> {
         }
         let initial_ssthresh = match kind {
             K::EarlySlowStartExit => Some(Bytes(check.ssthresh.unwrap_or(check.cwnd).min(check.cwnd))),
-            K::LateSlowStartExit => None,
+            // The log has left slow start meanwhile: the reference keeps what it knows of the path.
+            K::LateSlowStartExit if check.ssthresh.is_none_or(|threshold| threshold > check.cwnd) => None,
             _ => {
-                chosen.set_window(check.time, check.cwnd);
+                chosen.set_window(check.time, self.middle(check.cwnd));
                 self.acks_since_sync = 0;
                 return;
             }

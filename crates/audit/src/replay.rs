@@ -264,7 +264,7 @@ fn replay_tcp(log: &Log, mut tcp: Tcp, judge: &mut Judge<'_>) {
     while first < log.events.len() {
         let end = group(&log.events, first);
         judge.log_permits(permitted[first]);
-        tcp.events(first, &log.events[first..end], &judge.view(), &mut items);
+        tcp.events(first, &log.events[first..end], &log.events[end..], &judge.view(), &mut items);
         items.drain(..).for_each(|item| judge.item(item));
         first = end;
     }

@@ -22,6 +22,9 @@ const MIN_RTO: Duration = Duration(200_000_000);
 /// RFC 6298, section 2.4.
 const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
 
+/// A sender processes an ACK within this time.
+const AT_ONCE: Duration = Duration(1_000_000);
+
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -51,6 +54,8 @@ struct Arrived<'a> {
     echo: Option<u32>,
     /// RTT by it.
     echo_rtt: Option<Duration>,
+    /// The sender retransmits at once.
+    begins_recovery: bool,
 }
 
 impl Arrived<'_> {
@@ -143,9 +148,18 @@ impl Tcp {
         self.in_flight().saturating_sub(if view.model_based { self.lost } else { 0 })
     }
 
-    /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then.
-    pub(crate) fn events(&mut self, first: usize, events: &[Event], view: &View, out: &mut Vec<Item>) {
+    /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
+    /// are the later ones.
+    pub(crate) fn events(
+        &mut self,
+        first: usize,
+        events: &[Event],
+        following: &[Event],
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
         let now = events[0].time;
+        let begins = self.begins_recovery(events, following);
         let mut remarks: Vec<(Remark, (u64, u64))> = Vec::new();
         remarks.extend(events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
@@ -156,7 +170,8 @@ impl Tcp {
             if let What::TcpAck { ack, sack, ece, echo, echo_rtt } = &event.what {
                 acked = true;
                 let remarks = std::mem::take(&mut remarks);
-                let arrived = Arrived { ack: *ack, sack, ece: *ece, echo: *echo, echo_rtt: *echo_rtt };
+                let (ack, ece, echo, echo_rtt) = (*ack, *ece, *echo, *echo_rtt);
+                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, begins_recovery: begins };
                 self.ack(first + at, now, arrived, &remarks, view, out);
             }
         }
@@ -182,6 +197,17 @@ impl Tcp {
             let (event, cwnd) = (first + events.len() - 1, self.in_flight());
             out.push(Item::Check(Check { time: now, event, cwnd, ssthresh: None, is_flight: true }));
         }
+    }
+
+    /// Whether the ACK among `events` starts a recovery that the log does not name: a retransmission follows at once.
+    fn begins_recovery(&self, events: &[Event], following: &[Event]) -> bool {
+        if self.remarks || self.state != State::Open || self.segments.is_empty() {
+            return false;
+        }
+        let until = events[0].time + AT_ONCE;
+        let following = following.iter().take_while(|one| one.time <= until);
+        let mut sent = events.iter().chain(following.take_while(|one| !matches!(one.what, What::TcpAck { .. })));
+        sent.any(|one| matches!(one.what, What::Segment { seq, .. } if seq >= self.una && seq < self.next))
     }
 
     fn metrics(&mut self, event: usize, time: Time, metrics: &Metrics, view: &View, out: &mut Vec<Item>) {
@@ -320,7 +346,8 @@ impl Tcp {
         if !self.remarks {
             self.undo(event, now, &arrived, una, view, out);
         }
-        if delivered.lost > 0 && self.state == State::Open && !self.remarks {
+        let begins = (delivered.lost > 0 || arrived.begins_recovery) && ack < self.next;
+        if begins && self.state == State::Open && !self.remarks {
             self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
         }
         for &(remark, cwnd) in remarks {
