@@ -519,3 +519,61 @@ fn named(control: &dyn CongestionControl) -> Vec<Named> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_algorithms::catalogue;
+    use cwndlab_control::testing::{ack_at, loss};
+
+    const MSS: u64 = 1000;
+
+    fn judged(logged: u64) -> Counts {
+        let algorithm = catalogue().parse("reno+standard").expect("an entry");
+        let path = Path {
+            mss: Bytes(MSS),
+            initial_cwnd: Bytes(10 * MSS),
+            initial_ssthresh: None,
+            paced: false,
+            seed: 0,
+            oracle_buffer: None,
+        };
+        let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
+        let mut judge = Judge::new(&algorithm, path, false, tolerance);
+        let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+        let step = |ms: u64, alternatives: Vec<Vec<Reported>>| {
+            Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
+        };
+        let ack = |limited| {
+            let mut ack = ack_at(at(50), 8);
+            (ack.mss, ack.acked, ack.cwnd_limited) = (Bytes(MSS), Bytes(8 * MSS), limited);
+            vec![Reported::Ack(ack)]
+        };
+        judge.item(step(50, vec![ack(true), ack(false)]));
+        let event = Congestion { now: at(60), mss: Bytes(MSS), in_flight: Bytes(10 * MSS), ..loss(10) };
+        judge.item(step(60, vec![vec![Reported::Congestion(event)]]));
+        let undo = Window {
+            now: at(70),
+            change: Change::Undo,
+            cwnd: Bytes(5 * MSS),
+            idle: Duration::ZERO,
+            rtt: None,
+            feedback: None,
+        };
+        judge.item(step(70, vec![vec![Reported::Window(undo)]]));
+        let cwnd = logged * MSS;
+        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false }));
+        assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);
+        judge.counts
+    }
+
+    /// By hand: an ACK of eight segments in slow start makes 18 of 10, or counts not. The reduction is undone, so that
+    /// either window is that before it (RFC 9438, section 4.9.2), and no other is.
+    #[test]
+    fn an_undo_restores_the_window_of_each_sequence() {
+        for (window, explained) in [(18, true), (10, true), (14, false), (5, false)] {
+            let counts = judged(window);
+            assert_eq!(counts.explained > 0, explained, "{window} segments: {counts:?}");
+        }
+    }
+}

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::Fault;
 use cwndlab_units::Time;
-use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::PcapError;
@@ -143,6 +142,10 @@ fn sender(key: Endpoints, packets: &[Packet]) -> Endpoints {
 }
 
 fn damaged(error: &PcapError, packets: usize) -> Fault {
+    fault_of_damage(&error.to_string(), packets)
+}
+
+fn fault_of_damage(error: &str, packets: usize) -> Fault {
     let what = format!("is damaged or truncated after {packets} packets: {error}");
     Fault { what, hint: "stop the capture before you copy it".to_owned() }
 }
@@ -173,12 +176,7 @@ fn packets(bytes: &[u8], notes: &mut Vec<String>) -> Result<(Vec<Packet>, Tally)
     if bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
         pcapng(bytes, &mut all)?;
     } else {
-        let mut reader = PcapReader::new(bytes).map_err(|error| damaged(&error, 0))?;
-        let link = u32::from(reader.header().datalink);
-        while let Some(next) = reader.next_packet() {
-            let next = next.map_err(|error| damaged(&error, all.len()))?;
-            all.add(link, Time(next.timestamp.as_nanos() as u64), &next.data);
-        }
+        pcap(bytes, &mut all)?;
     }
     let Packets { tcp: mut all, skipped } = all;
     let backwards = all.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
@@ -187,6 +185,35 @@ fn packets(bytes: &[u8], notes: &mut Vec<String>) -> Result<(Vec<Packet>, Tally)
         all.sort_by_key(|one| one.time);
     }
     Ok((all, skipped))
+}
+
+/// The records of a pcap file (draft-ietf-opsawg-pcap). Read here, since the reader of the library takes a packet that is
+/// longer than the snap length for damage.
+fn pcap(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
+    let (swapped, nanoseconds) = match bytes.first_chunk::<4>() {
+        Some([0xa1, 0xb2, 0xc3, 0xd4]) => (true, false),
+        Some([0xa1, 0xb2, 0x3c, 0x4d]) => (true, true),
+        Some([0x4d, 0x3c, 0xb2, 0xa1]) => (false, true),
+        _ => (false, false),
+    };
+    let cut = |packets: usize| fault_of_damage("it ends within a record", packets);
+    let word = |at: usize| -> Option<u32> {
+        let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(if swapped { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+    };
+    // The upper bits have the length of a frame check sequence.
+    let link = word(20).ok_or_else(|| cut(0))? & 0xffff;
+    let mut at = 24;
+    while at < bytes.len() {
+        let header = [word(at), word(at + 4), word(at + 8), word(at + 12)];
+        let [Some(seconds), Some(fraction), Some(captured), Some(_)] = header else { return Err(cut(all.len())) };
+        let from = at + 16;
+        let data = bytes.get(from..from.saturating_add(captured as usize)).ok_or_else(|| cut(all.len()))?;
+        let fraction = u64::from(fraction) * if nanoseconds { 1 } else { 1000 };
+        all.add(link, Time(u64::from(seconds) * 1_000_000_000 + fraction), data);
+        at = from + captured as usize;
+    }
+    Ok(())
 }
 
 fn pcapng(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {

@@ -18,6 +18,8 @@ const COPIED_SHARE: usize = 4;
 const NEAR: Duration = Duration(200_000);
 /// Data packets that are outstanding at a receiver: those between two delayed ACKs.
 const FEW: usize = 4;
+/// Outstanding packets that are remembered.
+const MOST_OUTSTANDING: usize = 1000;
 /// Packets that a comparison of times takes.
 const ENOUGH: usize = 50;
 /// Payload of a segment on links without and with jumbo frames (IEEE 802.3: 1500 bytes; 9216 in common use).
@@ -212,8 +214,9 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
             outstanding.retain(|one| ack.wrapping_sub(one.0).cast_signed() < 0);
             last_ack = Some(packet.time);
         }
-        if outstanding.len() > 10 * FEW {
-            return None;
+        // After a loss ACKs stand still, also at a receiver.
+        if outstanding.len() > MOST_OUTSTANDING {
+            outstanding.clear();
         }
     }
     if answers.len() < ENOUGH || gaps.len() < ENOUGH {
@@ -223,7 +226,7 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
     answers.sort_unstable();
     gaps.sort_unstable();
     let (median, gap) = (answers[answers.len() / 2], gaps[gaps.len() / 2]);
-    (counts[counts.len() * 9 / 10] <= FEW && median < gap && median < Duration::from_millis(1)).then_some(median)
+    (counts[counts.len() / 2] <= FEW && median < gap && median < Duration::from_millis(1)).then_some(median)
 }
 
 /// The payload of a full segment: of the handshake, else that of which the longer packets are multiples.
