@@ -193,7 +193,9 @@ def written(
         for time, packet, original in chosen:
             data = (head + packet)[:snap]
             seconds, rest = divmod(time, 10**9)
-            out.write(struct.pack(f"{order}IIII", 1_700_000_000 + seconds, rest, len(data), original + len(head)) + data)
+            out.write(
+                struct.pack(f"{order}IIII", 1_700_000_000 + seconds, rest, len(data), original + len(head)) + data
+            )
     return file
 
 
