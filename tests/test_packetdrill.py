@@ -205,3 +205,53 @@ def test_scripts_of_others_pass_where_they_are_applicable() -> None:
     failed = [f"{one.script}:{one.line}: expected {one.expected}, got {one.got}" for one in applicable if one.line]
     assert applicable
     assert len(failed) * 10 <= len(applicable), "\n".join(failed)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("x = 2" + "\nx = x * x" * 60, "OverflowError: a number of more than 256 bits"),
+        ("x = 'a' * 1000000000", "OverflowError: a sequence of more than 10,000 items"),
+        ("x = [0] * 1000000000", "OverflowError: a sequence of more than 10,000 items"),
+        ("x = 'a'" + "\nx = x + x" * 60, "OverflowError: a sequence of more than 10,000 items"),
+        ("x = '%1000000000d' % 1", "OverflowError: a field of more than 999 characters"),
+        ("x = '%*d' % (1000000000, 1)", "OverflowError: a field of more than 999 characters"),
+        ("x = round(5, -1000000000)", "OverflowError: more than 20 digits"),
+        ("x = " + "-" * 150 + "1", "RecursionError: more than 100 levels of brackets"),
+        ("x = missing", "NameError: name 'missing' is not defined"),
+        ("x = 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_hostile_code_ends_at_once_with_an_error(code: str, error: str) -> None:
+    """The language has no loops, so that only values can be large."""
+    result = run_text(f"{BEGIN}+0 %{{ {code} }}%\n+0 write(4, ..., 1) = 1\n")
+    assert (result.verdict, result.got) == (Verdict.FAILED, error)
+
+
+def test_too_much_code_is_bad_input() -> None:
+    with pytest.raises(ScenarioError, match="it has more than 20,000 characters"):
+        run_text(f"{BEGIN}+0 %{{ {'x = 1;' * 10_000} }}%\n+0 write(4, ..., 1) = 1\n")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert 1 < 2 < 3 and not 2 > 3 and 5 // 2 == 2 and 5 % 2 == 1 and 6 & 3 | 8 == 10",
+        "a, b = 1, [2, 3]; assert a in (1, 2) and max(b) == 3 and len(b) == 2 and min(a, 5) == 1",
+        "x = 4; x += 1; assert (x if x > 4 else 0) == 5 and f'{x} {str(x)}' == '5 5' and -x == -5",
+        "assert abs(float(3) / 2 - 1.5) < 1e-9 and round(1.25, 1) in (1.2, 1.3) and int('7') == 7, 'no'",
+    ],
+)
+def test_assertions_have_the_values_of_python(code: str) -> None:
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert run_text(f"{BEGIN}+0 %{{ {code} }}%\n+0 write(4, ..., 1) = 1\n").verdict is Verdict.PASSED
+
+
+def test_an_unreadable_script_is_a_row_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "bad.pkt").write_text("nonsense\n")
+    done = command(str(tmp_path))
+    assert done.returncode == 2
+    assert "bad.pkt" in done.stdout
+    assert "unreadable" in done.stdout
+    assert "0 passed, 0 failed, 0 not applicable, 1 unreadable" in done.stderr

@@ -65,12 +65,21 @@ pub enum What {
         /// Packet number.
         number: u64,
     },
+    /// Several QUIC packets of the space of application data are declared lost.
+    PacketsLost {
+        /// The largest of their numbers.
+        largest: u64,
+        /// Their count; the others are the outstanding packets next below.
+        count: u64,
+    },
     /// A TCP segment with payload is sent.
     Segment {
         /// Number of its first byte.
         seq: u64,
         /// Payload, bytes.
         bytes: u64,
+        /// Value of its timestamp option.
+        stamp: Option<u32>,
     },
     /// A TCP ACK is received.
     TcpAck {
@@ -80,6 +89,8 @@ pub enum What {
         sack: Box<[Span]>,
         /// It echoes a congestion mark.
         ece: bool,
+        /// Timestamp that it echoes.
+        echo: Option<u32>,
         /// RTT by the timestamp option.
         echo_rtt: Option<Duration>,
     },
@@ -163,6 +174,8 @@ pub struct Log {
     pub protocol: Protocol,
     /// The log has no windows, by its kind: bytes in flight are compared.
     pub windowless: bool,
+    /// The log begins in the middle of the connection: window and state of the sender are unknown.
+    pub begins_late: bool,
     /// The log's time of the first event, ms.
     pub origin_ms: f64,
     /// Name of the connection.

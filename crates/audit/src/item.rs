@@ -9,6 +9,8 @@ use cwndlab_units::Time;
 pub struct View {
     /// Window, bytes.
     pub cwnd: u64,
+    /// Window, bytes, at most the logged one: a sender with a smaller window is limited by that.
+    pub permitted_cwnd: u64,
     /// The reference is in slow start.
     pub slow_start: bool,
     /// The algorithm implements `on_sent`.

@@ -1,5 +1,7 @@
 //! Replays the events to the reference and compares its windows with the logged ones.
 
+use std::rc::Rc;
+
 use cwndlab_control::{Algorithm, BeforeReduction, Change, Congestion, CongestionControl, Path, Ssthresh, Window};
 use cwndlab_replay::event_log::Reported;
 use cwndlab_units::{Bytes, Duration, Time};
@@ -39,6 +41,12 @@ pub struct Counts {
     pub acks: u64,
     /// Those that the reference explains.
     pub explained: u64,
+    /// ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a window that
+    /// stays as it is would be a departure; and those of the departures. Of bytes in flight: those at which they reach
+    /// the reference's window.
+    pub decisive: u64,
+    /// Those that the reference explains.
+    pub decisive_explained: u64,
     /// ACKs during which the transport sets the window.
     pub unjudged: u64,
     /// ACKs at which the application was inferred to limit the sender.
@@ -49,6 +57,73 @@ pub struct Counts {
     pub checks: u64,
 }
 
+/// A sequence of the alternatives: the reference after it, and what an undo of its last reduction restores.
+#[derive(Debug)]
+struct Branch {
+    control: Box<dyn CongestionControl>,
+    before_reduction: Rc<BeforeReduction>,
+    /// The reference before the last congestion event, and that event.
+    last_reduction: Option<Rc<(Box<dyn CongestionControl>, Congestion)>>,
+}
+
+impl Branch {
+    fn new(control: Box<dyn CongestionControl>) -> Self {
+        Self { control, before_reduction: Rc::default(), last_reduction: None }
+    }
+
+    fn snapshot(&self) -> Self {
+        Self {
+            control: self.control.snapshot(),
+            before_reduction: Rc::clone(&self.before_reduction),
+            last_reduction: self.last_reduction.clone(),
+        }
+    }
+
+    fn report(&mut self, events: &[Reported]) {
+        for event in events {
+            match event {
+                Reported::Congestion(congestion) => {
+                    if !congestion.repeated {
+                        let mut before = BeforeReduction::default();
+                        before.save(&*self.control, congestion);
+                        self.before_reduction = Rc::new(before);
+                    }
+                    self.last_reduction = Some(Rc::new((self.control.snapshot(), congestion.clone())));
+                }
+                Reported::Window(window) if window.change == Change::Undo => {
+                    self.before_reduction.restore(&mut self.control);
+                }
+                _ => {}
+            }
+            let _ = event.report_to(&mut *self.control);
+        }
+    }
+
+    fn set_window(&mut self, now: Time, cwnd: u64) {
+        self.control.on_window(&Window {
+            now,
+            change: Change::Recovered,
+            cwnd: Bytes(cwnd),
+            idle: Duration::ZERO,
+            rtt: None,
+            feedback: None,
+        });
+    }
+}
+
+/// The ACKs since the window of the reference last changed by more than the tolerance.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// The window then, bytes.
+    anchor: u64,
+    /// ACKs that must change the window: it was full, or they report a congestion event.
+    acks: u64,
+}
+
+/// Congestion events after which the state of a sender is known whose log begins late: the first sets the threshold, and
+/// the second follows from a known maximum (RFC 9438, section 4.7).
+const EVENTS_UNTIL_KNOWN: u32 = 2;
+
 /// The comparison.
 #[derive(Debug)]
 pub struct Judge<'a> {
@@ -56,12 +131,14 @@ pub struct Judge<'a> {
     path: Path,
     quic: bool,
     tolerance: Tolerance,
-    branches: Vec<Box<dyn CongestionControl>>,
+    branches: Vec<Branch>,
     /// The reference at the last comparison.
     base: Box<dyn CongestionControl>,
-    before_reduction: BeforeReduction,
-    /// The reference before the last congestion event, and that event.
-    last_reduction: Option<(Box<dyn CongestionControl>, Congestion)>,
+    /// Congestion events until the state of the sender is known.
+    unknown: u32,
+    /// The largest window that the log permits now, bytes.
+    most_cwnd: u64,
+    stretch: Stretch,
     last: Interval,
     all: Interval,
     acks_since_sync: u64,
@@ -86,10 +163,11 @@ impl<'a> Judge<'a> {
             path,
             quic,
             tolerance,
-            branches: vec![base.snapshot()],
+            branches: vec![Branch::new(base.snapshot())],
+            stretch: Stretch { anchor: base.cwnd().0, acks: 0 },
             base,
-            before_reduction: BeforeReduction::default(),
-            last_reduction: None,
+            unknown: 0,
+            most_cwnd: u64::MAX,
             last: Interval::new(),
             all: Interval::new(),
             acks_since_sync: 0,
@@ -102,10 +180,26 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The log begins in the middle of the connection: nothing is judged until two congestion events have set the state.
+    pub fn begin_late(&mut self) {
+        self.unknown = EVENTS_UNTIL_KNOWN;
+    }
+
+    /// Whether the state of the sender is still unknown.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.unknown > 0
+    }
+
+    /// The largest of the logged windows around the next event, bytes.
+    pub fn log_permits(&mut self, cwnd: Option<u64>) {
+        self.most_cwnd = cwnd.map_or(u64::MAX, |cwnd| cwnd.saturating_add(self.tolerance.resolution - 1));
+    }
+
     /// The state of the most likely sequence.
     #[must_use]
     pub fn view(&self) -> View {
-        let control = &self.branches[0];
+        let control = &self.branches[0].control;
         let spec = self.algorithm.growth.spec;
         let cwnd = self.window(&**control);
         let slow_start = match control.state(None).ssthresh {
@@ -114,7 +208,8 @@ impl<'a> Judge<'a> {
             Ssthresh::Unknown => false,
         };
         let observes_sent = !matches!(spec.build, cwndlab_control::Build::CongestionAvoidance(_));
-        View { cwnd, slow_start, observes_sent, model_based: spec.model_based }
+        let permitted_cwnd = cwnd.min(self.most_cwnd);
+        View { cwnd, permitted_cwnd, slow_start, observes_sent, model_based: spec.model_based }
     }
 
     /// The window of an algorithm, at least the minimum of the protocol (RFC 9002, section 7.2).
@@ -134,10 +229,10 @@ impl<'a> Judge<'a> {
             rtt: None,
             feedback: None,
         };
-        for control in &mut self.branches {
-            control.on_window(&window);
+        for branch in &mut self.branches {
+            branch.control.on_window(&window);
         }
-        self.base = self.branches[0].snapshot();
+        self.base = self.branches[0].control.snapshot();
     }
 
     /// Processes an item of the reconstruction.
@@ -151,35 +246,28 @@ impl<'a> Judge<'a> {
 
     fn step(&mut self, step: Step) {
         self.note(&step);
+        if let Some(Reported::Congestion(event)) = step.main_event().filter(|_| self.unknown > 0) {
+            // The data in flight is the best estimate of an unknown window.
+            for branch in &mut self.branches {
+                branch.set_window(event.now, event.in_flight.0);
+            }
+            self.unknown -= u32::from(!event.repeated);
+        }
         let count = step.alternatives.len();
         let tried = if self.branches.len() * count > MAX_BRANCHES { 1 } else { count };
         let mut next = Vec::with_capacity(self.branches.len() * tried);
-        for control in std::mem::take(&mut self.branches) {
-            for other in 1..tried {
-                let mut copy = control.snapshot();
-                self.report(&mut copy, &step.alternatives[other]);
-                next.push(copy);
-            }
-            let mut control = control;
-            self.report(&mut control, &step.alternatives[0]);
-            let first = next.len() - (tried - 1);
-            next.insert(first, control);
+        for mut branch in std::mem::take(&mut self.branches) {
+            let others = step.alternatives[1..tried].iter().map(|events| {
+                let mut copy = branch.snapshot();
+                copy.report(events);
+                copy
+            });
+            let others: Vec<_> = others.collect();
+            branch.report(&step.alternatives[0]);
+            next.push(branch);
+            next.extend(others);
         }
         self.branches = next;
-    }
-
-    fn report(&mut self, control: &mut Box<dyn CongestionControl>, events: &[Reported]) {
-        for event in events {
-            match event {
-                Reported::Congestion(congestion) => {
-                    self.before_reduction.save(&**control, congestion);
-                    self.last_reduction = Some((control.snapshot(), congestion.clone()));
-                }
-                Reported::Window(window) if window.change == Change::Undo => self.before_reduction.restore(control),
-                _ => {}
-            }
-            let _ = event.report_to(&mut **control);
-        }
     }
 
     /// Remembers what the step means for the kind of a departure.
@@ -192,11 +280,21 @@ impl<'a> Judge<'a> {
             }
             match main {
                 Some(Reported::Congestion(event)) => interval.cause = Some(event.cause),
+                // A reduction that was undone is the cause of nothing.
+                Some(Reported::Window(window)) if window.change == Change::Undo => interval.cause = None,
                 Some(Reported::Window(window)) => interval.idle |= window.change == Change::Idle,
                 _ => {}
             }
         }
         self.acks_since_sync += u64::from(step.acks);
+        if self.unknown > 0 {
+            self.counts.unjudged += u64::from(step.acks);
+            return;
+        }
+        let is_event = matches!(main, Some(Reported::Congestion(_)));
+        let model_based = self.algorithm.growth.spec.model_based;
+        let must_change = is_event || !step.recovering && (model_based || step.limit == Some(Limit::Window));
+        self.stretch.acks += if must_change { u64::from(step.acks) } else { 0 };
         self.counts.acks += u64::from(step.acks);
         match step.limit {
             Some(Limit::Application) => self.counts.app_limited += 1,
@@ -221,17 +319,31 @@ impl<'a> Judge<'a> {
         logged.saturating_sub(reference).max(reference.saturating_sub(end))
     }
 
+    /// Whether the windows agree, as opposed to a difference that may grow: within a quarter of the tolerance, or half of
+    /// it where the log has whole segments.
+    fn agrees(&self, distance: u64, limit: u64) -> bool {
+        distance * if self.tolerance.resolution > 1 { 2 } else { 4 } <= limit
+    }
+
+    /// The middle of the interval that a logged window stands for.
+    fn middle(&self, logged: u64) -> u64 {
+        logged + self.tolerance.resolution / 2
+    }
+
     fn limit(&self) -> u64 {
         let segments = self.tolerance.segments * self.path.mss.0 as f64;
         (segments + self.tolerance.per_ack * self.acks_since_sync as f64).round() as u64
     }
 
     fn check(&mut self, check: &Check) {
+        if self.unknown > 0 {
+            return self.follow(check);
+        }
         let limit = self.limit();
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
-            let reference = self.window(&**one);
+            let reference = self.window(&*one.control);
             if check.is_flight {
                 check.cwnd.saturating_sub(reference)
             } else {
@@ -242,47 +354,71 @@ impl<'a> Judge<'a> {
             .enumerate()
             .min_by_key(|one| one.1.saturating_sub(indistinct))
             .expect("there is always at least one branch");
-        let chosen = self.branches.swap_remove(best);
-        let reference = self.window(&*chosen);
+        let mut chosen = self.branches.swap_remove(best);
+        let reference = self.window(&*chosen.control);
         self.counts.checks += 1;
         self.series.push(Point { time: check.time, logged: check.cwnd, reference });
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
-        let mut chosen = chosen;
         if distance > limit {
+            let unexplained = self.stretch.acks.max(self.all.acks);
+            self.counts.decisive += if check.is_flight { self.last.acks } else { unexplained };
             self.depart(check, &mut chosen, (before, reference, limit));
+            self.stretch = Stretch { anchor: self.window(&*chosen.control), acks: 0 };
         } else {
-            if distance * 4 <= limit {
+            if self.agrees(distance, limit) {
                 self.counts.explained += self.all.acks;
                 self.all = Interval::new();
             } else if self.all.since.is_none() {
                 self.all.since = Some(check.time);
             }
+            self.tell(check, reference, (distance, limit));
             if reduced && distance > 0 {
-                self.adopt(&mut *chosen, check);
+                chosen.set_window(check.time, check.cwnd);
+                self.acks_since_sync = 0;
             }
         }
         self.last = Interval::new();
         self.last_logged = Some(check.cwnd);
-        self.base = chosen.snapshot();
+        self.base = chosen.control.snapshot();
         self.branches = vec![chosen];
     }
 
-    /// The reference takes over the logged window.
-    fn adopt(&mut self, control: &mut dyn CongestionControl, check: &Check) {
-        control.on_window(&Window {
-            now: check.time,
-            change: Change::Recovered,
-            cwnd: Bytes(check.cwnd),
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: None,
-            feedback: None,
-        });
-        self.acks_since_sync = 0;
+    /// Counts the ACKs that could have told, where the windows agree.
+    fn tell(&mut self, check: &Check, reference: u64, (distance, limit): (u64, u64)) {
+        let acks = if check.is_flight {
+            if check.cwnd + limit >= reference {
+                self.last.acks
+            } else {
+                0
+            }
+        } else if self.agrees(distance, limit) && reference.abs_diff(self.stretch.anchor) > limit {
+            let acks = self.stretch.acks;
+            self.stretch = Stretch { anchor: reference, acks: 0 };
+            acks
+        } else {
+            0
+        };
+        self.counts.decisive += acks;
+        self.counts.decisive_explained += acks;
     }
 
-    fn depart(&mut self, check: &Check, chosen: &mut Box<dyn CongestionControl>, numbers: (u64, u64, u64)) {
+    /// The reference takes over the logged window while the state of the sender is unknown.
+    fn follow(&mut self, check: &Check) {
+        self.branches.truncate(1);
+        let reference = self.window(&*self.branches[0].control);
+        if !check.is_flight || check.cwnd > reference {
+            let cwnd = if check.is_flight { check.cwnd } else { self.middle(check.cwnd) };
+            self.branches[0].set_window(check.time, cwnd);
+        }
+        self.stretch = Stretch { anchor: self.window(&*self.branches[0].control), acks: 0 };
+        self.acks_since_sync = 0;
+        (self.last, self.all) = (Interval::new(), Interval::new());
+        self.last_logged = Some(check.cwnd);
+        self.base = self.branches[0].control.snapshot();
+    }
+
+    fn depart(&mut self, check: &Check, chosen: &mut Branch, numbers: (u64, u64, u64)) {
         let (before, reference, tolerance) = numbers;
         let prior = self.window(&*self.base);
         let found = Found {
@@ -292,7 +428,7 @@ impl<'a> Judge<'a> {
             logged: check.cwnd,
             reference,
             tolerance: tolerance.max(self.tolerance.resolution),
-            phase: (self.base.state(None).phase, chosen.state(None).phase),
+            phase: (self.base.state(None).phase, chosen.control.state(None).phase),
             reference_grew: reference.saturating_sub(prior),
         };
         let kind = classify(&found, &self.last, &self.all);
@@ -306,7 +442,7 @@ impl<'a> Judge<'a> {
             logged: (before, check.cwnd),
             reference: (prior, reference),
             source: kind.source(self.algorithm, self.quic, found.phase.0),
-            state: (named(&*self.base), named(&**chosen)),
+            state: (named(&*self.base), named(&*chosen.control)),
             phase: found.phase,
             acks: self.all.acks,
         });
@@ -316,38 +452,38 @@ impl<'a> Judge<'a> {
 
     /// The reference continues from the logged window: as a new flow where the log has left slow start and the
     /// reference has not, and the reverse.
-    fn resynchronise(
-        &mut self,
-        chosen: &mut Box<dyn CongestionControl>,
-        check: &Check,
-        kind: crate::departure::DepartureKind,
-    ) {
+    fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: crate::departure::DepartureKind) {
         use crate::departure::DepartureKind as K;
         if self.algorithm.growth.spec.model_based {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay
         }
         if matches!(kind, K::Reduction | K::NoReduction) {
-            if let Some(control) = self.reduced_to(check.cwnd) {
-                *chosen = control;
+            if let Some(control) = self.reduced_to(chosen, check.cwnd) {
+                chosen.control = control;
                 self.acks_since_sync = 0;
                 return;
             }
         }
         let initial_ssthresh = match kind {
             K::EarlySlowStartExit => Some(Bytes(check.ssthresh.unwrap_or(check.cwnd).min(check.cwnd))),
-            K::LateSlowStartExit => None,
-            _ => return self.adopt(&mut **chosen, check),
+            // The log has left slow start meanwhile: the reference keeps what it knows of the path.
+            K::LateSlowStartExit if check.ssthresh.is_none_or(|threshold| threshold > check.cwnd) => None,
+            _ => {
+                chosen.set_window(check.time, self.middle(check.cwnd));
+                self.acks_since_sync = 0;
+                return;
+            }
         };
         let path = Path { initial_cwnd: Bytes(check.cwnd), initial_ssthresh, ..self.path.clone() };
-        *chosen = self.algorithm.build(&path);
+        chosen.control = self.algorithm.build(&path);
         self.acks_since_sync = 0;
     }
 
     /// The reference after its last congestion event, with the data in flight, or the window before the event, that
     /// gives the logged window: its slow-start threshold is then the logged window, and its epoch begins there.
-    fn reduced_to(&self, logged: u64) -> Option<Box<dyn CongestionControl>> {
-        let (before, event) = self.last_reduction.as_ref()?;
+    fn reduced_to(&self, chosen: &Branch, logged: u64) -> Option<Box<dyn CongestionControl>> {
+        let (before, event) = &**chosen.last_reduction.as_ref()?;
         let reduced = |control: &dyn CongestionControl, event: &Congestion| {
             let mut control = control.snapshot();
             control.on_congestion(event);
@@ -381,7 +517,7 @@ impl<'a> Judge<'a> {
     /// after it where the reference agrees; the others are not judged.
     pub fn finish(&mut self) {
         let waiting = self.last.acks;
-        let agrees = |logged| self.distance(self.window(&*self.branches[0]), logged) <= self.limit();
+        let agrees = |logged| self.distance(self.window(&*self.branches[0].control), logged) <= self.limit();
         let unjudged = if self.last_logged.is_some_and(agrees) { 0 } else { waiting };
         self.counts.acks -= unjudged;
         self.counts.unjudged += unjudged;
@@ -397,4 +533,62 @@ fn named(control: &dyn CongestionControl) -> Vec<Named> {
         all.push(("ssthresh_bytes", threshold.0 as f64));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_algorithms::catalogue;
+    use cwndlab_control::testing::{ack_at, loss};
+
+    const MSS: u64 = 1000;
+
+    fn judged(logged: u64) -> Counts {
+        let algorithm = catalogue().parse("reno+standard").expect("an entry");
+        let path = Path {
+            mss: Bytes(MSS),
+            initial_cwnd: Bytes(10 * MSS),
+            initial_ssthresh: None,
+            paced: false,
+            seed: 0,
+            oracle_buffer: None,
+        };
+        let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
+        let mut judge = Judge::new(&algorithm, path, false, tolerance);
+        let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+        let step = |ms: u64, alternatives: Vec<Vec<Reported>>| {
+            Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
+        };
+        let ack = |limited| {
+            let mut ack = ack_at(at(50), 8);
+            (ack.mss, ack.acked, ack.cwnd_limited) = (Bytes(MSS), Bytes(8 * MSS), limited);
+            vec![Reported::Ack(ack)]
+        };
+        judge.item(step(50, vec![ack(true), ack(false)]));
+        let event = Congestion { now: at(60), mss: Bytes(MSS), in_flight: Bytes(10 * MSS), ..loss(10) };
+        judge.item(step(60, vec![vec![Reported::Congestion(event)]]));
+        let undo = Window {
+            now: at(70),
+            change: Change::Undo,
+            cwnd: Bytes(5 * MSS),
+            idle: Duration::ZERO,
+            rtt: None,
+            feedback: None,
+        };
+        judge.item(step(70, vec![vec![Reported::Window(undo)]]));
+        let cwnd = logged * MSS;
+        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false }));
+        assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);
+        judge.counts
+    }
+
+    /// By hand: an ACK of eight segments in slow start makes 18 of 10, or counts not. The reduction is undone, so that
+    /// either window is that before it (RFC 9438, section 4.9.2), and no other is.
+    #[test]
+    fn an_undo_restores_the_window_of_each_sequence() {
+        for (window, explained) in [(18, true), (10, true), (14, false), (5, false)] {
+            let counts = judged(window);
+            assert_eq!(counts.explained > 0, explained, "{window} segments: {counts:?}");
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod quic;
 mod replay;
 pub mod report;
 mod samples;
+mod spurious;
 mod tcp;
 
 pub use replay::{audit, Audit, Options};

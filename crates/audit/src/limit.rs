@@ -26,15 +26,16 @@ impl Usage {
     /// An ACK arrives: all transmissions since the last one are known. `una` and `next` count segments. Returns what
     /// limited the sender, and the estimate of Linux (tcp_is_cwnd_limited).
     pub(crate) fn on_ack(&mut self, una: u64, next: u64, mss: u64, view: &View) -> (Limit, bool) {
-        let window_full = self.most_in_flight + mss > view.cwnd;
+        let cwnd = view.permitted_cwnd;
+        let window_full = self.most_in_flight + mss > cwnd;
         // Pacing and deferred bursts leave a part of a used window free (Linux, tcp_tso_should_defer; RFC 9002, 7.8).
-        let used = self.most_in_flight + mss + view.cwnd / FREE_PART > view.cwnd;
+        let used = self.most_in_flight + mss + cwnd / FREE_PART > cwnd;
         self.validation.update(used, una, next);
-        let segments = (view.cwnd / mss.max(1)).min(u64::from(u32::MAX)) as u32;
+        let segments = (cwnd / mss.max(1)).min(u64::from(u32::MAX)) as u32;
         let estimate = self.validation.is_cwnd_limited(segments, || view.slow_start) && !self.logged_limited;
         let limit = if window_full {
             Limit::Window
-        } else if !estimate && self.most_in_flight * 2 < view.cwnd {
+        } else if !estimate && self.most_in_flight * 2 < cwnd {
             Limit::Application
         } else {
             Limit::Unclear

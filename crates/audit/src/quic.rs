@@ -102,6 +102,17 @@ impl Quic {
                 }
                 self.packet_lost(number, now, (*space, *packet), out);
             }
+            What::PacketsLost { largest, count } => {
+                if self.pending.as_ref().is_some_and(|one| now.saturating_since(one.time) > SAME_DATAGRAM) {
+                    self.flush(number, view, out);
+                }
+                let below = self.spaces[2].range(..=*largest).rev().take(usize::try_from(*count).unwrap_or(usize::MAX));
+                let mut numbers: Vec<u64> = below.map(|(number, _)| *number).collect();
+                numbers.reverse();
+                for packet in numbers {
+                    self.packet_lost(number, now, (2, packet), out);
+                }
+            }
             What::Metrics(metrics) => self.metrics(metrics),
             What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
             _ => {}

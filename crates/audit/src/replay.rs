@@ -70,7 +70,7 @@ impl Survey {
                     survey.largest = survey.largest.max(*bytes);
                 }
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
-                What::PacketLost { .. } => survey.losses += 1,
+                What::PacketLost { .. } | What::PacketsLost { .. } => survey.losses += 1,
                 What::Remark { remark, cwnd } => {
                     survey.remarks |= !matches!(remark, Remark::Opened | Remark::Established);
                     survey.first_cwnd = survey.first_cwnd.or(Some(cwnd.1).filter(|window| *window > 0));
@@ -111,7 +111,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     let survey = Survey::of(log);
     check_usable(log, &survey, algorithm)?;
     let mut notes = log.notes.clone();
-    let (mss, initial) = parameters(&survey, options, log.protocol == Protocol::Quic, &mut notes);
+    let (mss, initial) = parameters(&survey, options, log, &mut notes);
     let path = Path {
         mss: Bytes(mss),
         initial_cwnd: Bytes(initial),
@@ -138,6 +138,9 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     if !log.events.iter().any(|one| matches!(one.what, What::Remark { remark: Remark::Established, .. })) {
         judge.established(log.events[0].time);
     }
+    if log.begins_late {
+        judge.begin_late();
+    }
     if quic {
         if survey.losses == 0 {
             notes.push(
@@ -150,7 +153,45 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         replay_tcp(log, tcp, &mut judge);
     }
     judge.finish();
+    if log.begins_late {
+        notes.insert(0, late_note(&judge));
+    }
     Ok(Audit { algorithm, path, tolerance, judge, notes })
+}
+
+fn late_note(judge: &Judge<'_>) -> String {
+    let unknown = "the log begins in the middle of the connection, where window and state of the sender are unknown";
+    if judge.is_unknown() {
+        format!("{unknown}; it has no second congestion event, which would set them: record it from the handshake on")
+    } else {
+        format!("{unknown}: the comparison begins with the second congestion event")
+    }
+}
+
+/// The largest window that the log has around each event, bytes: of the windows before and after it.
+fn permitted(log: &Log) -> Vec<Option<u64>> {
+    let windows = |event: &Event| match &event.what {
+        What::Metrics(metrics) => metrics.cwnd.map(|cwnd| (cwnd, cwnd)),
+        What::Remark { cwnd, .. } if cwnd.1 > 0 => Some((cwnd.0.max(1), cwnd.1)),
+        _ => None,
+    };
+    let mut next = None;
+    let mut permitted: Vec<Option<u64>> = Vec::with_capacity(log.events.len());
+    for event in log.events.iter().rev() {
+        next = windows(event).map(|one| one.0).or(next);
+        permitted.push(next);
+    }
+    permitted.reverse();
+    let mut last = None;
+    for (event, most) in log.events.iter().zip(&mut permitted) {
+        *most = match (last, *most) {
+            (Some(last), Some(next)) => Some(std::cmp::max(last, next)),
+            (Some(last), None) => Some(last),
+            (None, _) => None,
+        };
+        last = windows(event).map(|one| one.1).or(last);
+    }
+    permitted
 }
 
 fn check_usable(log: &Log, survey: &Survey, algorithm: &Algorithm) -> Result<(), Fault> {
@@ -182,15 +223,19 @@ fn initial_is_inferred(options: &Options, survey: &Survey) -> bool {
 
 /// Segment size and initial window: of the user, of the log, else inferred. The initial window of RFC 6928 (section 2)
 /// and RFC 9002 (section 7.2) stands where the first logged window follows an ACK.
-fn parameters(survey: &Survey, options: &Options, quic: bool, notes: &mut Vec<String>) -> (u64, u64) {
+fn parameters(survey: &Survey, options: &Options, log: &Log, notes: &mut Vec<String>) -> (u64, u64) {
+    let quic = log.protocol == Protocol::Quic;
     let mss = options.mss.or(survey.mss).unwrap_or_else(|| {
         notes.push(format!("the datagram size is inferred from the largest packet: {} B", survey.largest));
         survey.largest
     });
     let (most, source) = if quic { (14_720, "RFC 9002") } else { (14_600, "RFC 6928") };
     let standard = (10 * mss).min(most.max(2 * mss));
-    let first = survey.first_cwnd.filter(|_| !survey.late);
+    let first = survey.first_cwnd.filter(|_| !survey.late || log.begins_late);
     let initial = options.initial_cwnd.or(survey.initial_cwnd).or(first).unwrap_or(standard);
+    if log.begins_late {
+        return (mss.max(1), initial);
+    }
     if initial_is_inferred(options, survey) && first.is_none() {
         notes.push(format!("the initial window is that of {source}: {initial} B"));
     } else if initial_is_inferred(options, survey) {
@@ -201,7 +246,9 @@ fn parameters(survey: &Survey, options: &Options, quic: bool, notes: &mut Vec<St
 
 fn replay_quic(log: &Log, mut quic: Quic, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
+    let permitted = permitted(log);
     for (number, event) in log.events.iter().enumerate() {
+        judge.log_permits(permitted[number]);
         quic.event(number, event, &judge.view(), &mut items);
         items.drain(..).for_each(|item| judge.item(item));
     }
@@ -212,10 +259,12 @@ fn replay_quic(log: &Log, mut quic: Quic, judge: &mut Judge<'_>) {
 
 fn replay_tcp(log: &Log, mut tcp: Tcp, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
+    let permitted = permitted(log);
     let mut first = 0;
     while first < log.events.len() {
         let end = group(&log.events, first);
-        tcp.events(first, &log.events[first..end], &judge.view(), &mut items);
+        judge.log_permits(permitted[first]);
+        tcp.events(first, &log.events[first..end], &log.events[end..], &judge.view(), &mut items);
         items.drain(..).for_each(|item| judge.item(item));
         first = end;
     }

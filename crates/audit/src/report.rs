@@ -63,26 +63,42 @@ fn departure(one: &Departure) -> Value {
     })
 }
 
-fn groups(departures: &[Departure]) -> Vec<Value> {
-    let mut kinds: BTreeMap<DepartureKind, (u64, u64, &Departure)> = BTreeMap::new();
+fn groups(departures: &[Departure], mss: u64) -> Vec<Value> {
+    let mut kinds: BTreeMap<DepartureKind, Group<'_>> = BTreeMap::new();
     for one in departures {
-        let entry = kinds.entry(one.kind).or_insert((0, 0, one));
-        entry.0 += 1;
-        entry.1 += one.acks;
+        let (logged, reference) = (one.logged.1, one.reference.1);
+        let difference = logged.abs_diff(reference);
+        let group = kinds.entry(one.kind).or_insert(Group { first: one, count: 0, acks: 0, largest: 0, percent: 0.0 });
+        group.count += 1;
+        group.acks += one.acks;
+        group.largest = group.largest.max(difference);
+        group.percent = group.percent.max(100.0 * difference as f64 / reference.max(1) as f64);
     }
     let mut groups: Vec<_> = kinds.into_iter().collect();
-    groups.sort_by_key(|(_, (_, _, first))| first.time);
-    let group = |(kind, (count, acks, first)): (DepartureKind, (u64, u64, &Departure))| {
+    groups.sort_by_key(|(_, group)| group.first.time);
+    let group = |(kind, group): (DepartureKind, Group<'_>)| {
         json!({
             "kind": kind.name(),
             "meaning": kind.describe(),
-            "source": first.source,
-            "departures": count,
-            "acks": acks,
-            "first_ms": Log::ms(first.time),
+            "source": group.first.source,
+            "departures": group.count,
+            "acks": group.acks,
+            "first_ms": Log::ms(group.first.time),
+            "largest_segments": group.largest as f64 / mss as f64,
+            "largest_percent": group.percent,
         })
     };
     groups.into_iter().map(group).collect()
+}
+
+/// The departures of one kind.
+struct Group<'a> {
+    first: &'a Departure,
+    count: u64,
+    acks: u64,
+    /// The largest difference of the windows, bytes, and in per cent of the reference's.
+    largest: u64,
+    percent: f64,
 }
 
 /// The result as JSON.
@@ -103,6 +119,7 @@ pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
         "protocol": log.protocol.name(),
         "connection": log.connection,
         "log_start_ms": log.origin_ms,
+        "windowless": log.windowless,
         "mss_bytes": audit.path.mss.0,
         "initial_cwnd_bytes": audit.path.initial_cwnd.0,
         "tolerance_segments": audit.tolerance.segments,
@@ -110,12 +127,14 @@ pub fn to_json(log: &Log, audit: &Audit<'_>) -> Value {
         "rounding_bytes_per_ack": audit.tolerance.per_ack,
         "acks": counts.acks,
         "explained": counts.explained,
+        "decisive": counts.decisive,
+        "decisive_explained": counts.decisive_explained,
         "unjudged": counts.unjudged,
         "app_limited": counts.app_limited,
         "unclear": counts.unclear,
         "windows": counts.checks,
         "departure_count": departures.len(),
-        "groups": groups(departures),
+        "groups": groups(departures, audit.path.mss.0.max(1)),
         "departures": departures.iter().take(MAX_DEPARTURES).map(departure).collect::<Vec<_>>(),
         "series": points,
         "notes": audit.notes,

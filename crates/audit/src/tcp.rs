@@ -15,14 +15,15 @@ use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
 use crate::item::{Check, Item, Limit, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
+use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
 
 /// Minimum timeout of Linux; that of RFC 6298 is a second.
 const MIN_RTO: Duration = Duration(200_000_000);
 /// RFC 6298, section 2.4.
 const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
 
-/// RFC 5681, section 3.2; RFC 8985, section 6.2, DupThresh.
-const DUP_THRESHOLD: u64 = 3;
+/// A sender processes an ACK within this time.
+const AT_ONCE: Duration = Duration(1_000_000);
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,33 @@ enum State {
     Loss,
 }
 
+/// An ACK.
+#[derive(Clone, Copy, Debug)]
+struct Arrived<'a> {
+    ack: u64,
+    sack: &'a [Span],
+    ece: bool,
+    /// Timestamp that it echoes.
+    echo: Option<u32>,
+    /// RTT by it.
+    echo_rtt: Option<Duration>,
+    /// The sender retransmits at once.
+    begins_recovery: bool,
+}
+
+impl Arrived<'_> {
+    /// Bytes that D-SACK reports (RFC 2883, section 4): the first block is acknowledged, or lies within the second.
+    fn duplicated(&self) -> u64 {
+        let Some(first) = self.sack.first() else { return 0 };
+        let within = self.sack.get(1).is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
+        if first.1 <= self.ack || within {
+            first.1 - first.0
+        } else {
+            0
+        }
+    }
+}
+
 /// The state of the sender.
 #[derive(Debug)]
 pub(crate) struct Tcp {
@@ -50,6 +78,10 @@ pub(crate) struct Tcp {
     una: u64,
     next: u64,
     sacked: u64,
+    /// End of the highest SACKed segment (Linux, tcp_highest_sack_seq).
+    highest_sacked: u64,
+    reordering: Reordering,
+    retransmissions: Retransmissions,
     /// Bytes marked lost and not sent again (RFC 8985, section 6.2, step 5).
     lost: u64,
     /// Transmission time of the most recently sent segment that was delivered (RFC 8985, RACK.xmit_ts).
@@ -82,6 +114,9 @@ impl Tcp {
             una: 0,
             next: 0,
             sacked: 0,
+            highest_sacked: 0,
+            reordering: Reordering::new(),
+            retransmissions: Retransmissions::default(),
             lost: 0,
             newest_delivered: Time::ZERO,
             duplicates: 0,
@@ -113,9 +148,18 @@ impl Tcp {
         self.in_flight().saturating_sub(if view.model_based { self.lost } else { 0 })
     }
 
-    /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then.
-    pub(crate) fn events(&mut self, first: usize, events: &[Event], view: &View, out: &mut Vec<Item>) {
+    /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
+    /// are the later ones.
+    pub(crate) fn events(
+        &mut self,
+        first: usize,
+        events: &[Event],
+        following: &[Event],
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
         let now = events[0].time;
+        let begins = self.begins_recovery(events, following);
         let mut remarks: Vec<(Remark, (u64, u64))> = Vec::new();
         remarks.extend(events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
@@ -123,10 +167,12 @@ impl Tcp {
         }));
         let mut acked = false;
         for (at, event) in events.iter().enumerate() {
-            if let What::TcpAck { ack, sack, ece, echo_rtt } = &event.what {
+            if let What::TcpAck { ack, sack, ece, echo, echo_rtt } = &event.what {
                 acked = true;
                 let remarks = std::mem::take(&mut remarks);
-                self.ack(first + at, now, (*ack, sack, *ece, *echo_rtt), &remarks, view, out);
+                let (ack, ece, echo, echo_rtt) = (*ack, *ece, *echo, *echo_rtt);
+                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, begins_recovery: begins };
+                self.ack(first + at, now, arrived, &remarks, view, out);
             }
         }
         if !acked {
@@ -135,8 +181,8 @@ impl Tcp {
             }
         }
         for (at, event) in events.iter().enumerate() {
-            if let What::Segment { seq, bytes } = event.what {
-                self.sent(first + at, now, seq, bytes, view, out);
+            if let What::Segment { seq, bytes, stamp } = event.what {
+                self.sent(first + at, now, (seq, bytes, stamp), view, out);
             }
         }
         // Logged windows are those after all other events of this time.
@@ -153,6 +199,17 @@ impl Tcp {
         }
     }
 
+    /// Whether the ACK among `events` starts a recovery that the log does not name: a retransmission follows at once.
+    fn begins_recovery(&self, events: &[Event], following: &[Event]) -> bool {
+        if self.remarks || self.state != State::Open || self.segments.is_empty() {
+            return false;
+        }
+        let until = events[0].time + AT_ONCE;
+        let following = following.iter().take_while(|one| one.time <= until);
+        let mut sent = events.iter().chain(following.take_while(|one| !matches!(one.what, What::TcpAck { .. })));
+        sent.any(|one| matches!(one.what, What::Segment { seq, .. } if seq >= self.una && seq < self.next))
+    }
+
     fn metrics(&mut self, event: usize, time: Time, metrics: &Metrics, view: &View, out: &mut Vec<Item>) {
         let known = &mut self.samples.logged;
         known.cwnd = metrics.cwnd.or(known.cwnd);
@@ -165,7 +222,8 @@ impl Tcp {
         }
     }
 
-    fn sent(&mut self, event: usize, now: Time, seq: u64, bytes: u64, view: &View, out: &mut Vec<Item>) {
+    fn sent(&mut self, event: usize, now: Time, data: (u64, u64, Option<u32>), view: &View, out: &mut Vec<Item>) {
+        let (seq, bytes, stamp) = data;
         if self.segments.is_empty() && self.una == self.next && self.last_sent == Time::ZERO {
             (self.una, self.next) = (seq, seq);
         }
@@ -176,6 +234,7 @@ impl Tcp {
         let segment = self.samples.sent(now, bytes, self.in_flight());
         if retransmission {
             self.retransmitted(event, now, seq, segment, view, out);
+            self.retransmissions.sent(stamp);
         } else {
             if self.duplicates > 0 && self.state == State::Open {
                 self.duplicates += bytes;
@@ -260,11 +319,12 @@ impl Tcp {
         &mut self,
         event: usize,
         now: Time,
-        (ack, sack, ece, echo_rtt): (u64, &[Span], bool, Option<Duration>),
+        arrived: Arrived<'_>,
         remarks: &[(Remark, (u64, u64))],
         view: &View,
         out: &mut Vec<Item>,
     ) {
+        let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
         if ack < self.una || ack > self.next {
             return;
         }
@@ -273,7 +333,8 @@ impl Tcp {
         let prior_in_flight = self.pipe(view);
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
-        self.deliver(now, ack, sack, echo_rtt, &mut delivered);
+        let sacked = self.deliver(now, ack, sack, echo_rtt, &mut delivered);
+        let raises = ack > una || sacked && self.reordering.exceeds_threshold();
         if ack == una && delivered.bytes == 0 && !was_idle {
             self.duplicates = self.duplicates.max(1);
         } else if ack > una && self.state == State::Open {
@@ -282,9 +343,13 @@ impl Tcp {
         if ack > una {
             self.samples.sampler.count_round(ack, self.next);
         }
-        delivered.lost = if view.model_based { self.mark_lost() } else { 0 };
+        delivered.lost = if view.model_based { self.mark_lost(now) } else { 0 };
         delivered.in_flight = self.pipe(view);
-        if delivered.lost > 0 && self.state == State::Open && !self.remarks {
+        if !self.remarks {
+            self.undo(event, now, &arrived, una, view, out);
+        }
+        let begins = (delivered.lost > 0 || arrived.begins_recovery) && ack < self.next;
+        if begins && self.state == State::Open && !self.remarks {
             self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
         }
         for &(remark, cwnd) in remarks {
@@ -300,11 +365,39 @@ impl Tcp {
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
         if delivered.bytes > 0 && !was_idle {
-            self.report(event, now, &delivered, (limit, estimate), ack > una, view, out);
+            self.report(event, now, &delivered, (limit, estimate), raises, view, out);
         }
     }
 
-    /// Reports an ACK of new data. `advanced`: it acknowledges data cumulatively (Linux, tcp_may_raise_cwnd).
+    /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
+    /// sent again is outstanding, Linux waits (tcp_try_undo_partial).
+    fn undo(&mut self, event: usize, now: Time, arrived: &Arrived<'_>, una: u64, view: &View, out: &mut Vec<Item>) {
+        self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
+        let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
+        let outstanding = || self.segments.iter().any(|one| one.retransmitted && !one.sacked);
+        let waits = self.state == State::Reducing && arrived.ack < self.high && outstanding();
+        if !self.retransmissions.all_spurious() && (!original || waits) {
+            return;
+        }
+        self.reordering.observe(una, self.fack(), self.samples.mss);
+        self.retransmissions.undone();
+        self.state = State::Open;
+        self.duplicates = 0;
+        let undone = vec![Reported::Window(window(now, Change::Undo, view.cwnd))];
+        out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
+    }
+
+    /// The end of the highest SACKed data, or SND.UNA.
+    fn fack(&self) -> u64 {
+        if self.sacked > 0 {
+            self.highest_sacked
+        } else {
+            self.una
+        }
+    }
+
+    /// Reports an ACK of new data. `raises`: it acknowledges data cumulatively, or SACKs data on a path with a high degree
+    /// of reordering (Linux, tcp_may_raise_cwnd).
     #[allow(clippy::too_many_arguments, reason = "the facts of an ACK")]
     fn report(
         &mut self,
@@ -312,12 +405,12 @@ impl Tcp {
         now: Time,
         delivered: &Delivered,
         (limit, estimate): (Limit, bool),
-        advanced: bool,
+        raises: bool,
         view: &View,
         out: &mut Vec<Item>,
     ) {
         let reducing = self.state == State::Reducing;
-        let recovering = reducing || !advanced;
+        let recovering = reducing || !raises;
         let report = self.samples.ack(now, delivered, estimate, recovering);
         let mut step = Step::window(event, vec![vec![Reported::Ack(report.clone())]], now);
         if limit == Limit::Unclear && !recovering && !view.model_based {
@@ -335,8 +428,21 @@ impl Tcp {
         }
     }
 
-    /// Marks segments delivered, cumulatively and by SACK, and takes the RTT sample (Linux, tcp_clean_rtx_queue).
-    fn deliver(&mut self, now: Time, ack: u64, sack: &[Span], echo: Option<Duration>, delivered: &mut Delivered) {
+    /// Marks segments delivered, cumulatively and by SACK, observes reordering, and takes the RTT sample (Linux,
+    /// tcp_clean_rtx_queue). Returns whether a segment was SACKed.
+    fn deliver(
+        &mut self,
+        now: Time,
+        ack: u64,
+        sack: &[Span],
+        echo: Option<Duration>,
+        delivered: &mut Delivered,
+    ) -> bool {
+        let advanced = ack > self.una;
+        let (prior_fack, prior_sacked) = (self.fack(), self.sacked > 0);
+        // The lowest segments that were sent once and are newly acknowledged, and newly SACKed below others.
+        let (mut lowest, mut lowest_sacked) = (u64::MAX, u64::MAX);
+        let mut any_sacked = false;
         let (mut oldest, mut newest) = (None, None);
         let (mut sacked_oldest, mut sacked_newest) = (None, None);
         let sample = |one: &InFlight| Duration(now.saturating_since(one.segment.sent_at).0.max(1));
@@ -352,6 +458,7 @@ impl Tcp {
             delivered.bytes += one.end - one.seq;
             retransmitted |= one.retransmitted;
             if !one.retransmitted {
+                lowest = lowest.min(one.seq);
                 oldest = oldest.or(Some(sample(&one)));
                 newest = Some(sample(&one));
             }
@@ -364,38 +471,51 @@ impl Tcp {
             let at = self.segments.partition_point(|one| one.seq < from);
             for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
                 one.sacked = true;
+                any_sacked = true;
+                self.highest_sacked = if self.sacked > 0 { self.highest_sacked.max(one.end) } else { one.end };
                 self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
                 self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
                 self.sacked += one.end - one.seq;
                 delivered.bytes += one.end - one.seq;
                 if !one.retransmitted {
+                    lowest_sacked =
+                        if prior_sacked && one.seq < prior_fack { lowest_sacked.min(one.seq) } else { lowest_sacked };
                     sacked_oldest = sacked_oldest.or(Some(sample(one)));
                     sacked_newest = Some(sample(one));
                 }
                 self.samples.sampler.on_delivered(&one.segment, &mut delivered.rate);
             }
         }
+        let lowest = if lowest < prior_fack && prior_sacked { lowest.min(lowest_sacked) } else { lowest_sacked };
+        if lowest < u64::MAX {
+            self.reordering.observe(lowest, self.fack(), self.samples.mss);
+        }
         let first = if retransmitted { None } else { oldest }.or(sacked_oldest);
         if let (Some(first), Some(last)) = (first, sacked_newest.or(newest)) {
             self.samples.rtt.sample(now, first, last);
             delivered.rtt = Some(last);
-        } else if let Some(echo) = echo {
+        } else if let Some(echo) = echo.filter(|_| advanced) {
             self.samples.rtt.sample(now, echo, echo);
             delivered.rtt = Some(echo);
         }
+        any_sacked
     }
 
-    /// Marks the segments lost that were sent before the most recently sent delivered one (RFC 8985, section 6.2),
-    /// without a reordering window: Linux (tcp_rack_reo_wnd) has none in recovery and from three SACKed segments on.
-    /// Returns the bytes newly marked.
-    fn mark_lost(&mut self) -> u64 {
-        if self.state == State::Open && self.sacked < DUP_THRESHOLD * self.samples.mss {
+    /// Marks the segments lost that were sent before the most recently sent delivered one (RFC 8985, section 6.2). Until
+    /// reordering is seen, there is no reordering window in recovery and from three SACKed segments on; then it is a
+    /// quarter of the minimum RTT (Linux, tcp_rack_reo_wnd). Returns the bytes newly marked.
+    fn mark_lost(&mut self, now: Time) -> u64 {
+        let mut wait = Duration::ZERO;
+        if self.reordering.is_seen() {
+            let window = Duration(self.samples.rtt.min_or_max().0 / 4).min(self.samples.srtt());
+            wait = now.saturating_since(self.newest_delivered) + window;
+        } else if self.state == State::Open && self.sacked < DUP_THRESHOLD * self.samples.mss {
             return 0;
         }
         let newest = self.newest_delivered;
         let mut marked = 0;
         for one in self.segments.iter_mut().take_while(|one| one.retransmitted || one.segment.sent_at < newest) {
-            if !one.sacked && !one.lost && one.segment.sent_at < newest {
+            if !one.sacked && !one.lost && one.segment.sent_at < newest && one.segment.sent_at + wait <= now {
                 one.lost = true;
                 marked += one.end - one.seq;
             }
@@ -424,6 +544,9 @@ impl Tcp {
             return self.handshake(event, time, remark, view, out);
         }
         let alternatives = self.reaction(time, remark, after, view);
+        if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
+            self.retransmissions.begin();
+        }
         self.high = self.next;
         if !alternatives.is_empty() {
             out.push(Item::Step(Step::window(event, alternatives, time)));

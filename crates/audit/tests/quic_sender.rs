@@ -244,6 +244,7 @@ impl Run {
             events: self.events,
             protocol: Protocol::Quic,
             windowless: false,
+            begins_late: false,
             origin_ms: 0.0,
             connection: "0".to_owned(),
             notes: Vec::new(),

@@ -75,6 +75,9 @@ const FEATURES: [(&str, &str); 22] = [
     ("IPPROTO_MPTCP", "MPTCP"),
 ];
 
+/// Linux pads the options of a SYN with `nop`, FreeBSD with `eol`.
+const FREEBSD: &str = "another system (FreeBSD's options of a SYN)";
+
 /// The reasons for which a script is not applicable, one per feature.
 #[derive(Default)]
 struct Reasons(Vec<Reason>);
@@ -175,6 +178,8 @@ fn of_packet(packet: &Packet, inbound: bool) -> Option<String> {
     match packet.protocol {
         Protocol::Tcp => {}
         Protocol::Udp => return Some("UDP".to_owned()),
+        Protocol::UdpLite => return Some("UDP-Lite".to_owned()),
+        Protocol::Sctp => return Some("SCTP".to_owned()),
         Protocol::Icmp => return Some("ICMP".to_owned()),
         Protocol::Encapsulated => return Some("encapsulation".to_owned()),
     }
@@ -183,6 +188,7 @@ fn of_packet(packet: &Packet, inbound: bool) -> Option<String> {
             TcpOption::FastOpen => return Some("Fast Open".to_owned()),
             TcpOption::Md5 => return Some("MD5".to_owned()),
             TcpOption::Symbol(name) => return Some(format!("symbol {name} of the command line (-D)")),
+            TcpOption::End if packet.has('S') => return Some(FREEBSD.to_owned()),
             TcpOption::AccurateEcn => return Some("accurate ECN".to_owned()),
             TcpOption::Sack(_) if !inbound => return Some("receiver-side check (SACK blocks of ours)".to_owned()),
             _ => {}

@@ -72,6 +72,10 @@ pub enum Protocol {
     Tcp,
     /// UDP.
     Udp,
+    /// UDP-Lite.
+    UdpLite,
+    /// SCTP.
+    Sctp,
     /// ICMP.
     Icmp,
     /// IP, GRE, MPLS or PSP around another packet.
@@ -132,8 +136,12 @@ pub enum IpEcn {
 /// A TCP option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TcpOption {
-    /// Padding (`nop`, `eol`).
+    /// Padding (`nop`).
     Padding,
+    /// The end of the options (`eol`).
+    End,
+    /// The options are not compared (`nocheck`).
+    Unchecked,
     /// Maximum segment size.
     Mss(u64),
     /// Window scale.

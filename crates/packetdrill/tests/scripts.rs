@@ -60,7 +60,8 @@ fn another_packet_is_named_with_line_time_and_both_packets() {
 fn a_packet_that_is_not_sent_is_a_failure() {
     let rest = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+.1 > P. 1:1001(1000) ack 1\n";
     let (line, _, got) = failure(rest);
-    assert_eq!((line, got.as_str()), (10, "no packet until 0.212507 s"));
+    let sent = "no packet until 0.212507 s; it is sent at 0.401000 s";
+    assert_eq!((line, got.as_str()), (10, sent));
 }
 
 /// The retransmission timer expires after 300 ms: that is too early for a script that expects it after 600 ms.
@@ -110,6 +111,49 @@ fn code_is_returned_with_the_values_of_its_time() {
     let value = |name| code.values[name];
     assert_eq!([value("tcpi_unacked"), value("tcpi_snd_cwnd"), value("tcpi_snd_mss")], [3, 10, 1000]);
     assert_eq!(value("tcpi_snd_ssthresh"), 0x7fff_ffff);
+}
+
+/// RFC 9293, section 3.8.6.3: a receiver may delay an ACK. The simulated one does not, so that a script that expects the
+/// delay is not about the sender.
+#[test]
+fn an_ack_that_the_receiver_delays_is_not_applicable() {
+    let rest = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+.1 < . 1:1(0) ack 1001 win 65535\n";
+    for peer in ["< P. 1:101(100) ack 1001 win 65535", "< F. 1:1(0) ack 1001 win 65535"] {
+        let ack = if peer.contains('F') { 2 } else { 101 };
+        match run(&format!("{rest}+.1 {peer}\n+.04 > . 1001:1001(0) ack {ack}\n")).outcome {
+            Outcome::NotApplicable { reasons } => {
+                assert_eq!((reasons[0].line, &*reasons[0].feature), (12, "receiver-side check (a delayed ACK)"));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(run(&format!("{rest}+.1 {peer}\n+0 > . 1001:1001(0) ack {ack}\n")).outcome, Outcome::Passed);
+    }
+    // The ACK of two segments, and one that data carries.
+    let two = "+.1 < . 1:101(100) ack 1001 win 65535\n+.01 < . 101:201(100) ack 1001 win 65535\n";
+    assert_eq!(run(&format!("{rest}{two}+0 > . 1001:1001(0) ack 201\n")).outcome, Outcome::Passed);
+    let answer = "+.01 write(4, ..., 500) = 500\n+0 > P. 1001:1501(500) ack 201\n";
+    assert_eq!(run(&format!("{rest}{two}{answer}")).outcome, Outcome::Passed);
+    // The sender is still judged: this data is not sent.
+    let (line, ..) = failure(&format!("{rest}{two}+.01 > P. 1001:1501(500) ack 201\n"));
+    assert_eq!(line, 13);
+}
+
+#[test]
+fn packets_of_other_protocols_and_old_forms_are_read() {
+    let data = "+0 write(4, ..., 1000) = 1000\n";
+    for (line, feature) in [
+        ("+0 < [1:1461(1460)] icmp unreachable frag_needed mtu 1200", "ICMP"),
+        ("+0 < icmp unreachable frag_needed mtu 1200 [1:1461(1460)]", "ICMP"),
+        ("+0 < sctp: INIT[flgs=0, tag=1,\n  a_rwnd=1500, adaptation]\n+0 > sctp: INIT_ACK[flgs=0]", "SCTP"),
+        ("+0 > sctp(tag=0): INIT[flgs=0]", "SCTP"),
+        ("+0 < udplite(1000, 0)", "UDP-Lite"),
+    ] {
+        assert_eq!(reasons(&format!("{BEGIN}{data}{line}\n")), [feature], "{line}");
+    }
+    let unchecked = "+0 > P. 1:1001(1000) ack 1 <nocheck>\n+0 < . 1:1(0) ack 1001 win 9 <nop, nocheck>\n";
+    assert_eq!(run(&format!("{data}{unchecked}")).outcome, Outcome::Passed);
+    let freebsd = BEGIN.replace("sackOK", "sackOK, eol, eol");
+    assert_eq!(reasons(&format!("{freebsd}{data}")), ["another system (FreeBSD's options of a SYN)"]);
 }
 
 #[test]

@@ -26,29 +26,33 @@ def packetdrill(
     module = cwndlab.suites.packetdrill
     results: list[Result] = []
     errors: list[Error] = []
+    unreadable: list[str] = []
     for path in module.scripts(paths):
         try:
             results.append(module.run(path))
         except Error as error:
             errors.append(error)
+            unreadable.append(str(path))
     match format:
         case Format.json:
             write_json([one.as_dict() for one in results])
         case Format.csv:
             write_csv([one.as_dict() for one in results], module.COLUMNS)
         case Format.table:
-            _show(results)
+            _show(results, unreadable)
     counts = Counter(one.verdict for one in results)
-    say(", ".join(f"{counts[verdict]} {verdict}" for verdict in module.Verdict))
+    numbers = [f"{counts[verdict]} {verdict}" for verdict in module.Verdict]
+    say(", ".join(numbers + ([f"{len(unreadable)} unreadable"] if unreadable else [])))
     if errors:
         raise type(errors[0])(*(fault for error in errors for fault in error.faults))
     if counts[module.Verdict.FAILED]:
         raise typer.Exit(1)
 
 
-def _show(results: list[Result]) -> None:
+def _show(results: list[Result], unreadable: list[str]) -> None:
     """One row per script, and below them the differences."""
-    rows = [(one.script, one.verdict, "; ".join(reason.feature for reason in one.reasons)) for one in results]
+    rows = [(one.script, str(one.verdict), "; ".join(reason.feature for reason in one.reasons)) for one in results]
+    rows += [(script, "unreadable", "see the error below") for script in unreadable]
     write_table(rows, ("script", "verdict", "reasons"), wrap=("reasons",))
     for one in results:
         if one.line is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,54 +15,14 @@ from typing import Any, NamedTuple
 
 from cwndlab import engine
 from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.suites.assertions import Evaluator, unsupported
 
 __all__ = ["COLUMNS", "Reason", "Result", "Verdict", "run", "run_text", "scripts"]
 
 #: Columns of a table of results.
 COLUMNS = ("script", "verdict", "line", "time_s", "expected", "got", "reasons")
-#: Constants of Linux that scripts use (``enum tcp_ca_state``).
-CONSTANTS = {
-    "TCP_CA_Open": 0,
-    "TCP_CA_Disorder": 1,
-    "TCP_CA_CWR": 2,
-    "TCP_CA_Recovery": 3,
-    "TCP_CA_Loss": 4,
-}
-_FUNCTIONS = {"abs": abs, "float": float, "int": int, "len": len, "max": max, "min": min, "round": round, "str": str}
-#: Python that is evaluated: assertions, assignments and expressions, without attributes, powers and loops.
-_NODES = (
-    ast.Module,
-    ast.Assert,
-    ast.Assign,
-    ast.AugAssign,
-    ast.Expr,
-    ast.Pass,
-    ast.Name,
-    ast.Load,
-    ast.Store,
-    ast.Constant,
-    ast.Tuple,
-    ast.List,
-    ast.Compare,
-    ast.cmpop,
-    ast.BoolOp,
-    ast.boolop,
-    ast.UnaryOp,
-    ast.unaryop,
-    ast.BinOp,
-    ast.Add,
-    ast.Sub,
-    ast.Mult,
-    ast.Div,
-    ast.FloorDiv,
-    ast.Mod,
-    ast.BitAnd,
-    ast.BitOr,
-    ast.IfExp,
-    ast.Call,
-    ast.JoinedStr,
-    ast.FormattedValue,
-)
+#: Characters of a piece of Python; scripts have some hundred.
+_MOST_CODE = 20_000
 
 
 class Verdict(StrEnum):
@@ -232,7 +192,7 @@ def run_text(text: str, name: str = "script") -> Result:
     outcome, pieces = report["outcome"], [_Piece(**one) for one in report["code"]]
     reasons = [Reason(**one) for one in outcome.get("reasons", ())]
     trees = [(piece, _parsed(piece, name)) for piece in pieces]
-    reasons += [Reason(piece.line, reason) for piece, tree in trees for reason in _unsupported(tree)]
+    reasons += [Reason(piece.line, reason) for piece, tree in trees for reason in unsupported(tree)]
     if reasons:
         return Result(name, Verdict.NOT_APPLICABLE, reasons=tuple(dict.fromkeys(reasons)))
     failure = _first_failure(trees)
@@ -255,43 +215,28 @@ class _Piece(NamedTuple):
 
 def _parsed(piece: _Piece, name: str) -> ast.Module:
     try:
+        if len(piece.text) > _MOST_CODE:
+            raise ValueError(f"it has more than {_MOST_CODE:,} characters")
         return ast.parse(piece.text + "\n")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
         raise ScenarioError(Fault(f"{name}, line {piece.line}", f"is no Python: {cause}", "correct the code")) from None
 
 
-def _unsupported(tree: ast.Module) -> Iterator[str]:
-    """Reasons for which code is not evaluated: scripts come from elsewhere, and assertions need no more."""
-    for node in ast.walk(tree):
-        if not isinstance(node, _NODES):
-            yield f"Python beyond assertions ({type(node).__name__})"
-        elif isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else "…"
-            if name != "print" and name not in _FUNCTIONS:
-                yield f"Python beyond assertions (function {name})"
-
-
 def _first_failure(trees: Iterable[tuple[_Piece, ast.Module]]) -> tuple[int, float, str, str] | None:
     """Line, time, expectation and values of the first assertion that does not hold."""
-    names: dict[str, Any] = {"__builtins__": {}, **_FUNCTIONS, **CONSTANTS, "print": lambda *_: None}
+    evaluator = Evaluator()
     for piece, tree in trees:
-        names.update(piece.values)
+        evaluator.names.update(piece.values)
         for statement in tree.body:
-            code = compile(ast.Module([statement], []), f"line {piece.line}", "exec")
+            place = piece.line, piece.time_ns / 1e9
             try:
-                exec(code, names)  # _unsupported admits assertions and arithmetic only
-            except AssertionError:
-                assert isinstance(statement, ast.Assert)
-                return piece.line, piece.time_ns / 1e9, ast.unparse(statement.test), _values(statement.test, names)
+                holds = evaluator.holds(statement)
             except Exception as cause:
-                return piece.line, piece.time_ns / 1e9, ast.unparse(statement), f"{type(cause).__name__}: {cause}"
+                return *place, ast.unparse(statement), f"{type(cause).__name__}: {cause}"
+            if not holds:
+                assert isinstance(statement, ast.Assert)
+                return *place, ast.unparse(statement.test), evaluator.values_of(statement.test)
     return None
-
-
-def _values(test: ast.expr, names: dict[str, Any]) -> str:
-    """The values of the variables in an expression."""
-    used = dict.fromkeys(node.id for node in ast.walk(test) if isinstance(node, ast.Name))
-    return ", ".join(f"{name} = {names[name]}" for name in used if name not in CONSTANTS and name not in _FUNCTIONS)
 
 
 def __dir__() -> list[str]:

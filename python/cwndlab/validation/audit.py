@@ -9,13 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from cwndlab.engine import audit as _audit
 from cwndlab.errors import Fault, RecordsError, parameter_fault
 
-__all__ = ["AuditResult", "Departure", "Group", "audit"]
+__all__ = ["AuditResult", "Departure", "Group", "Severity", "audit"]
+
+_SLIGHT_SEGMENTS, _SLIGHT_PERCENT = 2.0, 5.0
+_SERIOUS_SEGMENTS, _SERIOUS_PERCENT = 4.0, 25.0
+#: ACKs that must be able to tell for a share, and their least part of all ACKs of a capture without windows.
+_LEAST_DECISIVE, _LEAST_PART = 10, 0.02
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,35 @@ class Departure:
     state_after: Mapping[str, float | str]
     acks: int
 
+    @property
+    def difference_bytes(self) -> int:
+        """The logged window less that of the reference, bytes."""
+        return self.logged_bytes - self.reference_bytes
+
+
+class Severity(StrEnum):
+    """How much the windows of a kind of departure differ.
+
+    >>> [str(one) for one in Severity]
+    ['serious', 'moderate', 'slight']
+    """
+
+    SERIOUS = "serious"
+    """By more than a quarter of the reference's window, and more than four segments."""
+    MODERATE = "moderate"
+    """In between."""
+    SLIGHT = "slight"
+    """By at most two segments, or at most a twentieth of the reference's window."""
+
 
 @dataclass(frozen=True)
 class Group:
-    """The departures of one kind: their number, the ACKs that they leave unexplained, the time of the first one."""
+    """The departures of one kind.
+
+    ``departures`` is their number, ``acks`` the ACKs that they leave unexplained, ``first_ms`` the time of the first
+    one, ``largest_segments`` and ``largest_percent`` the largest difference of the windows, in segments and in per cent
+    of the reference's.
+    """
 
     kind: str
     meaning: str
@@ -53,13 +84,27 @@ class Group:
     departures: int
     acks: int
     first_ms: float
+    largest_segments: float
+    largest_percent: float
+
+    @property
+    def severity(self) -> Severity:
+        """The class of the largest difference."""
+        if self.largest_segments <= _SLIGHT_SEGMENTS or self.largest_percent <= _SLIGHT_PERCENT:
+            return Severity.SLIGHT
+        serious = self.largest_segments > _SERIOUS_SEGMENTS and self.largest_percent > _SERIOUS_PERCENT
+        return Severity.SERIOUS if serious else Severity.MODERATE
 
 
 @dataclass(frozen=True)
 class AuditResult:
     """The comparison of a log with an algorithm.
 
-    ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``unjudged``
+    ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``decisive`` counts
+    the ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a window that
+    stays as it is would be a departure, or there is a departure; ``decisive_explained`` counts those of them that the
+    reference explains. With bytes in flight for windows (``windowless``), those that reach the reference's window can
+    tell. ``groups`` are in order of severity. ``unjudged``
     ACKs arrived while the transport sets the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which
     the application was inferred to limit the sender, ``unclear`` those at which growth and no growth are accepted.
     ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series``
@@ -71,6 +116,7 @@ class AuditResult:
     protocol: str
     connection: str
     log_start_ms: float
+    windowless: bool
     mss_bytes: int
     initial_cwnd_bytes: int
     tolerance_segments: float
@@ -78,6 +124,8 @@ class AuditResult:
     rounding_bytes_per_ack: float
     acks: int
     explained: int
+    decisive: int
+    decisive_explained: int
     unjudged: int
     app_limited: int
     unclear: int
@@ -90,8 +138,42 @@ class AuditResult:
 
     @property
     def share(self) -> float | None:
-        """The share of compared ACKs that the reference explains; ``None`` without any."""
+        """The share of the ACKs that can tell which the reference explains; ``None`` where too few can tell."""
+        least = max(_LEAST_DECISIVE, _LEAST_PART * self.acks if self.windowless else 0)
+        return self.decisive_explained / self.decisive if self.decisive >= least else None
+
+    @property
+    def share_of_all(self) -> float | None:
+        """The share of all compared ACKs that the reference explains; ``None`` without any."""
         return self.explained / self.acks if self.acks else None
+
+    def headline(self) -> str:
+        """The result in one sentence.
+
+        With bytes in flight for windows, ACKs do not contradict the reference rather than agree with it.
+        """
+        what = "do not contradict it" if self.windowless else "are explained"
+        if self.share is None:
+            few = f"no verdict: only {self.decisive} of {self.acks} ACKs can tell" if self.acks else "no ACK is judged"
+            return f"{few}, {self.departure_count} departures"
+        share = f"{100 * self.share:.2f} % of the ACKs that can tell {what}"
+        return f"{share} ({self.decisive_explained} of {self.decisive}), {self.departure_count} departures"
+
+    def severity(self) -> str | None:
+        """What is serious about the departures, in one sentence; ``None`` without any."""
+        if not self.groups:
+            return None
+        parts = []
+        for severity in Severity:
+            groups = [one for one in self.groups if one.severity is severity]
+            if groups:
+                count = sum(one.departures for one in groups)
+                most, percent = max((one.largest_segments, one.largest_percent) for one in groups)
+                kinds = ", ".join(one.kind for one in groups)
+                parts.append(f"{severity}: {kinds} ({count}, up to {most:.1f} segments or {percent:.0f} %)")
+        if self.groups[0].severity is Severity.SLIGHT:
+            return f"no departure is serious; {parts[0]}"
+        return "; ".join(parts)
 
     @property
     def first(self) -> Departure | None:
@@ -101,8 +183,9 @@ class AuditResult:
     def as_dict(self) -> dict[str, Any]:
         """All values as JSON has them."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        lists = {name: [vars(one) for one in plain[name]] for name in ("groups", "departures")}
-        return plain | {"share": self.share} | lists
+        lists: dict[str, list[dict[str, Any]]] = {"departures": [vars(one) for one in plain["departures"]]}
+        lists["groups"] = [vars(one) | {"severity": str(one.severity)} for one in plain["groups"]]
+        return plain | {"share": self.share, "share_of_all": self.share_of_all} | lists
 
     def assumptions(self) -> list[str]:
         """What was inferred, and what is tolerated."""
@@ -115,7 +198,11 @@ class AuditResult:
             f"{self.app_limited} ACKs with less than half of the window in use, "
             f"{self.unclear} in between, where growth and no growth are both accepted"
         )
-        told = [f"tolerance: {tolerance}", limited]
+        all_acks = (
+            f"of all {self.acks} compared ACKs {self.explained} are explained; at the others that are not among those "
+            "that can tell, a window that stays as it is would be accepted as well"
+        )
+        told = [all_acks, f"tolerance: {tolerance}", limited]
         if self.unjudged:
             why = "the transport sets the window, or no window was logged after them"
             told.append(f"{self.unjudged} ACKs are not judged: {why}")
@@ -192,6 +279,7 @@ def audit(
     found["groups"] = [Group(**one) for one in found["groups"]]
     found["departures"] = [Departure(**one) for one in found["departures"]]
     found["series"] = [tuple(row) for row in found["series"]]
+    found["groups"].sort(key=lambda one: (list(Severity).index(one.severity), -one.acks, one.first_ms))
     return AuditResult(log=str(log), **found)
 
 

@@ -1,19 +1,21 @@
 //! Reads captures of TCP at the sender (pcap, pcapng), with samples of `ss` for the windows.
 
+mod link;
 mod packet;
+mod plausible;
 mod ss;
 
 use std::collections::BTreeMap;
 
 use cwndlab_control::Fault;
 use cwndlab_units::Time;
-use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::PcapError;
 
 use crate::event::{Event, Log, Protocol, Remark, What, ORIGIN};
 use packet::{Endpoints, Packet};
+use plausible::Tally;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { what: what.into(), hint: hint.into() })
@@ -32,24 +34,50 @@ pub fn is_capture(bytes: &[u8]) -> bool {
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// Reads the TCP connection `connection` of a capture, or its only one. `samples` is the output of `ss -tin`, each with
-/// the time before it.
+/// The program that unpacks the content, if it is compressed: magic numbers of RFC 1952, RFC 8878 and xz.
+pub(crate) fn compressed(bytes: &[u8]) -> Option<&'static str> {
+    const MAGIC: [(&[u8], &str); 4] =
+        [(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
+    MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|one| one.1)
+}
+
+/// What a reader of a capture knows besides it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice<'a> {
+    /// The output of `ss -tin`, each with the time before it.
+    pub samples: Option<&'a str>,
+    /// The name of the connection.
+    pub connection: Option<&'a str>,
+    /// Payload of a full segment, bytes.
+    pub mss: Option<u64>,
+}
+
+/// Reads the chosen TCP connection of a capture, or its only one.
 ///
 /// # Errors
 ///
-/// The capture is damaged, has no TCP data, or has several connections and none is chosen; the samples have no window.
-pub fn read(bytes: &[u8], samples: Option<&str>, connection: Option<&str>) -> Result<Log, Fault> {
+/// The capture is damaged, has no TCP data, was not taken at the sender, lacks parts of headers or the segment size, or
+/// has several connections and none is chosen; the samples have no window.
+pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
     let mut notes = Vec::new();
-    let packets = packets(bytes, &mut notes)?;
+    let (packets, skipped) = packets(bytes, &mut notes)?;
+    if packets.is_empty() || packets.iter().all(|one| one.payload == 0) {
+        return Err(plausible::no_data(&skipped, packets.len()));
+    }
+    plausible::check_complete(&skipped, packets.len())?;
+    let packets = plausible::without_copies(packets, &mut notes);
     let mut connections: BTreeMap<Endpoints, Vec<Packet>> = BTreeMap::new();
     for packet in packets {
         connections.entry(packet.endpoints.sorted()).or_default().push(packet);
     }
     connections.retain(|_, packets| packets.iter().any(|one| one.payload > 0));
-    let (endpoints, packets) = choose(connections, connection)?;
+    let (endpoints, packets) = choose(connections, choice.connection)?;
+    plausible::check_place(&packets, endpoints, &mut notes)?;
+    plausible::note_holes(&packets, endpoints, &mut notes);
+    let size = choice.mss.map_or_else(|| plausible::segment_size(&packets, endpoints), Ok)?;
     let origin = packets[0].time;
-    let mut events = connection_events(&packets, endpoints, origin);
-    match samples {
+    let mut events = connection_events(&packets, endpoints, origin, size);
+    match choice.samples {
         Some(text) => ss::merge(&mut events, text, endpoints, origin, &counted(&packets, endpoints))?,
         None => notes.push(
             "the capture has no windows: bytes in flight are compared, which shows windows above the reference only"
@@ -59,7 +87,8 @@ pub fn read(bytes: &[u8], samples: Option<&str>, connection: Option<&str>) -> Re
     Ok(Log {
         events,
         protocol: Protocol::Tcp,
-        windowless: samples.is_none(),
+        windowless: choice.samples.is_none(),
+        begins_late: !packets.iter().any(|one| one.syn),
         origin_ms: origin.0 as f64 * 1e-6,
         connection: endpoints.to_string(),
         notes,
@@ -74,7 +103,7 @@ fn choose(
     let mut named: Vec<_> = connections.into_iter().map(|(key, packets)| (sender(key, &packets), packets)).collect();
     let names = named.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(", ");
     match (wanted, named.len()) {
-        (_, 0) => fault("has no TCP data", "capture at the sender, with the headers of all packets"),
+        (_, 0) => Err(plausible::no_data(&Tally::new(), 0)),
         (None, 1) => Ok(named.remove(0)),
         (None, count) => fault(format!("has {count} connections: {names}"), "choose one with `--connection NAME`"),
         (Some(name), _) => match named.into_iter().find(|one| one.0.to_string() == name) {
@@ -113,32 +142,81 @@ fn sender(key: Endpoints, packets: &[Packet]) -> Endpoints {
 }
 
 fn damaged(error: &PcapError, packets: usize) -> Fault {
+    fault_of_damage(&error.to_string(), packets)
+}
+
+fn fault_of_damage(error: &str, packets: usize) -> Fault {
     let what = format!("is damaged or truncated after {packets} packets: {error}");
     Fault { what, hint: "stop the capture before you copy it".to_owned() }
 }
 
-/// The TCP packets of the capture. A packet that stands under several interfaces counts under the first of them.
-fn packets(bytes: &[u8], notes: &mut Vec<String>) -> Result<Vec<Packet>, Fault> {
-    let mut all = Vec::new();
+/// The packets of a capture: those of TCP, and how many are not read for which reason.
+#[derive(Default)]
+struct Packets {
+    tcp: Vec<Packet>,
+    skipped: Tally,
+}
+
+impl Packets {
+    fn add(&mut self, link: u32, time: Time, data: &[u8]) {
+        match Packet::parse(link, time, data) {
+            Ok(packet) => self.tcp.push(packet),
+            Err(reason) => *self.skipped.entry(reason).or_default() += 1,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.tcp.len() + self.skipped.values().sum::<usize>()
+    }
+}
+
+/// The TCP packets of the capture in order of time, and counts of the others.
+fn packets(bytes: &[u8], notes: &mut Vec<String>) -> Result<(Vec<Packet>, Tally), Fault> {
+    let mut all = Packets::default();
     if bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
         pcapng(bytes, &mut all)?;
     } else {
-        let mut reader = PcapReader::new(bytes).map_err(|error| damaged(&error, 0))?;
-        let link = u32::from(reader.header().datalink);
-        while let Some(next) = reader.next_packet() {
-            let next = next.map_err(|error| damaged(&error, all.len()))?;
-            all.extend(Packet::parse(link, Time(next.timestamp.as_nanos() as u64), &next.data));
-        }
+        pcap(bytes, &mut all)?;
     }
+    let Packets { tcp: mut all, skipped } = all;
     let backwards = all.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
     if backwards > 0 {
         notes.push(format!("{backwards} packets have an earlier time than the one before; they are sorted by time"));
         all.sort_by_key(|one| one.time);
     }
-    Ok(all)
+    Ok((all, skipped))
 }
 
-fn pcapng(bytes: &[u8], all: &mut Vec<Packet>) -> Result<(), Fault> {
+/// The records of a pcap file (draft-ietf-opsawg-pcap). Read here, since the reader of the library takes a packet that is
+/// longer than the snap length for damage.
+fn pcap(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
+    let (swapped, nanoseconds) = match bytes.first_chunk::<4>() {
+        Some([0xa1, 0xb2, 0xc3, 0xd4]) => (true, false),
+        Some([0xa1, 0xb2, 0x3c, 0x4d]) => (true, true),
+        Some([0x4d, 0x3c, 0xb2, 0xa1]) => (false, true),
+        _ => (false, false),
+    };
+    let cut = |packets: usize| fault_of_damage("it ends within a record", packets);
+    let word = |at: usize| -> Option<u32> {
+        let four: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
+        Some(if swapped { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+    };
+    // The upper bits have the length of a frame check sequence.
+    let link = word(20).ok_or_else(|| cut(0))? & 0xffff;
+    let mut at = 24;
+    while at < bytes.len() {
+        let header = [word(at), word(at + 4), word(at + 8), word(at + 12)];
+        let [Some(seconds), Some(fraction), Some(captured), Some(_)] = header else { return Err(cut(all.len())) };
+        let from = at + 16;
+        let data = bytes.get(from..from.saturating_add(captured as usize)).ok_or_else(|| cut(all.len()))?;
+        let fraction = u64::from(fraction) * if nanoseconds { 1 } else { 1000 };
+        all.add(link, Time(u64::from(seconds) * 1_000_000_000 + fraction), data);
+        at = from + captured as usize;
+    }
+    Ok(())
+}
+
+fn pcapng(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
     let mut reader = PcapNgReader::new(bytes).map_err(|error| damaged(&error, 0))?;
     // Link type and ticks per second of each interface.
     let mut interfaces: Vec<(u32, u128)> = Vec::new();
@@ -155,7 +233,7 @@ fn pcapng(bytes: &[u8], all: &mut Vec<Packet>) -> Result<(), Fault> {
                 let Some(&(link, ticks)) = interfaces.get(packet.interface_id as usize) else { continue };
                 // The reader takes every tick for a nanosecond.
                 let time_ns = packet.timestamp.as_nanos() * 1_000_000_000 / ticks;
-                all.extend(Packet::parse(link, Time(time_ns as u64), &packet.data));
+                all.add(link, Time(time_ns as u64), &packet.data);
             }
             Block::SectionHeader(_) => interfaces.clear(),
             _ => {}
@@ -190,12 +268,16 @@ impl Unwrapped {
     }
 }
 
-fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time) -> Vec<Event> {
+fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, size: u64) -> Vec<Event> {
     let first = packets.iter().find(|one| one.endpoints == endpoints).map_or(0, |one| one.seq);
     let mut numbers = Unwrapped { base: first, last: 1 << 32 };
-    let mss = packets.iter().filter_map(Packet::segment_size).min();
     let mut events = Vec::new();
     let mut established = false;
+    // The first packet with each value of the timestamp option.
+    let mut stamped: BTreeMap<u32, Time> = BTreeMap::new();
+    if !packets.iter().any(|one| one.syn) {
+        events.push(Event { time: ORIGIN, what: What::Parameters { mss: Some(size), initial_cwnd: None } });
+    }
     for packet in packets {
         let time = ORIGIN + (packet.time - origin);
         let mut push = |what| events.push(Event { time, what });
@@ -206,19 +288,21 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time) -> 
                 push(What::Remark { remark: Remark::Established, cwnd: (0, 0) });
                 established = true;
             }
-            if let Some(mss) = mss.filter(|_| packet.ack.is_some()) {
-                push(What::Parameters { mss: Some(mss), initial_cwnd: None });
+            if packet.ack.is_some() {
+                push(What::Parameters { mss: Some(size), initial_cwnd: None });
             }
             continue;
         }
         if packet.endpoints == endpoints {
+            if let Some((value, _)) = packet.timestamps {
+                stamped.entry(value).or_insert(packet.time);
+            }
             let seq = numbers.number(packet.seq);
-            let size = mss.unwrap_or(u64::MAX);
             let mut sent = 0;
             // A capture above segmentation offload has several segments in one packet.
             while sent < packet.payload {
                 let bytes = (packet.payload - sent).min(size);
-                push(What::Segment { seq: seq + sent, bytes });
+                push(What::Segment { seq: seq + sent, bytes, stamp: packet.timestamps.map(|one| one.0) });
                 sent += bytes;
             }
         } else if let Some(ack) = packet.ack {
@@ -229,7 +313,9 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time) -> 
             let unwrap = |seq| Unwrapped { base: numbers.base, last: numbers.last }.number(seq);
             let ack = unwrap(ack);
             let sack = packet.sack.iter().map(|block| (unwrap(block.0), unwrap(block.1))).collect();
-            push(What::TcpAck { ack, sack, ece: packet.ece, echo_rtt: None });
+            let echo = packet.timestamps.map(|one| one.1);
+            let echo_rtt = echo.and_then(|echo| stamped.get(&echo)).map(|at| packet.time.saturating_since(*at));
+            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt });
         }
     }
     events

@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use cwndlab_units::Time;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
 
+use super::link::ip_packet;
+
 /// Sender and receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Endpoints {
@@ -29,6 +31,23 @@ impl fmt::Display for Endpoints {
     }
 }
 
+/// Why a packet of a capture is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Skipped {
+    /// A link type that is not read.
+    Link(u32),
+    /// Neither IPv4 nor IPv6.
+    NoIp,
+    /// Another protocol over IP.
+    Protocol(u8),
+    /// An encrypted frame of IEEE 802.11.
+    Encrypted,
+    /// A fragment of an IP packet.
+    Fragment,
+    /// The capture ends within the headers, after this many bytes.
+    Cut(usize),
+}
+
 /// The fields of a TCP packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
@@ -40,49 +59,74 @@ pub(crate) struct Packet {
     pub(crate) syn: bool,
     pub(crate) ece: bool,
     pub(crate) sack: Vec<(u32, u32)>,
+    /// Value and echo of the timestamp option.
+    pub(crate) timestamps: Option<(u32, u32)>,
+    window: u16,
+    fin: bool,
+    /// Identification of the IPv4 packet; 0 where there is none.
+    pub(crate) ip_id: u16,
     mss: Option<u16>,
-    timestamps: bool,
 }
 
-/// Link types (tcpdump.org/linktypes.html) and the length of the header before the IP packet.
-fn ip_offset(link: u32) -> Option<usize> {
-    match link {
-        12 | 101 | 228 | 229 => Some(0),
-        0 | 108 => Some(4),
-        113 => Some(16),
-        276 => Some(20),
-        _ => None,
-    }
-}
+/// What two copies of one packet have in common.
+type Fields = (Endpoints, (u32, Option<u32>, u64), (bool, bool, bool, u16), Vec<(u32, u32)>, Option<(u32, u32)>, u16);
 
 /// Source and destination of an IP packet, and the length of its payload by its header: the capture may end with the
-/// headers.
-fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64)> {
+/// headers. With the identification of IPv4.
+fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64, u16)> {
     match net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let length = u64::from(header.total_len()).saturating_sub(u64::from(header.ihl()) * 4);
-            Some((IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()), length))
+            Some((
+                IpAddr::V4(header.source_addr()),
+                IpAddr::V4(header.destination_addr()),
+                length,
+                header.identification(),
+            ))
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
             let length = u64::from(header.payload_length());
-            Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length))
+            Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length, 0))
         }
         LaxNetSlice::Arp(_) => None,
     }
 }
 
 impl Packet {
-    /// Parses a packet of a link type; `None` where it is not TCP over IP.
-    pub(crate) fn parse(link: u32, time: Time, data: &[u8]) -> Option<Self> {
-        let sliced = if link == 1 {
-            LaxSlicedPacket::from_ethernet(data).ok()?
-        } else {
-            LaxSlicedPacket::from_ip(data.get(ip_offset(link)?..)?).ok()?
-        };
-        let (from, to, length) = addresses(sliced.net.as_ref()?)?;
-        let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
+    /// Parses a packet of a link type.
+    ///
+    /// # Errors
+    ///
+    /// It is not TCP over IP, or its headers are not complete.
+    pub(crate) fn parse(link: u32, time: Time, data: &[u8]) -> Result<Self, Skipped> {
+        let cut = Skipped::Cut(data.len());
+        let mut packet = ip_packet(link, data)?;
+        // IP over IP (RFC 2003, RFC 4213), at most twice.
+        for _ in 0..3 {
+            let version = packet.first().ok_or(cut)? >> 4;
+            if version != 4 && version != 6 {
+                return Err(Skipped::NoIp);
+            }
+            let sliced = LaxSlicedPacket::from_ip(packet).map_err(|_| cut)?;
+            let net = sliced.net.as_ref().ok_or(Skipped::NoIp)?;
+            if let Some(TransportSlice::Tcp(tcp)) = &sliced.transport {
+                return Ok(Self::of(time, net, tcp).ok_or(Skipped::NoIp)?);
+            }
+            let inner = net.ip_payload_ref().ok_or(Skipped::NoIp)?;
+            match inner.ip_number.0 {
+                4 | 41 => packet = inner.payload,
+                6 if inner.fragmented => return Err(Skipped::Fragment),
+                6 => return Err(cut),
+                other => return Err(Skipped::Protocol(other)),
+            }
+        }
+        Err(Skipped::Protocol(4))
+    }
+
+    fn of(time: Time, net: &LaxNetSlice<'_>, tcp: &etherparse::TcpSlice<'_>) -> Option<Self> {
+        let (from, to, length, ip_id) = addresses(net)?;
         let mut packet = Self {
             time,
             endpoints: Endpoints {
@@ -95,13 +139,16 @@ impl Packet {
             syn: tcp.syn(),
             ece: tcp.ece(),
             sack: Vec::new(),
+            timestamps: None,
+            window: tcp.window_size(),
+            fin: tcp.fin(),
+            ip_id,
             mss: None,
-            timestamps: false,
         };
         for option in tcp.options_iterator().flatten() {
             match option {
                 TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
-                TcpOptionElement::Timestamp(..) => packet.timestamps = true,
+                TcpOptionElement::Timestamp(value, echo) => packet.timestamps = Some((value, echo)),
                 TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
                     packet.sack = std::iter::once(first).chain(rest.into_iter().flatten()).collect();
                 }
@@ -114,6 +161,13 @@ impl Packet {
     /// Payload of a full segment by the options of a SYN: timestamps take twelve bytes (RFC 7323, appendix A).
     pub(crate) fn segment_size(&self) -> Option<u64> {
         let mss = self.mss.filter(|_| self.syn)?;
-        Some(u64::from(mss) - if self.timestamps { 12 } else { 0 }).filter(|bytes| *bytes > 0)
+        let options = if self.timestamps.is_some() { 12 } else { 0 };
+        Some(u64::from(mss).saturating_sub(options)).filter(|bytes| *bytes > 0)
+    }
+
+    /// The fields by which a copy is recognised.
+    pub(crate) fn fields(&self) -> Fields {
+        let (numbers, flags) = ((self.seq, self.ack, self.payload), (self.syn, self.fin, self.ece, self.window));
+        (self.endpoints, numbers, flags, self.sack.clone(), self.timestamps, self.ip_id)
     }
 }

@@ -1,7 +1,7 @@
 //! The data of the events that an audit uses, and their names in the versions of qlog.
 //!
 //! Sources: draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events, versions 00 to 11 (qlog 0.3, 0.4);
-//! draft-marx-qlog-event-definitions-quic-h3 (draft-01, draft-02).
+//! draft-marx-qlog-event-definitions-quic-h3 (draft-01, draft-02); for draft-00, what mvfst writes.
 
 use cwndlab_units::Duration;
 use serde::Deserialize;
@@ -42,17 +42,26 @@ struct Packet {
     frames: Option<Vec<Frame>>,
 }
 
-/// Values of congestion control; `cwnd` is the name of draft-00.
+/// Values of congestion control; `cwnd` is the name of draft-00, `current_cwnd` that of mvfst.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Values {
     congestion_window: Number,
     cwnd: Number,
+    current_cwnd: Number,
     ssthresh: Number,
     bytes_in_flight: Number,
     smoothed_rtt: Number,
     latest_rtt: Number,
     min_rtt: Number,
+}
+
+/// `packets_lost` of mvfst: several losses in one event.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Losses {
+    largest_lost_packet_num: Number,
+    lost_packets: Number,
 }
 
 #[derive(Deserialize, Default)]
@@ -91,11 +100,13 @@ pub(crate) struct Read {
     pub(crate) connection: Option<u64>,
     /// A packet was sent without a list of its frames.
     pub(crate) unlisted: bool,
+    /// Size of a received packet, bytes.
+    pub(crate) received: u64,
 }
 
 impl Read {
     fn of(events: Vec<What>) -> Self {
-        Self { events, connection: None, unlisted: false }
+        Self { events, connection: None, unlisted: false, received: 0 }
     }
 }
 
@@ -114,9 +125,13 @@ pub(crate) fn plain_name(name: &str) -> String {
 pub(crate) fn translate(name: &str, data: &str, ms: f64) -> Result<Read, serde_json::Error> {
     match name {
         "packet_sent" => serde_json::from_str(data).map(|packet| sent(&packet)),
-        "packet_received" => serde_json::from_str(data).map(|packet| Read::of(received(&packet))),
+        "packet_received" => serde_json::from_str(data)
+            .map(|packet: Packet| Read { received: size(&packet), ..Read::of(received(&packet)) }),
         "packet_lost" => serde_json::from_str(data).map(|packet| Read::of(lost(&packet))),
-        "metrics_updated" | "metric_update" => serde_json::from_str(data).map(|values| Read::of(metrics(&values, ms))),
+        "packets_lost" => serde_json::from_str(data).map(|one| Read::of(losses(&one))),
+        "metrics_updated" | "metric_update" | "congestion_metric_update" => {
+            serde_json::from_str(data).map(|values| Read::of(metrics(&values, ms)))
+        }
         "parameters_set" => serde_json::from_str(data).map(|one: Parameters| {
             let (mss, initial_cwnd) = (one.max_datagram_size.whole(), one.initial_congestion_window.whole());
             Read::of(vec![What::Parameters { mss, initial_cwnd }])
@@ -142,32 +157,47 @@ fn number(packet: &Packet) -> Option<u64> {
     packet.header.packet_number.whole().or(packet.number.whole())
 }
 
+/// The type of a frame in one spelling.
+fn kind(frame: &Frame) -> String {
+    frame.kind.0.as_deref().unwrap_or_default().to_ascii_lowercase().replace('-', "_")
+}
+
 /// RFC 9002, section 2: packets with only ACK, PADDING and CONNECTION_CLOSE frames are not ack-eliciting. A packet with
 /// PADDING counts as in flight, but is not acknowledged unless another frame elicits it.
 fn elicits_ack(frames: &[Frame]) -> bool {
     frames.iter().any(|frame| {
-        let kind = frame.kind.0.as_deref().unwrap_or_default().to_ascii_lowercase();
-        !matches!(kind.as_str(), "ack" | "ack_ecn" | "padding" | "connection_close" | "")
+        let kind = kind(frame);
+        !(is_ack(&kind) || matches!(kind.as_str(), "padding" | "connection_close" | ""))
     })
+}
+
+/// Size of a packet, bytes; 0 where the log does not say.
+fn size(packet: &Packet) -> u64 {
+    let header = &packet.header;
+    let sizes = [packet.raw, packet.size, header.packet_size, header.length, header.payload_length];
+    sizes.iter().find_map(|one| one.whole()).unwrap_or(0)
+}
+
+/// ACK frames, and those of extensions that have the same ranges.
+fn is_ack(kind: &str) -> bool {
+    matches!(kind, "ack" | "ack_ecn" | "ack_receive_timestamps")
 }
 
 fn sent(packet: &Packet) -> Read {
     let unlisted = packet.frames.is_none();
-    let header = &packet.header;
-    let sizes = [packet.raw, packet.size, header.packet_size, header.length, header.payload_length];
-    let bytes = sizes.iter().find_map(|one| one.whole()).unwrap_or(0);
+    let bytes = size(packet);
     let counts = packet.frames.as_ref().is_none_or(|frames| elicits_ack(frames));
     let events = match number(packet) {
         Some(number) if counts && bytes > 0 => vec![What::PacketSent { space: space(packet), number, bytes }],
         _ => Vec::new(),
     };
-    Read { events, connection: None, unlisted }
+    Read { unlisted, ..Read::of(events) }
 }
 
 fn received(packet: &Packet) -> Vec<What> {
     let space = space(packet);
     let frames = packet.frames.iter().flatten();
-    let acks = frames.filter(|frame| frame.kind.0.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("ack")));
+    let acks = frames.filter(|frame| is_ack(&kind(frame)));
     acks.map(|frame| What::AckFrame { space, ranges: spans(&frame.acked_ranges), ce: frame.ce.whole().unwrap_or(0) })
         .collect()
 }
@@ -176,10 +206,17 @@ fn lost(packet: &Packet) -> Vec<What> {
     number(packet).map(|number| What::PacketLost { space: space(packet), number }).into_iter().collect()
 }
 
+fn losses(one: &Losses) -> Vec<What> {
+    let largest = one.largest_lost_packet_num.whole();
+    let count = one.lost_packets.whole().unwrap_or(1);
+    largest.map(|largest| What::PacketsLost { largest, count }).into_iter().collect()
+}
+
 fn metrics(values: &Values, ms: f64) -> Vec<What> {
     let time =
         |one: Number| one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64));
-    let cwnd = values.congestion_window.whole().or(values.cwnd.whole()).filter(|bytes| *bytes > 0);
+    let cwnd = [values.congestion_window, values.cwnd, values.current_cwnd];
+    let cwnd = cwnd.iter().find_map(|one| one.whole()).filter(|bytes| *bytes > 0);
     // Stacks write their largest integer for a threshold without limit.
     let ssthresh = values.ssthresh.whole().filter(|bytes| *bytes < 1 << 40);
     vec![What::Metrics(Metrics {
@@ -209,16 +246,16 @@ fn tcp(name: &str, one: &Tcp) -> Read {
             .sequence
             .whole()
             .zip(one.length.whole())
-            .map(|(seq, bytes)| What::Segment { seq, bytes })
+            .map(|(seq, bytes)| What::Segment { seq, bytes, stamp: None })
             .filter(|what| !matches!(what, What::Segment { bytes: 0, .. })),
         "ack_received" => one.ack.whole().map(|ack| {
             let pair = |block: &Vec<Number>| Some((block.first()?.whole()?, block.get(1)?.whole()?));
             let sack = one.sack.iter().filter_map(pair).filter(|block| block.0 < block.1).collect();
-            What::TcpAck { ack, sack, ece: one.ece, echo_rtt: None }
+            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt: None }
         }),
         _ => remark(one),
     };
-    Read { events: what.into_iter().collect(), connection: one.connection.whole(), unlisted: false }
+    Read { connection: one.connection.whole(), ..Read::of(what.into_iter().collect()) }
 }
 
 fn remark(one: &Tcp) -> Option<What> {

@@ -13,7 +13,7 @@ use cwndlab_units::Time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::event::{Event, Log, Protocol, What, ORIGIN};
+use crate::event::{Event, Log, Protocol, Remark, What, ORIGIN};
 use data::{plain_name, translate};
 use lenient::{Number, Text};
 
@@ -35,12 +35,24 @@ struct Configuration {
     time_units: Text,
 }
 
+/// Where the events were logged: client, server or network.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct VantagePoint {
+    name: Text,
+    #[serde(rename = "type")]
+    kind: Text,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Trace<'a> {
     title: Text,
+    vantage_point: VantagePoint,
     common_fields: CommonFields,
     configuration: Configuration,
+    /// The columns of events that are lists, up to draft-01.
+    event_fields: Vec<Text>,
     #[serde(borrow)]
     events: Option<Vec<&'a RawValue>>,
 }
@@ -76,7 +88,10 @@ struct RawEvent<'a> {
 /// Collects the events of the connections of a file.
 #[derive(Default)]
 struct Collector {
-    connections: BTreeMap<String, Connection>,
+    /// By name and number of the trace: two traces of one name are two vantage points.
+    connections: BTreeMap<(String, usize), Connection>,
+    /// Number of the trace that is read.
+    trace: usize,
     unreadable: u64,
     first_unreadable: Option<String>,
     unlisted: u64,
@@ -89,7 +104,46 @@ struct Collector {
 struct Connection {
     events: Vec<(f64, What)>,
     numbers: std::collections::BTreeSet<u64>,
+    /// Type and name of the vantage point.
+    vantage: [Option<String>; 2],
+    /// Bytes of packets sent and received.
+    sent: u64,
+    received: u64,
 }
+
+impl Connection {
+    /// What the reader of a result should know: who logs the receiver of a transfer compares an idle window.
+    fn note(&self) -> Option<String> {
+        let is_receiver = self.received > RECEIVER_BYTES && self.received / RECEIVER_SHARE > self.sent;
+        is_receiver.then(|| {
+            format!(
+                "the log is that of a receiver: it has {} kB received and {} kB sent; audit the log of the other side",
+                self.received / 1000,
+                self.sent / 1000
+            )
+        })
+    }
+
+    /// The log begins after the handshake: no handshake packets or remarks, and numbers far from the first.
+    fn begins_late(&self) -> bool {
+        let first = self.events.iter().find_map(|(_, what)| match what {
+            What::PacketSent { space, number, .. } => Some(*space == 2 && *number > LATE_PACKET),
+            What::Segment { seq, .. } => Some(*seq > LATE_BYTE),
+            What::Remark { remark: Remark::Opened | Remark::Established, .. } => Some(false),
+            _ => None,
+        });
+        first.unwrap_or(false)
+    }
+}
+
+/// A log of fewer received bytes says nothing about its side.
+const RECEIVER_BYTES: u64 = 100_000;
+/// A receiver has received this many times the bytes that it sent.
+const RECEIVER_SHARE: u64 = 4;
+/// A log whose first packet has a higher number begins late: the initial window is sent.
+const LATE_PACKET: u64 = 16;
+/// The same in bytes.
+const LATE_BYTE: u64 = 65_536;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { what: what.into(), hint: hint.into() })
@@ -103,6 +157,9 @@ const NOT_QLOG: &str = "give a qlog file (.sqlog or .qlog), or a capture in pcap
 ///
 /// The text is not qlog, has no usable event, or has several connections and none is chosen.
 pub fn read(bytes: &[u8], connection: Option<&str>) -> Result<Log, Fault> {
+    if let Some(program) = crate::capture::compressed(bytes) {
+        return fault(format!("is compressed with {program}"), format!("unpack it with `{program} -d` first"));
+    }
     let Ok(text) = std::str::from_utf8(bytes) else { return fault("is not text", NOT_QLOG) };
     let mut all = Collector::default();
     match serde_json::from_str::<Document<'_>>(text) {
@@ -120,6 +177,7 @@ impl Collector {
                 continue;
             };
             let name = trace_name(&trace).unwrap_or_else(|| format!("trace {at}"));
+            self.trace = at;
             self.begin(&trace);
             let unit = unit(&trace);
             for (number, event) in trace.events.iter().flatten().enumerate() {
@@ -144,7 +202,17 @@ impl Collector {
         let name = trace_name(&trace).unwrap_or_else(|| "0".to_owned());
         self.begin(&trace);
         let unit = unit(&trace);
+        let (mut trace, mut name, mut unit) = (trace, name, unit);
         for (number, record) in records().enumerate().skip(1) {
+            // Files that were joined: the head of the next one.
+            if let Some(next) = next_head(record) {
+                name = trace_name(&next).unwrap_or_else(|| number.to_string());
+                unit = self::unit(&next);
+                trace = next;
+                self.trace += 1;
+                self.begin(&trace);
+                continue;
+            }
             self.event(record, &trace, &name, unit, || format!("record {number}"));
         }
         Ok(())
@@ -164,7 +232,7 @@ impl Collector {
     }
 
     fn event(&mut self, text: &str, trace: &Trace<'_>, name: &str, unit: f64, place: impl Fn() -> String) {
-        let Some(event) = parse_event(text) else { return self.skip(place()) };
+        let Some(event) = parse_event(text, &trace.event_fields) else { return self.skip(place()) };
         let (Some(time), Some(kind)) = (event.time.0, event.name.0.as_deref()) else { return self.skip(place()) };
         let format = trace.common_fields.time_format.0.as_deref().unwrap_or_default();
         let relative = matches!(format, "delta" | "relative_to_previous_event");
@@ -173,18 +241,22 @@ impl Collector {
             return self.skip(place());
         };
         self.unlisted += u64::from(read.unlisted);
-        if read.events.is_empty() {
+        if read.events.is_empty() && read.received == 0 {
             return;
         }
         let group = event.group_id.0.unwrap_or_else(|| name.to_owned());
-        let connection = self.connections.entry(group).or_default();
+        let connection = self.connections.entry((group, self.trace)).or_default();
+        let point = &trace.vantage_point;
+        connection.vantage = [&point.kind, &point.name].map(|one| one.0.clone().filter(|text| !text.is_empty()));
+        connection.received += read.received;
+        let sent = read.events.iter().map(|what| if let What::PacketSent { bytes, .. } = what { *bytes } else { 0 });
+        connection.sent += sent.sum::<u64>();
         connection.numbers.extend(read.connection);
         connection.events.extend(read.events.into_iter().map(|what| (self.clock_ms, what)));
     }
 
     fn finish(self, wanted: Option<&str>) -> Result<Log, Fault> {
-        let mut usable: BTreeMap<_, _> =
-            self.connections.into_iter().filter(|(_, one)| !one.events.is_empty()).collect();
+        let mut usable = labelled(self.connections);
         let names = usable.keys().cloned().collect::<Vec<_>>().join(", ");
         let (name, chosen) = match wanted {
             Some(name) => match usable.remove_entry(name) {
@@ -205,14 +277,50 @@ impl Collector {
                 format!("has {} connections of one flow, which share their logged windows", chosen.numbers.len());
             return fault(what, "audit a flow with one connection");
         }
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = chosen.note().into_iter().collect();
         if let Some(place) = self.first_unreadable {
             let (count, plural) = (self.unreadable, if self.unreadable == 1 { "" } else { "s" });
             notes.push(format!("{count} record{plural} of the log could not be read, the first is {place}"));
         }
         let protocol = if self.tcp { Protocol::Tcp } else { Protocol::Quic };
-        Ok(log(name, chosen.events, protocol, notes))
+        let begins_late = chosen.begins_late();
+        Ok(Log { begins_late, ..log(name, chosen.events, protocol, notes) })
     }
+}
+
+/// Names of the connections with events. Where two have one name, the vantage point tells them apart, or the number of
+/// the trace.
+fn labelled(connections: BTreeMap<(String, usize), Connection>) -> BTreeMap<String, Connection> {
+    let mut named: BTreeMap<String, Vec<(usize, Connection)>> = BTreeMap::new();
+    for ((name, trace), connection) in connections.into_iter().filter(|(_, one)| !one.events.is_empty()) {
+        named.entry(name).or_default().push((trace, connection));
+    }
+    let mut labelled = BTreeMap::new();
+    for (name, group) in named {
+        let distinct = |part: usize| {
+            let texts: std::collections::BTreeSet<_> =
+                group.iter().filter_map(|(_, one)| one.vantage[part].clone()).collect();
+            texts.len() == group.len()
+        };
+        let part = if group.len() == 1 { None } else { (0..2).find(|part| distinct(*part)) };
+        let alone = group.len() == 1;
+        for (trace, connection) in group {
+            let suffix =
+                part.and_then(|part| connection.vantage[part].clone()).unwrap_or_else(|| format!("trace {trace}"));
+            let label = if alone { name.clone() } else { format!("{name}/{suffix}") };
+            labelled.insert(label, connection);
+        }
+    }
+    labelled
+}
+
+/// The trace of a record that begins a file in JSON-SEQ.
+fn next_head(record: &str) -> Option<Trace<'_>> {
+    if !record.contains("\"qlog_version\"") && !record.contains("\"file_schema\"") {
+        return None;
+    }
+    let head: Head<'_> = serde_json::from_str(record).ok()?;
+    head.trace
 }
 
 /// Shifts the times to [`ORIGIN`]. Times that run backwards, as of several threads, keep the order of the log.
@@ -223,7 +331,7 @@ fn log(connection: String, events: Vec<(f64, What)>, protocol: Protocol, notes: 
         latest = latest.max(Time(ORIGIN.0 + ((time - origin_ms) * 1e6).round() as u64));
         Event { time: latest, what }
     });
-    Log { events: shifted.collect(), protocol, windowless: false, origin_ms, connection, notes }
+    Log { events: shifted.collect(), protocol, windowless: false, begins_late: false, origin_ms, connection, notes }
 }
 
 fn trace_name(trace: &Trace<'_>) -> Option<String> {
@@ -240,12 +348,25 @@ fn unit(trace: &Trace<'_>) -> f64 {
     }
 }
 
-/// An event as an object, or as the list `[time, category, name, data]` of draft-01.
-fn parse_event(text: &str) -> Option<RawEvent<'_>> {
+/// An event as an object, or as a list: the columns of draft-00 and draft-01 stand in `event_fields`, and are
+/// `[time, category, name, data]` where it is missing.
+fn parse_event<'a>(text: &'a str, fields: &[Text]) -> Option<RawEvent<'a>> {
     if !text.starts_with('[') {
         return serde_json::from_str(text).ok();
     }
     let list: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    let column = |names: &[&str]| {
+        let is_named = |field: &Text| field.0.as_deref().is_some_and(|one| names.contains(&&*one.to_ascii_lowercase()));
+        list.get(fields.iter().position(is_named)?).copied()
+    };
+    if let (Some(time), Some(name)) =
+        (column(&["time", "relative_time", "delta_time"]), column(&["event", "event_type", "name"]))
+    {
+        let group_id = column(&["group_id"]).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let data = column(&["data"]).filter(|raw| raw.get().starts_with('{'));
+        let (time, name) = (serde_json::from_str(time.get()).ok()?, serde_json::from_str(name.get()).ok()?);
+        return Some(RawEvent { time, name, group_id, data });
+    }
     let mut event = RawEvent { time: serde_json::from_str(list.first()?.get()).ok()?, ..RawEvent::default() };
     let mut words = 0;
     for value in &list[1..] {

@@ -97,3 +97,68 @@ fn errors_say_what_is_wrong() {
     assert_eq!(error(&cut).0, "ends within a value in line 1: the file is truncated");
     assert_eq!(read(&[0xff, 0xfe], None).expect_err("no text").what, "is not text");
 }
+
+/// Two traces of one connection, as of qvis' example with two vantage points: each is a connection of its own.
+#[test]
+fn vantage_points_of_one_connection_are_told_apart() {
+    let trace = |point: &str, event: &str| {
+        format!(r#"{{"vantage_point":{point},"common_fields":{{"ODCID":"0a"}},"events":[{event}]}}"#)
+    };
+    let document = |one: &str, other: &str| {
+        format!(r#"{{"qlog_version":"0.3","traces":[{},{}]}}"#, trace(one, SENT), trace(other, WINDOW))
+    };
+    let (client, server) = (r#"{"type":"client"}"#, r#"{"type":"server","name":"b"}"#);
+    let both = document(client, server);
+    assert_eq!(error(&both).0, "has 2 connections: 0a/client, 0a/server");
+    assert_eq!(read(both.as_bytes(), Some("0a/server")).expect("it exists").events.len(), 1);
+    // By name where the types are equal, by number where nothing differs.
+    let named = |name: &str| format!(r#"{{"type":"network","name":"{name}"}}"#);
+    assert_eq!(error(&document(&named("x"), &named("y"))).0, "has 2 connections: 0a/x, 0a/y");
+    assert_eq!(error(&document("{}", "{}")).0, "has 2 connections: 0a/trace 0, 0a/trace 1");
+    // Files that were joined.
+    let joined = format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{HEAD}\n\u{1e}{WINDOW}\n");
+    assert_eq!(error(&joined).0, "has 2 connections: a/trace 0, a/trace 1");
+}
+
+/// Events of mvfst before 2020: draft-00 with columns in `event_fields`, times in microseconds as texts, the window as
+/// `current_cwnd`, and losses in one event.
+#[test]
+fn json_of_draft_00() {
+    let log = parse(
+        r#"{"qlog_version":"draft-00","traces":[{"configuration":{"time_offset":0,"time_units":"us"},
+        "common_fields":{"dcid":"","reference_time":"0"},
+        "event_fields":["CATEGORY","EVENT_TYPE","TRIGGER","relative_time","DATA"],"events":[
+        ["TRANSPORT","PACKET_SENT","DEFAULT","100000",
+         {"packet_type":"1RTT","header":{"packet_number":7,"packet_size":1200},"frames":[{"frame_type":"STREAM"}]}],
+        ["METRIC_UPDATE","CONGESTION_METRIC_UPDATE","DEFAULT","150000",
+         {"bytes_in_flight":1200,"current_cwnd":24000,"congestion_event":"","state":"Steady"}],
+        ["LOSS","PACKETS_LOST","DEFAULT","160000",
+         {"largest_lost_packet_num":7,"lost_bytes":2400,"lost_packets":2}]]}]}"#,
+    );
+    assert_eq!(log.events[0].what, What::PacketSent { space: 2, number: 7, bytes: 1200 });
+    let window = Metrics { cwnd: Some(24_000), in_flight: Some(1200), ..Metrics::default() };
+    assert_eq!(log.events[1].what, What::Metrics(window));
+    assert_eq!(log.events[2].what, What::PacketsLost { largest: 7, count: 2 });
+    assert_eq!(log.events[2].time.0 - ORIGIN.0, 60_000_000);
+}
+
+#[test]
+fn the_log_of_a_receiver_is_named() {
+    let received = r#"{"time":100.0,"name":"transport:packet_received","data":{"raw":{"length":120000},"frames":[]}}"#;
+    let log = parse(&format!("{HEAD}\n{SENT}\n{received}\n{WINDOW}\n"));
+    assert!(log.notes[0].starts_with("the log is that of a receiver: it has 120 kB received and 1 kB sent"));
+    assert!(parse(&format!("{HEAD}\n{SENT}\n{WINDOW}\n")).notes.is_empty());
+}
+
+#[test]
+fn a_log_that_begins_with_a_late_packet_begins_in_the_middle() {
+    assert!(!parse(&format!("{HEAD}\n{SENT}\n{WINDOW}\n")).begins_late);
+    let late = SENT.replace("\"packet_number\":7", "\"packet_number\":7000");
+    assert!(parse(&format!("{HEAD}\n{late}\n{WINDOW}\n")).begins_late);
+}
+
+#[test]
+fn a_compressed_log_is_named() {
+    let fault = read(&[0x1f, 0x8b, 8], None).expect_err("no text");
+    assert_eq!((&*fault.what, &*fault.hint), ("is compressed with gzip", "unpack it with `gzip -d` first"));
+}

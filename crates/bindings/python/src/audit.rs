@@ -33,7 +33,8 @@ pub(crate) fn audit(
     let work = move || {
         guarded(|| {
             let log = if capture::is_capture(&content) {
-                capture::read(&content, samples.as_deref(), connection.as_deref())?
+                let choice = capture::Choice { samples: samples.as_deref(), connection: connection.as_deref(), mss };
+                capture::read(&content, choice)?
             } else {
                 qlog::read(&content, connection.as_deref())?
             };

@@ -1,5 +1,7 @@
 //! Packets.
 
+use std::cell::Cell;
+
 use winnow::combinator::{alt, cut_err, delimited, fail, not, opt, peek, preceded, repeat, separated, terminated};
 use winnow::prelude::*;
 use winnow::token::{take_till, take_while};
@@ -9,6 +11,9 @@ use crate::script::{IpEcn, Packet, Protocol, TcpOption};
 
 /// Reads a packet after its direction.
 pub(super) fn packet(input: &mut Input<'_>) -> ModalResult<Packet> {
+    // Until 2013 the data that an ICMP message quotes stood before its type.
+    let quoted = (symbol("["), take_till(1.., [']', '\n']), symbol("]"), peek(keyword("icmp")));
+    opt(quoted).parse_next(input)?;
     let ecn = opt(ip_header).parse_next(input)?.flatten();
     if let Some(protocol) = opt(other_protocol).parse_next(input)? {
         return Ok(Packet { protocol, ..Packet::default() });
@@ -51,18 +56,34 @@ fn ip_field(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
     alt((value.value(None), ecn.map(Some))).context(what).parse_next(input)
 }
 
-/// UDP, ICMP and encapsulations, which are read to the end of the line.
+/// UDP, UDP-Lite, SCTP, ICMP and encapsulations, which are read to the end of the line, and of their brackets.
 fn other_protocol(input: &mut Input<'_>) -> ModalResult<Protocol> {
     let mut protocol = word.verify_map(|word| {
         Some(match word.as_str() {
             "udp" => Protocol::Udp,
+            "udplite" => Protocol::UdpLite,
+            "sctp" => Protocol::Sctp,
             "icmp" => Protocol::Icmp,
             "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls" | "encap" => Protocol::Encapsulated,
             _ => return None,
         })
     });
     let protocol = protocol.parse_next(input)?;
-    terminated(take_till(0.., '\n'), space).parse_next(input)?;
+    let (depth, last) = (Cell::new(0usize), Cell::new(' '));
+    let ends = |one: char| {
+        match one {
+            '[' | '{' | '(' => depth.set(depth.get() + 1),
+            ']' | '}' | ')' => depth.set(depth.get().saturating_sub(1)),
+            _ => {}
+        }
+        // A list of chunks goes on after a semicolon.
+        let end = one == '\n' && depth.get() == 0 && last.get() != ';';
+        if !one.is_whitespace() {
+            last.set(one);
+        }
+        end
+    };
+    terminated(take_till(0.., ends), space).parse_next(input)?;
     Ok(protocol)
 }
 
@@ -90,14 +111,18 @@ fn options(input: &mut Input<'_>) -> ModalResult<Option<Vec<TcpOption>>> {
     let list = cut_err(separated(1.., tcp_option, symbol(",")));
     let end = cut_err(symbol(">").context(expected("',' or '>'")));
     // The next event may be an inbound packet only after a time, so that '<' always begins the options here.
-    let options = opt(delimited(symbol("<"), list, end)).parse_next(input)?;
-    Ok(Some(options.unwrap_or_default()))
+    let options: Vec<TcpOption> = opt(delimited(symbol("<"), list, end)).parse_next(input)?.unwrap_or_default();
+    Ok((!options.contains(&TcpOption::Unchecked)).then_some(options))
 }
 
 fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
     let value = || cut_err(field.context(expected("a number of 32 bits")));
     alt((
-        alt((keyword("nop"), keyword("eol"))).value(TcpOption::Padding),
+        alt((
+            keyword("nop").value(TcpOption::Padding),
+            keyword("eol").value(TcpOption::End),
+            keyword("nocheck").value(TcpOption::Unchecked),
+        )),
         preceded(keyword("mss"), cut_err(segment_size)),
         preceded(keyword("wscale"), value()).map(TcpOption::WindowScale),
         keyword("sackOK").value(TcpOption::SackPermitted),

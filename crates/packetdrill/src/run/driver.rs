@@ -19,6 +19,10 @@ use crate::settings::{EcnMode, Settings};
 const TOLERANCE_SHARE: u64 = 8;
 /// How long a packet with the time `*` is awaited.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// How long a packet is awaited that was not sent in time, to say when it is.
+const LATER: Duration = Duration::from_secs(120);
+/// Packets that are searched for one that was expected.
+const MOST_LATER: usize = 1000;
 /// The time that an event takes. It orders what a script does at the same time, as the processing time does in
 /// packetdrill.
 const EVENT: Duration = Duration::from_micros(1);
@@ -55,6 +59,8 @@ struct Driver {
     queue: VecDeque<Sent>,
     ts_recent: Option<u64>,
     timestamps: Timestamps,
+    /// The highest acknowledgement of the peer's data that an event took.
+    acknowledged: u64,
     code: Vec<Code>,
 }
 
@@ -67,6 +73,7 @@ pub(crate) fn run(script: &Script, settings: Settings) -> Report {
         queue: VecDeque::new(),
         ts_recent: None,
         timestamps: Timestamps::default(),
+        acknowledged: FIRST_BYTE,
         code: Vec::new(),
     };
     for event in &script.events {
@@ -165,14 +172,14 @@ impl Driver {
     /// Takes the packets that make up an expected one, and compares them with it.
     fn expect(&mut self, time: EventTime, packet: &Packet) -> Result<(), Stop> {
         let (from, to) = self.times(time);
-        let tolerance = self.settings.tolerance.max((from - self.now) / TOLERANCE_SHARE);
+        let tolerance = self.settings.tolerance.max(from.saturating_since(self.now) / TOLERANCE_SHARE);
         let expected = || format!("{}{}", describe(packet), window_of(time, from, to));
-        let nothing = |until: Time| Stop::Failed {
-            expected: expected(),
-            got: format!("no packet until {:.6} s", since_start(until).as_secs()),
-        };
         let deadline = to + tolerance;
-        let mut sent = self.next_packet(deadline).ok_or_else(|| nothing(deadline))?;
+        let Some(mut sent) = self.next_expected(packet, deadline) else {
+            let later = self.sent_later(packet, deadline);
+            let got = format!("no packet until {:.6} s{later}", since_start(deadline).as_secs());
+            return Err(Stop::Failed { expected: expected(), got });
+        };
         while sent.len < packet.len {
             let follows = |next: &Sent| next.seq == sent.seq + sent.len && next.len > 0;
             if self.queue().front().is_some_and(|next| !follows(next)) {
@@ -186,13 +193,52 @@ impl Driver {
         }
         let negotiated = self.connection().map(|connection| *connection.negotiated());
         if let Some(got) = difference(&sent, packet, negotiated.as_ref()) {
-            return Err(Stop::Failed { expected: expected(), got });
+            let later = self.sent_later(packet, deadline);
+            return Err(Stop::Failed { expected: expected(), got: format!("{got}{later}") });
         }
         let early = sent.at + tolerance < from;
+        if early && self.acknowledges(&sent) {
+            return Err(Stop::NotApplicable("receiver-side check (a delayed ACK)"));
+        }
         if !matches!(time, EventTime::Any) && (early || sent.at > deadline) {
             return Err(Stop::Failed { expected: expected(), got: describe_time(&sent) });
         }
+        self.acknowledged = self.acknowledged.max(sent.ack.unwrap_or(0));
         self.record_timestamp(&sent, packet)
+    }
+
+    /// Whether a packet acknowledges data of the peer for the first time, and does nothing else.
+    fn acknowledges(&self, sent: &Sent) -> bool {
+        sent.is_pure_ack() && sent.ack.is_some_and(|ack| ack > self.acknowledged)
+    }
+
+    /// The next packet. A receiver may delay an ACK and send it with data, or with the next ACK (RFC 9293, section
+    /// 3.8.6.3), so that an ACK of the peer's data is left out where the script expects a packet with a later or the same
+    /// acknowledgement in its place.
+    fn next_expected(&mut self, packet: &Packet, deadline: Time) -> Option<Sent> {
+        loop {
+            let sent = self.next_packet(deadline)?;
+            let same = packet.len == 0 && !packet.has('F') && packet.ack == sent.ack;
+            if same || !self.acknowledges(&sent) || packet.ack < sent.ack {
+                return Some(sent);
+            }
+        }
+    }
+
+    /// When the sender sends a packet that a script expected before: text that follows the difference.
+    fn sent_later(&mut self, packet: &Packet, deadline: Time) -> String {
+        let negotiated = self.connection().map(|connection| *connection.negotiated());
+        let (failed_at, mut first) = (self.now, None);
+        for _ in 0..MOST_LATER {
+            let Some(sent) = self.next_packet(deadline + LATER) else { break };
+            if difference(&sent, packet, negotiated.as_ref()).is_none() {
+                self.now = failed_at;
+                return format!("; it is sent at {:.6} s", since_start(sent.at).as_secs());
+            }
+            first = first.or(Some(describe_time(&sent)));
+        }
+        self.now = failed_at;
+        first.map_or_else(|| "; nothing follows".to_owned(), |first| format!("; next is {first}"))
     }
 
     fn record_timestamp(&mut self, sent: &Sent, packet: &Packet) -> Result<(), Stop> {

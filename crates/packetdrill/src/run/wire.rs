@@ -45,6 +45,11 @@ impl Sent {
         }
     }
 
+    /// Whether it only acknowledges.
+    pub(super) fn is_pure_ack(&self) -> bool {
+        self.len == 0 && !self.syn && !self.fin && self.ack.is_some()
+    }
+
     /// The flags, without PSH, which the simulation does not have.
     fn flags(&self) -> String {
         let flags = [(self.syn, 'S'), (self.fin, 'F'), (self.ece, 'E'), (self.cwr, 'W'), (self.ack.is_some(), '.')];

@@ -85,20 +85,25 @@ def audit(
         cwndlab.files.save(cwndlab.reports.audit.audit_page(result), report)
         say(f"report: {report}")
     if require is not None and (result.share is None or 100 * result.share < require):
-        say(f"less than {require:g} % of the ACKs are explained")
+        few = "too few ACKs can tell" if result.share is None else f"less than {require:g} % of the ACKs that can tell"
+        say(few if result.share is None else f"{few} are explained")
         raise typer.Exit(1)
 
 
 def _show(result: AuditResult) -> None:
-    share = "no ACK could be compared" if result.share is None else f"{100 * result.share:.2f} % of the ACKs explained"
-    write(f"{result.algorithm}: {share} ({result.explained} of {result.acks}), {result.departure_count} departures")
+    write(f"{result.algorithm}: {result.headline()}")
+    severity = result.severity()
+    if severity is not None:
+        write(severity)
     if result.first is not None:
         _show_first(result.first)
         rows = [
             {
                 "kind": one.kind,
+                "severity": str(one.severity),
                 "departures": one.departures,
                 "ACKs": one.acks,
+                "largest": f"{one.largest_segments:.1f} segments, {one.largest_percent:.0f} %",
                 "first": f"{one.first_ms:.3f} ms",
                 "source": one.source,
             }
@@ -111,15 +116,17 @@ def _show(result: AuditResult) -> None:
 
 
 def _show_first(first: Departure) -> None:
-    before, after = (cwndlab.reports.audit.state_text(one) for one in (first.state_before, first.state_after))
     since = "" if first.since_ms >= first.time_ms else f", drifting since {first.since_ms:.3f} ms"
     write(f"\nfirst departure at {first.time_ms:.3f} ms{since}: {first.meaning}")
     write(f"  event      {first.event}")
     write(f"  logged     {first.logged_before_bytes} B → {first.logged_bytes} B")
     write(f"  reference  {first.reference_before_bytes} B → {first.reference_bytes} B")
     write(f"  source     {first.source}")
-    write(f"  before     {before}")
-    write(f"  after      {after}")
+    write("  state of the reference, before → after")
+    states = cwndlab.reports.audit.state_rows(first.state_before, first.state_after)
+    width = max((len(name) for name, _ in states), default=0)
+    for name, text in states:
+        write(f"    {name:{width}}  {text}")
 
 
 def add(app: typer.Typer) -> None:

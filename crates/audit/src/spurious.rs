@@ -1,0 +1,120 @@
+//! Reordering and spurious retransmissions, as a TCP sender observes them: the degree of reordering, and the evidence by
+//! which it undoes a reduction (RFC 3522 and RFC 4015, Eifel; RFC 3708, D-SACK; Linux, tcp_input.c).
+
+/// RFC 5681, section 3.2; RFC 8985, section 6.2, DupThresh.
+pub(crate) const DUP_THRESHOLD: u64 = 3;
+/// Linux, tcp_max_reordering.
+const MAX_REORDERING: u64 = 300;
+
+/// The degree of reordering of a path, segments (Linux, `tp->reordering`).
+#[derive(Debug)]
+pub(crate) struct Reordering {
+    degree: u64,
+    seen: bool,
+}
+
+impl Reordering {
+    pub(crate) fn new() -> Self {
+        Self { degree: DUP_THRESHOLD, seen: false }
+    }
+
+    /// The byte `lowest` was sent once and arrived after the byte before `highest` (Linux, tcp_check_sack_reordering).
+    pub(crate) fn observe(&mut self, lowest: u64, highest: u64, mss: u64) {
+        if lowest < highest {
+            self.seen = true;
+            self.degree = self.degree.max((highest - lowest).div_ceil(mss.max(1)).min(MAX_REORDERING));
+        }
+    }
+
+    /// Reordering was observed.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.seen
+    }
+
+    /// SACKed data alone may increase the window (Linux, tcp_may_raise_cwnd).
+    pub(crate) fn exceeds_threshold(&self) -> bool {
+        self.degree > DUP_THRESHOLD
+    }
+}
+
+/// The retransmissions since the last reduction (Linux, `undo_marker`, `undo_retrans`, `retrans_stamp`).
+#[derive(Debug, Default)]
+pub(crate) struct Retransmissions {
+    /// A reduction can be undone.
+    marked: bool,
+    /// Segments sent again, and those that a D-SACK reported.
+    sent: u64,
+    spurious: u64,
+    /// Timestamp of the first of them.
+    stamp: Option<u32>,
+}
+
+impl Retransmissions {
+    /// A reduction begins.
+    pub(crate) fn begin(&mut self) {
+        *self = Self { marked: true, ..Self::default() };
+    }
+
+    /// The reduction was undone.
+    pub(crate) fn undone(&mut self) {
+        self.marked = false;
+    }
+
+    /// A segment is sent again, with the value of its timestamp option.
+    pub(crate) fn sent(&mut self, stamp: Option<u32>) {
+        self.sent += 1;
+        self.stamp = self.stamp.or(stamp);
+    }
+
+    /// D-SACK reports `segments` as received twice.
+    pub(crate) fn duplicated(&mut self, segments: u64) {
+        self.spurious += segments;
+    }
+
+    /// Every retransmission was unnecessary.
+    pub(crate) fn all_spurious(&self) -> bool {
+        self.marked && self.sent > 0 && self.spurious >= self.sent
+    }
+
+    /// The timestamp that an ACK echoes shows that it acknowledges the original.
+    pub(crate) fn original_arrived(&self, echo: Option<u32>) -> bool {
+        let earlier = echo.zip(self.stamp).is_some_and(|(echo, stamp)| echo.wrapping_sub(stamp).cast_signed() < 0);
+        self.marked && earlier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: segments of 1000 B; that at 2000 arrives after those up to 7000 were SACKed, five segments late.
+    #[test]
+    fn the_degree_of_reordering_is_the_largest_displacement() {
+        let mut one = Reordering::new();
+        one.observe(2000, 2000, 1000);
+        assert!(!one.is_seen());
+        one.observe(2000, 4000, 1000);
+        assert!(one.is_seen() && !one.exceeds_threshold());
+        one.observe(2000, 7000, 1000);
+        assert!(one.exceeds_threshold());
+    }
+
+    /// RFC 3522, section 3.2, and RFC 3708, section 3: an echo older than the retransmission, or a D-SACK for each.
+    #[test]
+    fn old_echoes_and_duplicates_of_all_retransmissions_show_a_spurious_reduction() {
+        let mut one = Retransmissions::default();
+        one.sent(Some(5));
+        assert!(!one.original_arrived(Some(4)), "nothing was reduced");
+        one.begin();
+        one.sent(Some(u32::MAX));
+        one.sent(Some(1));
+        assert!(one.original_arrived(Some(u32::MAX - 1)));
+        assert!(!one.original_arrived(Some(u32::MAX)) && !one.original_arrived(Some(2)) && !one.original_arrived(None));
+        one.duplicated(1);
+        assert!(!one.all_spurious());
+        one.duplicated(1);
+        assert!(one.all_spurious());
+        one.undone();
+        assert!(!one.all_spurious());
+    }
+}
