@@ -19,6 +19,7 @@ use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
+use crate::algorithm::ProgramAlgorithm;
 use crate::counters::{DropCounters, FlowTraffic};
 use crate::lateness::Lateness;
 use crate::path::Path;
@@ -56,8 +57,8 @@ pub struct Quality {
 /// The configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The congestion control of every connection, whatever programs select; `None` leaves the selection to them.
-    pub algorithm: Option<String>,
+    /// The congestion control of the connections of programs.
+    pub algorithm: ProgramAlgorithm,
     /// A run is unreliable if more than 1 % of its deliveries are later than this.
     pub max_lateness: Duration,
     /// The endpoints are programs: only the traffic on the path is recorded.
@@ -66,7 +67,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { algorithm: None, max_lateness: MAX_LATENESS, programs: false }
+        Self { algorithm: ProgramAlgorithm::Program, max_lateness: MAX_LATENESS, programs: false }
     }
 }
 
@@ -89,6 +90,7 @@ pub struct Session {
     shared: Arc<Shared>,
     path: Option<PathThread>,
     calibration: Vec<CalibrationRow>,
+    notes: Vec<String>,
     max_lateness: Duration,
     /// Start of the run.
     pub start: Instant,
@@ -165,20 +167,35 @@ fn ecn_note(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Adds the routes to the other side: one to its whole prefix, and one to the address of each flow with ECN. A namespace
-/// has one setting of ECN, a route has its own.
-fn add_routes(plan: &Plan, side: Side, family: Family, algorithm: Option<&str>) -> Result<(), Fault> {
+/// The lines for the notes of a session. Must be called within one of its namespaces.
+fn session_notes(plan: &Plan, options: &Options) -> Vec<String> {
+    let mut notes = vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())];
+    if options.programs {
+        notes.extend(options.algorithm.notes(plan));
+    }
+    notes.extend(ecn_note(plan));
+    notes
+}
+
+/// Adds the routes to the other side: one to its whole prefix, and one to the address of each flow with ECN or another
+/// congestion control than flow 0. A namespace has one setting of ECN and one default of the congestion control, a route
+/// has its own.
+fn add_routes(plan: &Plan, side: Side, family: Family, algorithms: &[Option<String>]) -> Result<(), Fault> {
     let other = side.other();
     let (prefix, full) = match family {
         Family::V4 => ((other.prefix().into(), 16), 32),
         Family::V6 => ((other.prefix6().into(), 64), 128),
     };
-    let route = Route { prefix, source: side.address(0, family), algorithm, ecn: false };
+    let first = algorithms.first().and_then(Option::as_deref);
+    let route = Route { prefix, source: side.address(0, family), algorithm: first, ecn: false };
     netlink::add_route(&route, DEVICE)?;
-    let has_ecn = |flow: &FlowPlan| flow.algorithm.is_some() && flow.stack.ecn != Ecn::Off;
-    for (flow, _) in (0u32..).zip(&plan.flows).filter(|(_, flow)| has_ecn(flow)) {
-        let prefix = (other.address(flow, family), full);
-        netlink::add_route(&Route { prefix, ecn: true, ..route }, DEVICE)?;
+    for (flow, (one, algorithm)) in (0u32..).zip(plan.flows.iter().zip(algorithms)) {
+        let ecn = one.algorithm.is_some() && one.stack.ecn != Ecn::Off;
+        let algorithm = algorithm.as_deref();
+        if ecn || algorithm != first {
+            let prefix = (other.address(flow, family), full);
+            netlink::add_route(&Route { prefix, algorithm, ecn, ..route }, DEVICE)?;
+        }
     }
     Ok(())
 }
@@ -241,8 +258,9 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
             netlink::add_local_prefix6(side.address6(0))?;
         }
         let tun = Tun::new(DEVICE, path_mtu(plan))?;
+        let algorithms = options.algorithm.by_flow(plan);
         for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
-            add_routes(plan, side, family, options.algorithm.as_deref())?;
+            add_routes(plan, side, family, &algorithms)?;
         }
         Ok(tun)
     })?;
@@ -267,6 +285,7 @@ impl Session {
         check_families(&plan)?;
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
+        let notes = left.enter(|| Ok(session_notes(&plan, options)))?;
         let programs = options.programs.then(PidNamespace::new).transpose()?;
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: DropCounters::new(plan.flows.len()) });
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
@@ -290,6 +309,7 @@ impl Session {
             shared,
             path: Some(thread),
             calibration: Vec::new(),
+            notes,
             max_lateness: options.max_lateness,
             start,
         };
@@ -326,6 +346,12 @@ impl Session {
     #[must_use]
     pub fn has_ipv6(&self) -> bool {
         require_ipv6(&self.plan, "").is_ok()
+    }
+
+    /// Lines on the kernel and its settings: its release, the congestion control of programs, the form of ECN.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The address of a flow's endpoint.
@@ -418,10 +444,7 @@ impl Session {
             unmatched: counters.unmatched,
             refused: counters.refused,
             unreliable: self.unreliable_reason(&lateness),
-            notes: [format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())]
-                .into_iter()
-                .chain(self.namespace(Side::Senders).enter(|| Ok(ecn_note(&self.plan))).unwrap_or_default())
-                .collect(),
+            notes: self.notes.clone(),
             counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
             lateness,
         };
