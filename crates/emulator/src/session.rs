@@ -236,6 +236,19 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Fails for a plan that records what an emulation does not see.
+fn check_records(plan: &Plan) -> Result<(), Fault> {
+    if plan.packets {
+        let hint = "remove it; capture on the device path0 instead";
+        return Err(fault("packets", "the emulator does not record packets", hint));
+    }
+    if plan.named_values.is_some() {
+        let what = "a kernel does not report the variables of its algorithms";
+        return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
+    }
+    Ok(())
+}
+
 /// Fails for the first TCP flow over IPv6 where the path has no IPv6.
 fn check_families(plan: &Plan) -> Result<(), Fault> {
     let is_ipv6 = |flow: &FlowPlan| Family::of_headers(flow.stack.header) == Family::V6;
@@ -274,14 +287,7 @@ impl Session {
     ///
     /// A plan that records packets or named values, a flow over IPv6 where the path has none, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
-        if plan.packets {
-            let hint = "remove it; capture on the device path0 instead";
-            return Err(fault("packets", "the emulator does not record packets", hint));
-        }
-        if plan.named_values.is_some() {
-            let what = "a kernel does not report the variables of its algorithms";
-            return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
-        }
+        check_records(&plan)?;
         check_families(&plan)?;
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
