@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from targets import cell
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(sys.executable).with_name("cwndlab-bench")
 STACK = (
@@ -114,7 +116,7 @@ def algorithms() -> None:
     for row in map(json.loads, done.stdout.splitlines()):
         name = str(row["algorithm"])
         target = MODEL_TARGET_NS if name.startswith(MODELS) else TARGET_NS
-        rows.append([name, f"{row['ns_per_ack']:.0f}", f"≤ {target}"])
+        rows.append([name, f"{row['ns_per_ack']:.0f}", cell(f"≤ {target}", row["ns_per_ack"])])
     table(["algorithm", "ns_per_ack", "target"], rows)
 
 
@@ -143,7 +145,8 @@ def engine() -> None:
         run = measure(many_flows(1.0 if is_large else 10.0, flows, duration), repeats=1 if flows >= 10_000 else 2)
         cost = run["engine_s"] / run["packets"] * 1e9
         base = base or cost
-        target = f"≤ {MANY_TARGET if is_large else TARGET}" if flows > 1 else "–"
+        limit = MANY_TARGET if is_large else TARGET
+        target = cell(f"≤ {limit}", cost / base) if flows > 1 else "–"
         rows.append(
             [
                 f"{flows:,}",
@@ -179,7 +182,7 @@ def engine() -> None:
     resident = (large["peak_rss_mb"] - small["peak_rss_mb"]) * 1024 * 1024 / 10_000
     table(
         ["bytes of state per idle flow", "resident bytes per idle flow, with its plan and four links", "target"],
-        [[f"{state:.0f}", f"{resident:.0f}", f"≤ {IDLE_TARGET_BYTES}"]],
+        [[f"{state:.0f}", f"{resident:.0f}", cell(f"≤ {IDLE_TARGET_BYTES}", resident)]],
     )
 
 

@@ -23,6 +23,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from targets import cell
+
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / "benches" / "peers"
 BUILD = ROOT / "build"
@@ -104,7 +106,7 @@ class Row:
         return self.ours / self.theirs
 
     def __str__(self) -> str:
-        target = f"≥ {self.target}" if self.target else "–"
+        target = cell(f"≥ {self.target}", self.ratio) if self.target else "–"
         cells = (self.scenario, self.cwndlab, f"{self.ours / 1e6:.2f}", self.peer, f"{self.theirs / 1e6:.3f}")
         return "| " + " | ".join((*cells, f"{self.ratio:.1f}", target)) + " |"
 

@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools")]
 
 from browser import Browser, chromium  # noqa: E402 (a module of the tests)
 from playground_data import document  # noqa: E402 (a module of tools/)
+from targets import cell  # noqa: E402 (a module of this folder)
 
 PAGE = ROOT / "build" / "playground" / "index.html"
 #: Runs of each kind; the median is printed.
@@ -100,7 +101,8 @@ def main() -> None:
         found = list(rows(browser))
     print("| the playground in Chromium | measured | target |\n|---|---:|---:|")  # noqa: T201
     for row in found:
-        print(f"| {' | '.join(row)} |")  # noqa: T201
+        title, figure, target = row
+        print(f"| {title} | {figure} | {cell(target, float(figure))} |")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from targets import cell
+
 RUNS = 1000
 # The longer runs of the mixed sweeps, s.
 LONG_S = (5, 60)
@@ -196,7 +198,7 @@ def overhead() -> None:
     ]
     print(f"| a sweep of {RUNS:,} one-second runs | measured | target |\n|---|---:|---:|")  # noqa: T201
     for title, value, target, form in rows:
-        print(f"| {title} | {form.format(value)} | {target} |")  # noqa: T201
+        print(f"| {title} | {form.format(value)} | {cell(target, value)} |")  # noqa: T201
 
 
 def estimates() -> None:
@@ -212,10 +214,13 @@ def estimates() -> None:
             ("wall, s, under the load of the calibration", one["expected_wall_under_load_s"], one["wall_s"]),
         ]
         for quantity, expected, measured in rows:
-            target = "0.8 to 1.2" if quantity.startswith(("CPU", "wall, s, on idle")) else ""
-            cells = (title, quantity, f"{expected:.1f}", f"{measured:.1f}", f"{expected / measured:.2f}", target)
+            ratio = expected / measured
+            target = cell("0.8 to 1.2", ratio) if quantity.startswith(("CPU", "wall, s, on idle")) else ""
+            cells = (title, quantity, f"{expected:.1f}", f"{measured:.1f}", f"{ratio:.2f}", target)
             print(f"| {' | '.join(cells)} |")  # noqa: T201
-        print(f"| {title} | utilisation of the cores, % |  | {one['utilisation'] * 100:.0f} |  | ≥ 95 |", flush=True)  # noqa: T201
+        utilisation = one["utilisation"] * 100
+        target = cell("≥ 95", utilisation)
+        print(f"| {title} | utilisation of the cores, % |  | {utilisation:.0f} |  | {target} |", flush=True)  # noqa: T201
 
 
 def main(parts: list[str]) -> None:

@@ -155,7 +155,12 @@ def test_demo_compares_six_algorithms_and_draws_a_report(cli: Cli, tmp_path: Pat
     ]
     assert err.endswith(f"comparison: {tmp_path / 'first'}\nreport: {tmp_path / 'first.html'}\n")
     assert len(json.loads((tmp_path / "first" / "comparison.json").read_text())["seeds"]) == 2
-    assert (tmp_path / "first.html").stat().st_size > 100_000
+    page = (tmp_path / "first.html").read_text(encoding="utf-8")
+    assert len(page) > 100_000
+    assert "<title>Six congestion controls on a path of 250 Mbit/s" in page
+    # Four metrics for each of five algorithms, in sentences that a reader finishes.
+    kept = json.loads((tmp_path / "first" / "comparison.json").read_text())
+    assert kept["metrics"] == ["goodput_bps", "jain", "p95_queue_ms", "loss_ratio"]
 
 
 def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) -> None:

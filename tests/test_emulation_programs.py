@@ -263,6 +263,63 @@ def test_the_kernels_algorithm_is_that_of_the_route(file: Path, path: EmulatedPa
         wrong.__enter__()
 
 
+def connected_algorithm(path: EmulatedPath, flow: int, choice: bytes | None = None) -> list[str]:
+    """The congestion control of both ends of a connection to a flow's address, bound to that of its sender."""
+    server = listening(path, "receiver", socket.SOCK_STREAM, path.address("receiver", flow))
+    client = caller(path, socket.SOCK_STREAM, bound=path.address("sender", flow))
+    if choice is not None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, choice)
+    client.connect((path.address("receiver", flow), 5201))
+    names = [algorithm_of(client), algorithm_of(accepted(server))]
+    server.close()
+    return names
+
+
+def test_programs_use_the_algorithm_of_the_flow_with_their_address(file: Path, path: EmulatedPath) -> None:
+    """A program that selects none would have the machine's default, whatever the scenario says; neither the name of a
+    Linux module nor that of the library decides alone: `cubic-linux` is the kernel's `cubic`."""
+    path.close()
+    scenario = cwndlab.Scenario.load(file).with_({"flow[0].algorithm": "reno", "flow[1].algorithm": "cubic-linux"})
+    with EmulatedPath(scenario, seed=1) as one:
+        assert connected_algorithm(one, 0) == ["reno", "reno"]
+        assert connected_algorithm(one, 1) == ["cubic", "cubic"]
+        notes = [note for note in one.notes if note.startswith("congestion control")]
+    assert notes == [
+        "congestion control of programs to flow0: reno, as in the scenario",
+        "congestion control of programs to flow1: cubic, as in the scenario",
+    ]
+    assert set(notes) <= set(one.records.notes)
+
+
+def test_the_choice_is_left_to_programs_on_request(file: Path, path: EmulatedPath) -> None:
+    path.close()
+    with EmulatedPath(cwndlab.Scenario.load(file), seed=1, algorithm="program") as one:
+        assert connected_algorithm(one, 0, b"reno")[0] == "reno"
+        assert [note for note in one.notes if note.startswith("congestion control of programs: their own choice, by ")]
+
+
+def test_an_algorithm_that_the_kernel_does_not_have_is_named_with_what_is_used(file: Path, path: EmulatedPath) -> None:
+    path.close()
+    scenario = cwndlab.Scenario.load(file).with_({"flow[0].algorithm": "hcc"})
+    with EmulatedPath(scenario, seed=1) as one:
+        first, second = (note for note in one.notes if note.startswith("congestion control"))
+        assert connected_algorithm(one, 0, b"reno")[0] == "reno"
+        assert connected_algorithm(one, 1)[0] == "cubic"
+    assert first.startswith("congestion control of programs to flow0: their own choice, by default ")
+    registers = "`cwndlab kernel run --algorithm 'hcc+standard'` registers it while it runs"
+    assert first.endswith(f": this kernel has no 'hcc'; {registers}")
+    assert second == "congestion control of programs to flow1: cubic, as in the scenario"
+
+
+def test_the_command_names_the_congestion_control_of_programs(file: Path, path: EmulatedPath) -> None:
+    path.close()
+    command = [sys.executable, "-m", "cwndlab", "emulate", str(file), "--accept-late"]
+    script = "import socket; print(socket.socket().getsockopt(6, 13, 16))"
+    done = subprocess.run([*command, "--", sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "congestion control of programs: cubic, as in the scenario\n" in done.stderr
+
+
 def test_metrics_of_a_destination_are_not_saved(path: EmulatedPath) -> None:
     """Else a connection begins with the ssthresh of the one before (tcp_no_metrics_save of ip-sysctl)."""
     setting = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")

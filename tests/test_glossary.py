@@ -44,6 +44,16 @@ def test_a_term_has_one_meaning() -> None:
     assert sorted(set(terms)) == sorted(terms)
 
 
+def test_the_glossary_has_what_people_search_for() -> None:
+    """Terms of textbooks and RFCs for what this laboratory shows, under which its pages are to be found."""
+    words = TEXT.lower()
+    for term in (
+        *("bufferbloat", "incast", "congestion collapse", "head-of-line blocking", "tail drop", "starvation"),
+        *("rtt unfairness", "long fat network", "latency under load", "bandwidth-delay product", "fairness"),
+    ):
+        assert term in words, term
+
+
 def test_columns_of_the_glossary_are_in_the_records() -> None:
     used = names(rf"`((?:{'|'.join(COLUMNS)})\.\w+)`")
     assert len(used) > 60

@@ -247,6 +247,39 @@ def test_an_episode_is_truncated_at_the_end_of_its_scenario_and_never_terminated
     assert 20 <= steps <= 30
 
 
+def test_a_step_without_an_episode_names_what_to_call() -> None:
+    """The convention of gymnasium's own environments: `ResetNeeded`, and `ClosedEnvironmentError` after `close`."""
+    action = np.zeros(1, dtype=np.float32)
+    environment = CongestionEnv(LinkPaths(rate_mbps=12, rtt_ms=20, round_trips=10))
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"no episode has begun: call reset\(\) before step\(\)"):
+        environment.step(action)
+    environment.reset(seed=1)
+    while not environment.step(action)[3]:
+        pass
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"the episode has ended: call reset\(\) before step\(\)"):
+        environment.step(action)
+    environment.reset()
+    environment.step(action)
+    environment.close()
+    environment.close()
+    for use in (lambda: environment.step(action), environment.reset):
+        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="the environment is closed"):
+            use()  # type: ignore[no-untyped-call]
+
+
+def test_a_step_of_environments_side_by_side_without_episodes_names_what_to_call() -> None:
+    actions = np.zeros((2, 1), dtype=np.float32)
+    environments = CongestionVectorEnv(2, LinkPaths(rate_mbps=12, rtt_ms=20, round_trips=10))
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) before step\(\)"):
+        environments.step(actions)
+    environments.reset(seed=1)
+    environments.step(actions)
+    environments.close()
+    for use in (lambda: environments.step(actions), environments.reset):
+        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="the environment is closed"):
+            use()  # type: ignore[no-untyped-call]
+
+
 def test_environments_side_by_side_are_those_that_run_alone() -> None:
     many = CongestionVectorEnv(3, LinkPaths())
     observations, _ = many.reset(seed=5)
@@ -518,7 +551,7 @@ def test_all_agents_end_together() -> None:
         assert not any(terminated.values())
         assert len(set(truncated.values())) == 1
     assert set(truncated.values()) == {True}
-    with pytest.raises(RuntimeError, match=r"call reset\(\) first"):
+    with pytest.raises(RuntimeError, match=r"call reset\(\) before step"):
         environment.step(actions)
 
 

@@ -601,6 +601,7 @@ def test_the_verb_report_opens_a_campaign(
 
 def test_the_plan_of_a_campaign_is_told(cli: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     options = ("--schedule", "every 6h", "--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC")
+    options += ("--algorithms", ",".join(ALGORITHMS))
     status, out, err = cli("measure", "https://127.0.0.1:1", *options, "--dry-run", "--format", "json")
     assert status == 0
     told = json.loads(out)
@@ -618,7 +619,8 @@ def test_nothing_is_fetched_unasked_or_from_nobody(
     call = ("measure", f"https://127.0.0.1:{port}", "--bytes", "1MB", "--out", tmp_path / "c")
     monkeypatch.delenv("CWNDLAB_TOKEN", raising=False)
     status, _, err = cli(*call)
-    assert (status, err) == (2, "--token: no token is given\n  hint: set CWNDLAB_TOKEN, or write --token TEXT\n")
+    hint = "set CWNDLAB_TOKEN, or write --token TEXT: `cwndlab serve` prints its token when it starts"
+    assert (status, err) == (2, f"--token: no token is given\n  hint: {hint}\n")
     monkeypatch.setenv("CWNDLAB_TOKEN", "x")
     monkeypatch.setattr("sys.stdin", io.StringIO())
     status, _, err = cli(*call)

@@ -6,20 +6,22 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import cwndlab
 import pytest
 from campaigns import ALGORITHMS, VIENNA, Day, Server, asked, run
 from cwndlab import statistics
 from cwndlab.cli.commands.measure import default_folder
+from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.live import campaign as drive
 from cwndlab.live import server_info
 from cwndlab.live.results import Measurement, Pair
-from cwndlab.live.schedule import Slot
+from cwndlab.live.schedule import Slot, part_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import read_journal, transfer_folder
 from cwndlab.reports.writer import figures
@@ -54,7 +56,9 @@ def test_faults_of_servers_are_errors() -> None:
     assert str(refused.value) == (
         "URL: 'https://a.example' and 'https://A.example:443' are the same server\n  hint: name each server once\n"
         "URL: 'https://b.example:8443' is given twice\n  hint: name each server once\n"
-        "URL: 'https://c.example/x' is no https address\n  hint: write https://HOST:PORT"
+        "URL: 'https://c.example/x' names a file of a web server, whose congestion control nobody can choose from "
+        "here; transfers come from `cwndlab serve`, which uses the requested one\n  hint: run `cwndlab serve` on a "
+        "machine of yours and write https://HOST:PORT; for any server, `cwndlab preflight HOST` inspects the path"
     )
     with pytest.raises(ScenarioError) as refused:
         asked(servers=())
@@ -286,7 +290,8 @@ def test_the_server_is_a_factor_of_the_analysis_over_all_servers() -> None:
     their mean: 6 · 2 · 0.75² = 6.75; the rest is half of the squares within servers, 2, with 4. F of the algorithms is
     t² = 73.5."""
     found = measured(TWO)
-    assert [one.server for one in found.analyses()] == [A, B, None]
+    # Each server's rounds are of one part of the day.
+    assert [one.server for one in found.analyses()] == [None]
     effects = {one.name: one for one in found.analyses()[-1].effects}
     squares = {name: round(one.squares / 1e12, 9) for name, one in effects.items()}
     assert squares == {"group": 9240.75, "blocks": 450.0, "treatment": 36.75, "treatment × group": 6.75, "rest": 2.0}
@@ -341,7 +346,7 @@ def test_tables_and_page_name_the_servers(tmp_path: Path, day: Day) -> None:
     assert [row[:2] for row in cells[:6]] == [[label, n] for label in labels for n in ("1", "2")]
     assert [row[:2] for row in cells[6:]] == [[label, "mean"] for label in labels]
     assert [row[:2] for row in found.means()[1]] == [[label, name] for label in labels for name in ALGORITHMS]
-    assert [row[0] for row in found.day()[1]] == labels
+    assert found.day()[1] == []  # seconds of one afternoon
     document = found.as_dict()
     assert document["complete_rounds"] == {url: [1, 2] for url in SERVERS}
     assert [row["order"] for row in document["rounds"]] == [row["order"] for row in found.rounds]
@@ -505,6 +510,7 @@ def test_faults_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_dry_run_shows_the_blocks_of_every_round(cli: Cli, tmp_path: Path) -> None:
     options = ("--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC", "--dry-run")
+    options += ("--algorithms", ",".join(ALGORITHMS))
     status, out, err = cli("measure", *SERVERS, *options, "--format", "json")
     assert (status, err) == (0, "18 transfers of 2 MB, 0.036 GB in all\n")
     shown = [(row["server"], name) for row in json.loads(out) for name in row["order"].split(", ")]
@@ -517,3 +523,77 @@ def test_a_dry_run_shows_the_blocks_of_every_round(cli: Cli, tmp_path: Path) -> 
 def test_the_default_folder_counts_the_other_servers() -> None:
     assert default_folder(asked(servers=(B,))) == Path("b.example.measure")
     assert default_folder(asked(servers=(B, A, C))) == Path("b.example+2.measure")
+
+
+def campaign_of(rows: list[dict[str, Any]], size_bytes: int = 200_000_000) -> Measurement:
+    """A campaign with these transfers, and the notes on them."""
+    algorithms = tuple(dict.fromkeys(row["algorithm"] for row in rows))
+    spec = asked(servers=(A,), algorithms=algorithms, rounds=len(rows), size_bytes=size_bytes)
+    usual = {"server": A, "ended": "complete", "part": "afternoon", "why": "", "sender_algorithm": "x"}
+    usual |= {"idle_rtt_ms": 10.0, "loaded_rtt_ms": None}
+    found = Measurement(spec, [usual | row for row in rows])
+    found.notes = [*found._short(), *found._one_time_of_day()]
+    return found
+
+
+def transfers(begin: str, step: timedelta, rates_bps: list[float], duration_s: float = 20.0) -> list[dict[str, Any]]:
+    """A round per rate, each with two algorithms, the second one a tenth faster."""
+    rows = []
+    for number, rate in enumerate(rates_bps, 1):
+        at = datetime.fromisoformat(begin) + (number - 1) * step
+        part = part_of(at, ZoneInfo("UTC"))
+        common = {"round": number, "at": at.isoformat(), "part": part, "duration_s": duration_s}
+        rows += [common | {"algorithm": "newreno", "goodput_bps": rate}]
+        rows += [common | {"algorithm": "cubic", "goodput_bps": 1.1 * rate}]
+    return rows
+
+
+def test_rates_have_the_unit_of_the_largest_one() -> None:
+    """6.6 Gbit/s of a loopback device are no 6,600 Mbit/s; a mean of 30 kbit/s is no 0.03."""
+    for rate, unit, shown in ((6.6e9, "Gbit/s", "6.60"), (6.6e6, "Mbit/s", "6.60"), (3e4, "kbit/s", "30.0")):
+        found = campaign_of(transfers("2026-11-02T11:00:00+00:00", timedelta(hours=6), [rate] * 4))
+        header, cells = found.table()
+        assert header[3] == f"newreno\n{unit}"
+        assert cells[0][3] == shown
+        assert unit in "".join(found.means()[0])
+        assert unit in str(found.differences()[1][0][2])
+        assert found.factors()[0][1] == f"squares ({unit})²"
+
+
+def test_the_time_of_day_is_analysed_where_the_rounds_have_several() -> None:
+    """Noon divides rounds that begin three seconds apart into two parts of the day, and the day has no effect on them;
+    nor has one part of two days."""
+    rates = [5e6, 6e6, 7e6, 6e6]
+    seconds = campaign_of(transfers("2026-11-02T11:59:55+00:00", timedelta(seconds=3), rates))
+    assert {row["part"] for row in seconds.rows} == {"morning", "afternoon"}
+    days = campaign_of(transfers("2026-11-02T12:00:00+00:00", timedelta(days=1), rates))
+    for found in (seconds, days):
+        assert (found.analyses(), found.day()[1], found.factors()[1]) == ([], [], [])
+        assert found.notes == [
+            "no effect of the time of day can be shown: the complete rounds are of one part of the day, or begin "
+            "within 1 h"
+        ]
+        assert found.differences()[1]
+    hours = campaign_of(transfers("2026-11-02T11:00:00+00:00", timedelta(hours=6), rates))
+    assert [row[0] for row in hours.factors()[1]][:3] == ["part of the day", "rounds within a part", "algorithm"]
+    assert hours.notes == []
+
+
+def test_transfers_that_are_too_short_are_named_with_a_size_that_is_not() -> None:
+    """0.15 s for 1 MB are 10 s for 67 MB; at an idle RTT of 200 ms, 3 s are 15 round trips."""
+    found = campaign_of(transfers("2026-11-02T12:00:00+00:00", timedelta(hours=6), [5e7] * 3, 0.15), 1_000_000)
+    note = found.notes[0]
+    assert note.startswith("6 of 6 transfers took less than 1 s or 20 round trips, the shortest 0.15 s: ")
+    assert note.endswith("about --bytes 70MB would take 10 s here")
+    slow = [row | {"idle_rtt_ms": 200.0} for row in transfers("2026-11-02T12:00:00+00:00", timedelta(), [5e7], 3.0)]
+    assert campaign_of(slow).notes[0].startswith("2 of 2 transfers took less than 1 s or 20 round trips")
+
+
+def test_the_default_algorithms_are_those_of_every_kernel() -> None:
+    """Linux has `reno` and `cubic` without a module of ours (`ctcp` needs `cwndlab kernel run` at the server)."""
+    from cwndlab.cli.app import app
+    from typer.main import get_command
+
+    command = get_command(app).commands["measure"]  # type: ignore[attr-defined]
+    default = next(one.default for one in command.params if one.name == "algorithms")
+    assert [canonical_algorithm(name).partition("+")[0] for name in default.split(",")] == ["reno", "cubic"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import importlib
 import json
@@ -9,6 +10,7 @@ import random
 import re
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -168,8 +170,7 @@ def test_every_preset_is_drawn_without_complaint(name: str, request: pytest.Fixt
     for preset in names if name == "browser" else names[::5]:
         before = one.say("cwndlab.runs")
         one.say(
-            f"(document.getElementById('preset').value = '{preset}',"
-            " document.getElementById('preset').dispatchEvent(new Event('change')), 0)"
+            f"(preset => (cwndlab.load(preset, preset), 0))(cwndlab.data.presets.find(one => one.id === '{preset}'))"
         )
         one.wait(f"cwndlab.runs > {before}")
         drawn = one.say(COLOURS)
@@ -268,6 +269,95 @@ def test_an_address_that_cannot_be_read_is_said_to_be_so(browser: Browser) -> No
     browser.ask("Page.navigate", url="about:blank")
     browser.ask("Page.navigate", url=f"{(FOLDER / 'index.html').as_uri()}#s=nonsense")
     browser.wait("document.getElementById('status')?.textContent.includes('no scenario that can be read')")
+
+
+def address(document: str, seed: int = 1) -> str:
+    """The address of a document in JSON, as the page writes it: RFC 1951 in base64url (RFC 4648)."""
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(f'{{"d":{document},"s":{seed}}}'.encode()) + packer.flush()
+    letters = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return f"{(FOLDER / 'index.html').as_uri()}#s={letters}"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ('{"a":' * 20_000 + "1" + "}" * 20_000, "no scenario that can be read"),
+        ('{"title":{"toString":1},"flow":[{"algorithm":"cubic"}],"duration":"1 s"}', ""),
+        ('{"title":{},"dumbbell":[],"wlan":{},"flow":{}}', ""),
+        ('{"dumbbell":{"bottleneck":{"rate":{}}},"flow":[1,null,[]]}', ""),
+    ],
+)
+def test_an_address_with_an_odd_document_is_answered(browser: Browser, document: str, said: str) -> None:
+    """The message is that of the address, or the engine's faults; the engine itself has started."""
+    browser.ask("Page.navigate", url="about:blank")
+    browser.ask("Page.navigate", url=address(document))
+    browser.wait("document.getElementById('version')?.textContent !== ''")
+    shown = "document.getElementById('status').textContent + document.getElementById('faults').textContent"
+    browser.wait(f"!/Starting/.test({shown}) && ({shown}).trim() !== ''")
+    text = browser.say(shown)
+    assert said in text
+    assert "cannot be started" not in text
+
+
+def test_many_flows_are_answered(browser: Browser) -> None:
+    """The form has some of them, and a run that takes long says how large it is."""
+    flows = [{"algorithm": "reno", "rtt": "40 ms"}] * 2000
+    bottleneck = {"rate": "1 Gbps", "delay": "10 ms"}
+    document = {"duration": "60 s", "dumbbell": {"bottleneck": bottleneck}, "flow": flows}
+    browser.ask("Page.navigate", url="about:blank")
+    browser.ask("Page.navigate", url=address(json.dumps({"schema_version": 1, **document})))
+    browser.wait("document.getElementById('status')?.textContent.includes('2,000 flows, 60 s')")
+    assert browser.say("document.querySelectorAll('fieldset.flow').length") == 20
+    assert "1980 further flows" in browser.say("document.getElementById('form').textContent")
+
+
+def test_a_search_finds_presets_of_all_groups(browser: Browser) -> None:
+    browser.open(FOLDER / "index.html")
+    options = "[...document.querySelectorAll('#preset option')].map(one => one.value).filter(Boolean)"
+    groups = {one["group"] for one in data()["presets"]}
+    assert set(browser.say("[...document.querySelectorAll('#group option')].map(one => one.value)")) == groups
+    lessons = [one["id"] for one in data()["presets"] if one["group"] == "Lessons"]
+    assert browser.say(options) == lessons
+    browser.say(
+        "(document.getElementById('search').value = 'BBR  short',"
+        " document.getElementById('search').dispatchEvent(new Event('input')), 0)"
+    )
+    expected = [
+        one["id"]
+        for one in data()["presets"]
+        if all(
+            word in " ".join((one["title"], one["about"], one["group"], one["id"])).lower() for word in ("bbr", "short")
+        )
+    ]
+    assert browser.say(options) == expected
+    assert 0 < len(expected) < len(data()["presets"])
+
+
+def test_the_explanation_of_a_lesson_stays_when_its_scenario_is_changed(browser: Browser) -> None:
+    browser.open(FOLDER / "index.html")
+    lesson = next(one for one in data()["presets"] if one["id"] == "bufferbloat")
+    browser.say("(cwndlab.change(['duration'], '7 s'), 0)")
+    browser.wait("location.hash.startsWith('#s=')")
+    about = "document.getElementById('about')?.textContent"
+    assert browser.say(about) == lesson["about"]
+    there = browser.say("location.href")
+    browser.ask("Page.navigate", url="about:blank")
+    browser.ask("Page.navigate", url=there)
+    browser.wait("document.documentElement?.dataset.ready === 'yes'")
+    assert (browser.say(about), browser.say("cwndlab.document.duration")) == (lesson["about"], "7 s")
+    # Applied as text it is still the lesson; a scenario with another title is not.
+    browser.say("(document.getElementById('edit-toml').open = true, 0)")
+    browser.wait("document.getElementById('toml').value.includes('schema_version')")
+    for title, shown in (("Bufferbloat", lesson["about"]), ("Mine", "Mine")):
+        before = browser.say("cwndlab.runs")
+        browser.say(
+            "(document.getElementById('toml').value ="
+            f" document.getElementById('toml').value.replace('title = \"Bufferbloat\"', 'title = \"{title}\"'),"
+            " document.getElementById('apply-toml').click(), 0)"
+        )
+        browser.wait(f"cwndlab.runs > {before}")
+        assert browser.say(about) == shown
 
 
 def test_copies_run_as_they_are(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

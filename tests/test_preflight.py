@@ -186,13 +186,116 @@ def test_a_list_of_netsh_is_read_in_any_language() -> None:
     assert preflight.parse_networks("Interface name : Wi-Fi\nThere are 0 networks currently visible.\n") == []
 
 
+# After the reference of `netsh wlan show interfaces`, of a machine with two interfaces; a newer build says "AP BSSID".
+NETSH_NEAR = """
+Interface name : Wi-Fi
+There are 2 networks currently visible.
+
+SSID 1 : Home
+    Network type            : Infrastructure
+    BSSID 1                 : 00:11:22:33:44:55
+         Signal             : 90%
+         Radio type         : 802.11ax
+         Channel            : 11
+
+SSID 2 : Neighbour
+    Network type            : Infrastructure
+    BSSID 1                 : 66:77:88:99:aa:bb
+         Signal             : 40%
+         Radio type         : 802.11n
+         Channel            : 6
+"""
+NETSH_INTERFACES = """
+Es sind 2 Schnittstellen auf dem System vorhanden:
+
+    Name                   : WLAN
+    Beschreibung           : Intel(R) Wi-Fi 6 AX201 160MHz
+    GUID                   : 1b0e1f5c-9c4e-4d2a-8f7c-0a1b2c3d4e5f
+    Physische Adresse      : 3c:58:c2:aa:bb:cc
+    Status                 : Verbunden
+    SSID                   : Home
+    {label}                : 00:11:22:33:44:55
+    Netzwerktyp            : Infrastruktur
+    Funktyp                : 802.11ax
+    Kanal                  : 11
+    Empfangsrate (MBit/s)  : 287
+    Signal                 : 90%
+    Profil                 : Home
+
+    Status des gehosteten Netzwerks: Nicht verfügbar
+
+    Name                   : WLAN 2
+    Beschreibung           : Realtek USB
+    GUID                   : {{0c0e1f5c-9c4e-4d2a-8f7c-0a1b2c3d4e5f}}
+    Physische Adresse      : 3c:58:c2:aa:bb:cd
+    Status                 : Getrennt
+"""
+
+
+@pytest.mark.parametrize("label", ["BSSID", "AP BSSID"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_joined_network_of_netsh_is_that_of_its_interfaces(label: str, ending: str, first: bool) -> None:
+    """The physical address is the machine's own; an interface that is not connected has no BSSID."""
+    parts = [NETSH_INTERFACES.format(label=label), NETSH_NEAR]
+    networks = preflight.parse_networks("\n".join(parts if first else parts[::-1]).replace("\n", ending))
+    assert [(one.ssid, one.bssid, one.channel, one.associated) for one in networks] == [
+        ("Home", "00:11:22:33:44:55", 11, True),
+        ("Neighbour", "66:77:88:99:aa:bb", 6, False),
+    ]
+    # The own access point on 11 is no neighbour: the one on 6 overlaps 6 alone, so that 1 is free, and so is 11.
+    loads = {one.channel: one.networks for one in preflight.least_overlapped(networks)}
+    assert loads == {1: 0, 6: 1, 11: 0}
+
+
+def test_a_joined_network_that_the_list_lacks_is_added() -> None:
+    """The list of Windows is that of its last scan, which may be a minute old."""
+    interfaces = NETSH_INTERFACES.format(label="AP BSSID").replace("00:11:22:33:44:55", "00:11:22:33:44:66")
+    *_, own = preflight.parse_networks(NETSH_NEAR + interfaces)
+    assert own == wifi.Network("Home", "00:11:22:33:44:66", 11, 2462, -55.0, 90, associated=True)
+    [alone] = preflight.parse_networks(interfaces)
+    assert alone == own
+
+
+def test_a_list_of_netsh_without_interfaces_says_that_the_own_network_is_unknown(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "netsh.txt"
+    file.write_text(NETSH_NEAR)
+    _, _, err = cli("preflight", "--wifi", file)
+    assert (
+        "not found out: the network that this machine is joined to: `netsh wlan show networks` does not mark it" in err
+    )
+    file.write_text(NETSH_NEAR + NETSH_INTERFACES.format(label="BSSID"))
+    _, _, err = cli("preflight", "--wifi", file)
+    assert "the network that this machine is joined to (Home) does not count" in err
+    assert "does not mark it" not in err
+    file.write_text(NETSH_NEAR + NETSH_INTERFACES.format(label="Kein"))
+    _, _, err = cli("preflight", "--wifi", file)
+    assert "joined" not in err
+
+
+def test_netsh_is_asked_for_networks_and_interfaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stand-in on the path prints what Windows' netsh prints for each of its two commands."""
+    (tmp_path / "list").write_text(NETSH_NEAR)
+    (tmp_path / "interfaces").write_text(NETSH_INTERFACES.format(label="AP BSSID"))
+    tool = tmp_path / "netsh"
+    tool.write_text(f'#!/bin/sh\ncase "$3" in networks) file=list ;; *) file=interfaces ;; esac\n'
+                    f'while IFS= read -r line; do echo "$line"; done < {tmp_path}/$file\n')  # fmt: skip
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("cwndlab.live.preflight.surveying.wireless_devices", list)
+    survey = preflight.survey(None)
+    assert [(one.ssid, one.associated) for one in survey.networks] == [("Home", True), ("Neighbour", False)]
+
+
 def test_what_no_tool_printed_is_refused() -> None:
     with pytest.raises(ScenarioError) as refused:
         preflight.parse_networks("dear diary", "notes.txt")
     assert str(refused.value) == (
         "notes.txt: is no Wi-Fi survey that is known here\n"
-        "  hint: output of `iw dev X scan`, `nmcli -t -f IN-USE,BSSID,SSID,CHAN,FREQ,SIGNAL dev wifi` or "
-        "`netsh wlan show networks mode=bssid`"
+        "  hint: output of `iw dev X scan`, `nmcli -t -f IN-USE,BSSID,SSID,CHAN,FREQ,SIGNAL dev wifi`, or "
+        "`netsh wlan show networks mode=bssid` and `netsh wlan show interfaces`"
     )
     with pytest.raises(ScenarioError, match="LC_ALL=C nmcli"):
         preflight.parse_networks("IN-USE  BSSID  SSID  MODUS  KANAL  SIGNAL\n*  x  y  z  1  2\n")

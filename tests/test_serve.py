@@ -224,8 +224,14 @@ def test_the_command_creates_its_private_state_once(tmp_path: Path) -> None:
         "key.pem": 0o600,
         "tokens": 0o600,
     }
-    with serve_command("--state", state) as (_, again):
+    with serve_command("--state", state) as (process, again):
         assert "token of client" not in again
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=20)
+        # The token of the first start is not printed again; the place where it is, is.
+        assert f"tokens: those in {state / 'tokens'}, of client\n" in stderr
+        assert token not in stderr
+    with serve_command("--state", state) as (_, again):
         assert again["fingerprint"] == printed["fingerprint"]
         assert fetch(again["listening"], token=token, algorithm=None, size_bytes=1, trust=again["fingerprint"])
 

@@ -81,6 +81,28 @@ def test_ctrl_c_ends_every_verb_with_130(verb: str, after_s: float, path: Path, 
     assert "ignored" not in err
 
 
+@pytest.mark.parametrize("verb", ["run", "compare"])
+def test_ctrl_c_ends_a_class_within_a_call_that_no_interrupt_reaches(verb: str, path: Path, tmp_path: Path) -> None:
+    """`PyThreadState_SetAsyncExc` acts at the next bytecode, which comes after the sleep."""
+    file = mine(tmp_path, f"open({str(tmp_path / 'asleep')!r}, 'w').close(); import time; time.sleep(1000)")
+    arguments: dict[str, tuple[object, ...]] = {
+        "run": ("run", path, "--set", "flow[0].algorithm=mine", "--seed", 1, "--algorithm-file", file),
+        "compare": ("compare", path, "--algorithms", "mine,reno", "--seed", 1, "--algorithm-file", file),
+    }
+    process = start(*arguments[verb])
+    wait_until_ready(process)
+    until = time.monotonic() + 60
+    while not (tmp_path / "asleep").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = finish(process)
+    assert process.returncode == 130
+    assert "stopped" in err
+    assert "Traceback" not in err
+
+
 def test_a_second_ctrl_c_ends_what_does_not_end() -> None:
     """What takes the first interrupt and goes on has the signal's default action for the second one."""
     script = """

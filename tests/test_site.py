@@ -131,7 +131,7 @@ def test_the_search_index_is_a_script_and_has_the_words_of_pages(site: Path) -> 
     """Pages from a disk may load scripts and no JSON. Sphinx stores stems of words: `hystart`, `fair` of `fairness`."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
-    assert {"hystart", "uplink", "goodput", "jain"} <= index["terms"].keys()
+    assert {"hystart", "uplink", "goodput", "jain", "bufferbloat", "incast", "starvat"} <= index["terms"].keys()
     assert {"howto-uplink", "tutorial", "algorithms/cubic", "api/metrics"} <= set(index["docnames"])
     assert "searchindex.js" in (site / "search.html").read_text(encoding="utf-8")
 

@@ -175,7 +175,7 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
         ('"goodput_bps"', '"goodput"', "no metric is called 'goodput'"),
         ('"goodput_bps"', '"__import__(1)"', "is no arithmetic"),
         ("maximise", "maximize", "has not one objective"),
-        ("trials = 8", "trials = 0", "0 trials try nothing"),
+        ("trials = 8", "trials = 0", "tune.trials: '0' is no whole number from 1 on"),
         ("trials = 8", 'trials = 8\nconstraints = ["timeouts"]', "'timeouts' is no constraint"),
         ('algorithm = "scalable"\nmax', 'algorithm = "scalabel"\nmax', "no algorithm is called 'scalabel'"),
         ('"flow[0].rtt" =', '"flow[0].rt" =', "tune.test: flow[0].rt: no such field"),

@@ -11,6 +11,7 @@ valgrind     valgrind          the count of instructions per packet
 llvm-symbolizer llvm           the count of instructions per packet
 pkg-config   pkg-config        the eBPF program of the kernel datapath
 =libelf      libelf-dev        the eBPF program of the kernel datapath
+patchelf     patchelf          the Python module of the kernel datapath: without it maturin prints a warning
 =zlib        zlib1g-dev        the eBPF program of the kernel datapath
 ip           iproute2          tests of the emulator
 setpriv      util-linux        tests of the emulator without root

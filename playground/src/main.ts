@@ -3,13 +3,14 @@
 import { compile, Engine, Stale } from "./engine/engine";
 import type { Run } from "./engine/protocol";
 import type { Data, Preset, Tables } from "./scenario/data";
-import { type Json, type Path, set, type Table } from "./scenario/document";
+import { countFlows, type Json, type Path, set, type Table, titleOf } from "./scenario/document";
 import { pack, parts, type Shared, unpack } from "./scenario/url";
 import { byId, make } from "./view/dom";
 import type { Editor } from "./view/editor";
 import { form } from "./view/form";
 import { Plots } from "./view/plots";
 import { isDark } from "./view/palette";
+import { Choice } from "./view/presets";
 import { SIGNS } from "./view/marks";
 import { picture } from "./view/series";
 import { connect, faultList, listTables, type Owner } from "./view/share";
@@ -20,12 +21,18 @@ import { Why } from "./view/why";
 const ADDRESS_MS = 300;
 /** A screen reader is told of a run after this time without another one. */
 const SPOKEN_MS = 1200;
+/** A run that takes longer is announced with its size. */
+const LONG_MS = 1500;
 
 class Page implements Editor, Owner {
   document: Table = {};
   seed = 1;
   private pinned: number | undefined;
   private preset: Preset | undefined;
+  private choice: Choice | undefined;
+  private longTimer = 0;
+  /** What the address lacked; it stays until the scenario is changed. */
+  private notice = "";
   private addressTimer = 0;
   private spokenTimer = 0;
   private readonly plots: Plots;
@@ -55,19 +62,21 @@ class Page implements Editor, Owner {
     return { document: this.document, seed: this.seed };
   }
 
-  load(shared: Shared, preset?: Preset): void {
+  /** Shows a scenario. Where it is made from the present preset, by its title, the explanation of the preset stays. */
+  load(shared: Shared, preset: Preset | undefined = this.presetOf(shared.document)): void {
     this.document = structuredClone(shared.document);
     this.seed = shared.seed;
     this.preset = preset;
     this.pinned = undefined;
-    byId("about").textContent = preset?.about ?? String(this.document.title ?? "");
-    byId<HTMLSelectElement>("preset").value = preset?.id ?? "";
+    byId("about").textContent = preset?.about || titleOf(this.document);
+    this.choice?.show(preset);
     byId("why").replaceChildren();
     this.showForm();
     void this.start();
   }
 
   change(path: Path, value: Json | undefined, anew = false): void {
+    this.notice = "";
     set(this.document, path, value);
     if (anew) this.showForm();
     void this.start();
@@ -107,6 +116,7 @@ class Page implements Editor, Owner {
     this.writeAddress();
     byId("plots").setAttribute("aria-busy", "true");
     const scenario = JSON.stringify(this.document);
+    this.announce();
     try {
       const run = await this.engine.ask({ do: "run", scenario, seed: this.seed });
       this.show(run);
@@ -115,10 +125,32 @@ class Page implements Editor, Owner {
       if (error instanceof Stale) return;
       byId("faults").replaceChildren(...faultList(error));
       byId("plots").removeAttribute("aria-busy");
+      this.announced();
     }
   }
 
+  /** The present preset, where a document has its title. */
+  private presetOf(document: Table): Preset | undefined {
+    return this.preset && titleOf(this.preset.document) === titleOf(document) ? this.preset : undefined;
+  }
+
+  /** Says how large a run is that takes long, until it ends. */
+  private announce(): void {
+    clearTimeout(this.longTimer);
+    this.longTimer = window.setTimeout(() => {
+      const size = `${countFlows(this.document).toLocaleString("en")} flows, ${String(this.document.duration)}`;
+      this.say(`This run takes a while (${size}). A change of the scenario stops it; fewer flows, lower rates or a shorter duration take less.`);
+      this.longTimer = 0;
+    }, LONG_MS);
+  }
+
+  private announced(): void {
+    if (this.longTimer === 0) this.say(this.notice);
+    clearTimeout(this.longTimer);
+  }
+
   private show(run: Run): void {
+    this.announced();
     const drawn = picture(run);
     this.plots.show(drawn);
     this.listFlows(drawn.names);
@@ -131,11 +163,11 @@ class Page implements Editor, Owner {
     byId("plots").removeAttribute("aria-busy");
     this.runs += 1;
     const { dataset } = document.documentElement;
-    if (!dataset.first) this.say("");
+    if (!dataset.first) this.say(this.notice);
     dataset.first ??= performance.now().toFixed(1);
     dataset.ready = "yes";
     clearTimeout(this.spokenTimer);
-    this.spokenTimer = window.setTimeout(() => this.say(sentence(run)), SPOKEN_MS);
+    this.spokenTimer = window.setTimeout(() => this.say(`${this.notice} ${sentence(run)}`.trim()), SPOKEN_MS);
     if (this.pinned !== undefined) void this.explain();
   }
 
@@ -159,7 +191,10 @@ class Page implements Editor, Owner {
       const { preset } = this;
       const same = preset && preset.seed === this.seed && JSON.stringify(preset.document) === JSON.stringify(this.document);
       if (same) next.set("preset", preset.id);
-      else next.set("s", await pack(this.shared()));
+      else {
+        next.set("s", await pack(this.shared()));
+        if (preset) next.set("preset", preset.id);
+      }
       history.replaceState(null, "", `#${next.toString()}`);
       const whole = byId<HTMLAnchorElement>("whole");
       next.delete("embed");
@@ -172,29 +207,27 @@ class Page implements Editor, Owner {
     const known = parts(location.hash);
     document.documentElement.classList.toggle("embed", known.has("embed"));
     const packed = known.get("s");
+    const named = this.data.presets.find((one) => one.id === known.get("preset"));
     const shared = packed === null ? undefined : await unpack(packed);
     if (shared) {
-      this.load(shared);
-      return;
+      this.preset = named;
+      try {
+        this.load(shared);
+        return;
+      } catch (error) {
+        this.notice = `The address holds a scenario that cannot be shown (${String(error)}); a preset is shown.`;
+      }
+    } else if (packed !== null) {
+      this.notice = "The address holds no scenario that can be read; a preset is shown.";
     }
-    if (packed !== null) this.say("The address holds no scenario that can be read; the first preset is shown.");
-    const preset = this.data.presets.find((one) => one.id === known.get("preset")) ?? this.data.presets[0]!;
+    const preset = named ?? this.data.presets[0]!;
     this.load(preset, preset);
+    if (this.notice) this.say(this.notice);
   }
 
   connect(): void {
     connect(this);
-    const select = byId<HTMLSelectElement>("preset");
-    const groups = [...new Set(this.data.presets.map((one) => one.group))];
-    select.append(make("option", { value: "", hidden: true }, "a scenario of your own"));
-    for (const group of groups) {
-      const mine = this.data.presets.filter((one) => one.group === group);
-      select.append(make("optgroup", { label: group }, ...mine.map((one) => make("option", { value: one.id }, one.title))));
-    }
-    select.addEventListener("change", () => {
-      const preset = this.data.presets.find((one) => one.id === select.value);
-      if (preset) this.load(preset, preset);
-    });
+    this.choice = new Choice(this.data.presets, (preset) => this.load(preset, preset));
     byId("form").addEventListener("submit", (event) => event.preventDefault());
     byId("explain").addEventListener("submit", (event) => {
       event.preventDefault();

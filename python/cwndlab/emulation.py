@@ -198,7 +198,10 @@ class EmulatedPath:
     seed
         Seed of the path's losses.
     algorithm
-        A congestion control of the kernel for all TCP connections of both sides, whichever one programs select.
+        The congestion control of the programs' TCP connections. ``"scenario"``: for connections to the address of a
+        flow, the kernel's algorithm for that of the flow, whichever one programs select; where the kernel has none,
+        ``notes`` say what is used. ``"program"``: the programs' choice, or the machine's default. Otherwise an
+        algorithm of the kernel for all connections of both sides.
     late_s
         Largest lateness of 99 % of the deliveries, in seconds.
     settings
@@ -228,7 +231,7 @@ class EmulatedPath:
         scenario: ScenarioLike,
         *,
         seed: int,
-        algorithm: str | None = None,
+        algorithm: str = "scenario",
         late_s: float = LATE_S,
         settings: Settings | None = None,
     ) -> None:
@@ -304,6 +307,12 @@ class EmulatedPath:
     def flows(self) -> list[str]:
         """The labels of the flows, in the order of their addresses."""
         return self._engine.flows()
+
+    @property
+    def notes(self) -> list[str]:
+        """The kernel's release, the congestion control of programs, and the form of ECN, a line for each; the notes of
+        the records have them as well."""
+        return self._engine.notes()
 
     @property
     def is_broken(self) -> bool:

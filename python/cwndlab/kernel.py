@@ -123,8 +123,8 @@ def attach(
     documents = {name: dict(document) for name, document in (policies or {}).items()}
     entries = {name: {"policy": document} for name, document in documents.items()}
     known = described(custom, json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None)
-    for text in texts:
-        canonical_algorithm(text, known)  # an unknown name is a fault of the input, not of the kernel
+    # An unknown name is a fault of the input, not of the kernel. What is named twice is registered once.
+    texts = list({canonical_algorithm(text, known): text for text in reversed(texts)}.values())[::-1]
     named = [(name, json.dumps(document)) for name, document in documents.items()]
     return Attached(_module()(texts, report, timeout_s, named, bound(custom)))
 

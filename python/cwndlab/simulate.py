@@ -11,7 +11,7 @@ from typing import Any
 
 from cwndlab import engine
 from cwndlab.custom import Classes, CustomAlgorithm, registered_in, validate_classes
-from cwndlab.errors import NoRandomElementWarning
+from cwndlab.errors import NoRandomElementWarning, ScenarioError, parameter_fault
 from cwndlab.records import Records
 from cwndlab.scenario.document import ScenarioLike
 
@@ -51,6 +51,8 @@ def run(
     >>> cwndlab.run(scenario, seed=1).flows["min_rtt_ns"].item() / 1e6
     40.0832
     """
+    if isinstance(seed, int) and not 0 <= seed < 2**64:
+        raise ScenarioError(parameter_fault("seed", f"'{seed}' is no whole number from 0 to 2⁶⁴ − 1", example=1))
     text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
 
@@ -148,6 +150,9 @@ def engine_document(
     scenario: ScenarioLike, given: Mapping[str, CustomAlgorithm]
 ) -> tuple[str, dict[str, Callable[..., object]] | None]:
     """The scenario as JSON, and the factories of the objects of its classes."""
+    if isinstance(scenario, str):
+        hint = f"write cwndlab.presets.load({scenario!r}), or a cwndlab.Scenario"
+        raise ScenarioError(parameter_fault("scenario", f"'{scenario}' is a text, no scenario", hint=hint))
     if isinstance(scenario, Mapping):
         document = dict(scenario)
         given = {**validate_classes(registered_in(document)), **given}

@@ -62,6 +62,24 @@ fn names_in_the_kernel_are_short_and_unique() {
     assert_eq!(cwndlab_control::kernel_name(&catalogue.parse("phcc").expect("an entry")), "cwndlab_phcc");
 }
 
+/// Names in the kernel are global, and recovery is the kernel's: the same algorithm twice, or with two recoveries, has
+/// one name; parameters or a slow start give another.
+#[test]
+fn algorithms_of_one_name_in_the_kernel_are_found_before_they_are_registered() {
+    let catalogue = catalogue();
+    let conflict = |texts: &[&str]| {
+        let algorithms: Vec<_> = texts.iter().map(|text| catalogue.parse(text).expect("an entry")).collect();
+        let references: Vec<_> = algorithms.iter().collect();
+        let found = cwndlab_control::kernel_name::equal_names(&references);
+        found.map(|(one, other)| (one.to_string(), other.to_string()))
+    };
+    let pair = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
+    assert_eq!(conflict(&["reno", "phcc", "phcc"]), pair("phcc", "phcc"));
+    let (sack, rack) = ("cubic+hystart-pp/sack", "cubic+hystart-pp/rack");
+    assert_eq!(conflict(&["cubic/sack", "reno", "cubic/rack"]), pair(sack, rack));
+    assert_eq!(conflict(&["cubic", "cubic(beta=0.8)", "cubic+ccm-ss", "reno"]), None);
+}
+
 /// The algorithms of the reference scenarios.
 #[test]
 fn the_algorithms_of_the_references_parse() {

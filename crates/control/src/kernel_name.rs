@@ -94,6 +94,15 @@ pub fn kernel_name(algorithm: &Algorithm) -> String {
     format!("{PREFIX}{letters}{}", digest(&whole, ROOM - HEAD))
 }
 
+/// The first two of these algorithms that have the same [`kernel_name()`]: the same one twice, or with two recoveries.
+#[must_use]
+pub fn equal_names<'a>(algorithms: &[&'a Algorithm]) -> Option<(&'a Algorithm, &'a Algorithm)> {
+    algorithms.iter().enumerate().find_map(|(index, &one)| {
+        let name = kernel_name(one);
+        algorithms[..index].iter().find(|other| kernel_name(other) == name).map(|&other| (other, one))
+    })
+}
+
 fn short(name: &str) -> String {
     let name = name.replace('-', "_");
     if name.len() <= ROOM {

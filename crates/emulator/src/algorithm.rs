@@ -2,8 +2,8 @@
 
 use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
 use cwndlab_linux::fault::{fault, Fault};
-use cwndlab_linux::sysctl::available_congestion_controls;
-use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_linux::sysctl::{self, available_congestion_controls};
+use cwndlab_scenario::plan::{FlowPlan, Plan};
 
 /// The implementation of congestion control that the emulator's own endpoints use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,74 @@ pub enum Datapath {
     Kernel,
     /// cwndlab's implementation in the kernel's TCP, registered under [`kernel_name()`].
     Cwndlab,
+}
+
+/// The congestion control of the TCP connections that programs open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProgramAlgorithm {
+    /// The programs select it; the kernel's default where they select none.
+    #[default]
+    Program,
+    /// For connections to the address of a flow, the kernel's algorithm for that flow; where the kernel has none, as
+    /// [`ProgramAlgorithm::Program`].
+    Scenario,
+    /// The kernel's algorithm of this name, for all connections.
+    Kernel(String),
+}
+
+impl ProgramAlgorithm {
+    /// The kernel's name for connections to each flow's address; `None` leaves the choice to the programs.
+    pub(crate) fn by_flow(&self, plan: &Plan) -> Vec<Option<String>> {
+        let known = available_congestion_controls();
+        let of_scenario = |flow: &FlowPlan| available(flow, Datapath::Kernel, &known);
+        plan.flows
+            .iter()
+            .map(|flow| match self {
+                Self::Program => None,
+                Self::Scenario => of_scenario(flow),
+                Self::Kernel(name) => Some(name.clone()),
+            })
+            .collect()
+    }
+
+    /// The congestion control of programs, as lines for the notes.
+    pub(crate) fn notes(&self, plan: &Plan) -> Vec<String> {
+        let default = sysctl::read("net.ipv4.tcp_congestion_control").unwrap_or_default();
+        let own = format!("their own choice, by default {}", kernel_name::library_name(&default));
+        match self {
+            Self::Program => vec![format!("congestion control of programs: {own}")],
+            Self::Kernel(name) => {
+                vec![format!("congestion control of programs: {}", kernel_name::library_name(name))]
+            }
+            Self::Scenario => self.scenario_notes(plan, &own),
+        }
+    }
+
+    /// [`Self::notes`] of the scenario's algorithms: a line for each of them, with the flows that have it.
+    fn scenario_notes(&self, plan: &Plan, own: &str) -> Vec<String> {
+        let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+        for (flow, name) in plan.flows.iter().zip(self.by_flow(plan)) {
+            let Some(algorithm) = &flow.algorithm else { continue };
+            let line = match name {
+                Some(name) => format!("{}, as in the scenario", kernel_name::library_name(&name)),
+                None => {
+                    let (requested, text) = (algorithm.growth.spec.name, &flow.algorithm_text);
+                    let text = text.split_once('/').map_or(&**text, |(without_recovery, _)| without_recovery);
+                    format!(
+                        "{own}: this kernel has no '{requested}'; `cwndlab kernel run --algorithm '{text}'` registers \
+                         it while it runs"
+                    )
+                }
+            };
+            match lines.iter_mut().find(|(known, _)| *known == line) {
+                Some((_, flows)) => flows.push(flow.name.to_string()),
+                None => lines.push((line, vec![flow.name.to_string()])),
+            }
+        }
+        let one = lines.len() == 1;
+        let all = |flows: &[String]| if one { String::new() } else { format!(" to {}", flows.join(", ")) };
+        lines.iter().map(|(line, flows)| format!("congestion control of programs{}: {line}", all(flows))).collect()
+    }
 }
 
 /// The kernel's name for the algorithm that programs of a path use: the kernel's own implementation where it is the
@@ -38,21 +106,24 @@ fn kernel_algorithm_of(name: &str, known: &[String]) -> Result<String, Fault> {
     })
 }
 
+/// The name among `known` of a flow's algorithm: the kernel's own implementation, else cwndlab's.
+fn available(flow: &FlowPlan, datapath: Datapath, known: &[String]) -> Option<String> {
+    let algorithm = flow.algorithm.as_ref()?;
+    let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel).map(str::to_owned);
+    let is_known = |name: &String| known.contains(name);
+    native.filter(is_known).or_else(|| Some(kernel_name(algorithm)).filter(is_known))
+}
+
 /// The kernel's name for the algorithm of flow number `index`; empty for a flow over UDP.
 pub(crate) fn of_flow(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
     let requested = algorithm.growth.spec.name;
     let known = available_congestion_controls();
-    let is_available = |name: &str| known.iter().any(|one| one == name);
-    let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
-    if let Some(native) = native.filter(|native| is_available(native)) {
-        return Ok(native.to_owned());
-    }
-    let name = kernel_name(algorithm);
-    if is_available(&name) {
+    if let Some(name) = available(flow, datapath, &known) {
         return Ok(name);
     }
-    let name = native.map_or(name, str::to_owned);
+    let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
+    let name = native.map_or_else(|| kernel_name(algorithm), str::to_owned);
     let known = known.join(" ");
     let place = format!("flow[{index}].algorithm");
     let hint = match name.strip_prefix(kernel_name::PREFIX) {

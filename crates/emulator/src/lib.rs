@@ -30,6 +30,6 @@ pub mod udp_sources;
 mod waiting;
 
 pub use addresses::{Family, Side};
-pub use algorithm::{kernel_algorithm, Datapath};
+pub use algorithm::{kernel_algorithm, Datapath, ProgramAlgorithm};
 pub use emulate::emulate;
 pub use session::{Options, Quality, Session, Setting, MAX_LATENESS};

@@ -20,6 +20,7 @@ use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
+use crate::algorithm::ProgramAlgorithm;
 use crate::counters::{DropCounters, FlowTraffic};
 use crate::lateness::Lateness;
 use crate::path::Path;
@@ -85,8 +86,8 @@ impl Setting {
 /// The configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The congestion control of every connection, whatever programs select; `None` leaves the selection to them.
-    pub algorithm: Option<String>,
+    /// The congestion control of the connections of programs.
+    pub algorithm: ProgramAlgorithm,
     /// A run is unreliable if more than 1 % of its deliveries are later than this.
     pub max_lateness: Duration,
     /// The endpoints are programs: only the traffic on the path is recorded.
@@ -97,7 +98,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { algorithm: None, max_lateness: MAX_LATENESS, programs: false, settings: Vec::new() }
+        Self { algorithm: ProgramAlgorithm::Program, max_lateness: MAX_LATENESS, programs: false, settings: Vec::new() }
     }
 }
 
@@ -120,6 +121,7 @@ pub struct Session {
     shared: Arc<Shared>,
     path: Option<PathThread>,
     calibration: Vec<CalibrationRow>,
+    notes: Vec<String>,
     max_lateness: Duration,
     settings: Vec<Setting>,
     /// Start of the run.
@@ -197,20 +199,36 @@ fn ecn_note(plan: &Plan) -> Option<String> {
     }
 }
 
-/// Adds the routes to the other side: one to its whole prefix, and one to the address of each flow with ECN. A namespace
-/// has one setting of ECN, a route has its own.
-fn add_routes(plan: &Plan, side: Side, family: Family, algorithm: Option<&str>) -> Result<(), Fault> {
+/// The lines for the notes of a session. Must be called within one of its namespaces.
+fn session_notes(plan: &Plan, options: &Options) -> Vec<String> {
+    let mut notes = vec![format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())];
+    if options.programs {
+        notes.extend(options.algorithm.notes(plan));
+    }
+    notes.extend(ecn_note(plan));
+    notes.extend(options.settings.iter().map(|one| format!("{}: {} = {}", one.side.name(), one.name, one.value)));
+    notes
+}
+
+/// Adds the routes to the other side: one to its whole prefix, and one to the address of each flow with ECN or another
+/// congestion control than flow 0. A namespace has one setting of ECN and one default of the congestion control, a route
+/// has its own.
+fn add_routes(plan: &Plan, side: Side, family: Family, algorithms: &[Option<String>]) -> Result<(), Fault> {
     let other = side.other();
     let (prefix, full) = match family {
         Family::V4 => ((other.prefix().into(), 16), 32),
         Family::V6 => ((other.prefix6().into(), 64), 128),
     };
-    let route = Route { prefix, source: side.address(0, family), algorithm, ecn: false };
+    let first = algorithms.first().and_then(Option::as_deref);
+    let route = Route { prefix, source: side.address(0, family), algorithm: first, ecn: false };
     netlink::add_route(&route, DEVICE)?;
-    let has_ecn = |flow: &FlowPlan| flow.algorithm.is_some() && flow.stack.ecn != Ecn::Off;
-    for (flow, _) in (0u32..).zip(&plan.flows).filter(|(_, flow)| has_ecn(flow)) {
-        let prefix = (other.address(flow, family), full);
-        netlink::add_route(&Route { prefix, ecn: true, ..route }, DEVICE)?;
+    for (flow, (one, algorithm)) in (0u32..).zip(plan.flows.iter().zip(algorithms)) {
+        let ecn = one.algorithm.is_some() && one.stack.ecn != Ecn::Off;
+        let algorithm = algorithm.as_deref();
+        if ecn || algorithm != first {
+            let prefix = (other.address(flow, family), full);
+            netlink::add_route(&Route { prefix, algorithm, ecn, ..route }, DEVICE)?;
+        }
     }
     Ok(())
 }
@@ -251,6 +269,19 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Fails for a plan that records what an emulation does not see.
+fn check_records(plan: &Plan) -> Result<(), Fault> {
+    if plan.packets {
+        let hint = "remove it; capture on the device path0 instead";
+        return Err(fault("packets", "the emulator does not record packets", hint));
+    }
+    if plan.named_values.is_some() {
+        let what = "a kernel does not report the variables of its algorithms";
+        return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
+    }
+    Ok(())
+}
+
 /// Fails for the first TCP flow over IPv6 where the path has no IPv6.
 fn check_families(plan: &Plan) -> Result<(), Fault> {
     let is_ipv6 = |flow: &FlowPlan| Family::of_headers(flow.stack.header) == Family::V6;
@@ -273,8 +304,9 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
             netlink::add_local_prefix6(side.address6(0))?;
         }
         let tun = Tun::new(DEVICE, path_mtu(plan))?;
+        let algorithms = options.algorithm.by_flow(plan);
         for family in [Family::V4, Family::V6].into_iter().filter(|family| *family == Family::V4 || has_ipv6) {
-            add_routes(plan, side, family, options.algorithm.as_deref())?;
+            add_routes(plan, side, family, &algorithms)?;
         }
         options.settings.iter().filter(|one| one.side == side).try_for_each(Setting::write)?;
         Ok(tun)
@@ -289,18 +321,12 @@ impl Session {
     ///
     /// A plan that records packets or named values, a flow over IPv6 where the path has none, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
-        if plan.packets {
-            let hint = "remove it; capture on the device path0 instead";
-            return Err(fault("packets", "the emulator does not record packets", hint));
-        }
-        if plan.named_values.is_some() {
-            let what = "a kernel does not report the variables of its algorithms";
-            return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
-        }
+        check_records(&plan)?;
         check_families(&plan)?;
         let plan = if plan.perturb { Arc::new(plan.perturbed(seed).into_owned()) } else { plan };
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
+        let notes = left.enter(|| Ok(session_notes(&plan, options)))?;
         let programs = options.programs.then(PidNamespace::new).transpose()?;
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: DropCounters::new(plan.flows.len()) });
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
@@ -324,6 +350,7 @@ impl Session {
             shared,
             path: Some(thread),
             calibration: Vec::new(),
+            notes,
             max_lateness: options.max_lateness,
             settings: options.settings.clone(),
             start,
@@ -361,6 +388,12 @@ impl Session {
     #[must_use]
     pub fn has_ipv6(&self) -> bool {
         require_ipv6(&self.plan, "").is_ok()
+    }
+
+    /// Lines on the kernel and its settings: its release, the congestion control of programs, the form of ECN.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The address of a flow's endpoint.
@@ -455,11 +488,7 @@ impl Session {
             unmatched: counters.unmatched,
             refused: counters.refused,
             unreliable: self.unreliable_reason(&lateness),
-            notes: [format!("kernel {}", sysctl::read("kernel.osrelease").unwrap_or_default())]
-                .into_iter()
-                .chain(self.namespace(Side::Senders).enter(|| Ok(ecn_note(&self.plan))).unwrap_or_default())
-                .chain(self.settings.iter().map(|one| format!("{}: {} = {}", one.side.name(), one.name, one.value)))
-                .collect(),
+            notes: self.notes.clone(),
             counters: self.namespace(Side::Senders).enter(|| Ok(sender_counters())).unwrap_or_default(),
             lateness,
         };

@@ -15,6 +15,29 @@ export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Tables and lists within each other that a document may have, as in the engine's reader of JSON. */
+const MOST_LEVELS = 100;
+
+/** Whether tables and lists are nested too deeply for the engine, and for functions that recurse over a document. */
+export function isTooDeep(document: unknown): boolean {
+  let level = [document];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MOST_LEVELS) return true;
+    level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
+  }
+  return false;
+}
+
+/** The document's title; empty where it is no text. */
+export function titleOf(document: Table): string {
+  return typeof document.title === "string" ? document.title : "";
+}
+
+/** The number of flows of the run: a table may stand for several. */
+export function countFlows(document: Table): number {
+  return flows(document).reduce((sum, flow) => sum + (typeof flow.count === "number" ? flow.count : 1), 0);
+}
+
 /** The value at a path; undefined where there is none. */
 export function get(document: Json | undefined, path: Path): Json | undefined {
   let value: Json | undefined = document;

@@ -1,6 +1,6 @@
 // The scenario in the address: `#s=` and the document with its seed, deflated, in base64url.
 
-import { isTable, type Table } from "./document";
+import { isTable, isTooDeep, type Table } from "./document";
 
 export interface Shared {
   document: Table;
@@ -20,7 +20,7 @@ export async function pack(shared: Shared): Promise<string> {
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Undefined where the text is not one of `pack`. */
+/** Undefined where the text is not one of `pack`, or holds a document that no engine reads. */
 export async function unpack(text: string): Promise<Shared | undefined> {
   try {
     const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -28,7 +28,8 @@ export async function unpack(text: string): Promise<Shared | undefined> {
     const inflated = await through(bytes, new DecompressionStream("deflate-raw"));
     const found = JSON.parse(new TextDecoder().decode(inflated)) as { d: unknown; s: unknown };
     const seed = Number(found.s);
-    return isTable(found.d) && Number.isSafeInteger(seed) && seed >= 0 ? { document: found.d, seed } : undefined;
+    const isValid = isTable(found.d) && !isTooDeep(found.d) && Number.isSafeInteger(seed) && seed >= 0;
+    return isValid ? { document: found.d as Table, seed } : undefined;
   } catch {
     return undefined;
   }

@@ -47,6 +47,14 @@ function pathForm(editor: Editor): HTMLElement {
   return isTable(editor.document.wlan) ? wlanForm(editor) : otherForm();
 }
 
+/** Flows with a form of their own; those after them are changed in the text. */
+const MOST_FLOW_FORMS = 20;
+
+function moreFlows(count: number): HTMLElement {
+  const what = `${count} further flows have no form here: change them as TOML, below.`;
+  return make("p", { class: "quiet" }, what);
+}
+
 /** The whole form. */
 export function form(editor: Editor): HTMLElement[] {
   const all = flows(editor.document);
@@ -56,5 +64,7 @@ export function form(editor: Editor): HTMLElement[] {
     delete copy.name;
     editor.change(["flow", all.length], copy, true);
   });
-  return [pathForm(editor), ...all.map((_, at) => flowForm(editor, at)), add, runForm(editor)];
+  const forms = all.slice(0, MOST_FLOW_FORMS).map((_, at) => flowForm(editor, at));
+  const more = all.length > MOST_FLOW_FORMS ? [moreFlows(all.length - MOST_FLOW_FORMS)] : [];
+  return [pathForm(editor), ...forms, ...more, add, runForm(editor)];
 }

@@ -132,7 +132,7 @@ function flowPanels(run: Run, names: string[], span: number): Panel[] {
   const rtt = curves((rows) => scaled(rate(one, rows, span, "rtt_sum_ns", "rtt_count"), 1e-6));
   return [
     { key: "cwnd", title: "Congestion window", unit: "segments", times, curves: windows },
-    { key: "goodput", title: "Throughput", unit: "Mbit/s", times, curves: goodput },
+    { key: "goodput", title: "Goodput (data delivered in order)", unit: "Mbit/s", times, curves: goodput },
     { key: "rtt", title: "RTT", unit: "ms", times, curves: rtt },
   ];
 }

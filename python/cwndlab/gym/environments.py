@@ -17,6 +17,7 @@ from cwndlab.lazy import extra
 
 with extra("learn"):
     from gymnasium import Env, register, registry, spaces
+    from gymnasium.error import ClosedEnvironmentError, ResetNeeded
     from gymnasium.utils import seeding
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import batch_space
@@ -40,11 +41,17 @@ def spaces_of(observation: Observation) -> tuple[Any, Any]:
     return spaces.Box(low, high, dtype=np.float32), spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
 
 
+def _reject_closed(is_closed: bool) -> None:
+    if is_closed:
+        raise ClosedEnvironmentError("the environment is closed: make another one")
+
+
 class CongestionEnv(Env[Observed, NDArray[np.float32]]):
     """The window of one flow: each step is one decision.
 
     An episode ends by truncation, at the end of its scenario; nothing terminates it. ``info`` has the numbers of
-    `Episodes.measured`, and after a reset also ``path``, what was drawn.
+    `Episodes.measured`, and after a reset also ``path``, what was drawn. A step without an episode raises
+    ``gymnasium.error.ResetNeeded``, a call after `close` ``gymnasium.error.ClosedEnvironmentError``.
 
     Parameters
     ----------
@@ -83,19 +90,34 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
             interval_ms=interval_ms,
         )
         self.observation_space, self.action_space = spaces_of(self._episodes.observation)
+        self._closed = False
+        # Why a step needs a reset before; empty while an episode runs.
+        self._needs_reset = "no episode has begun"
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
         """Starts another episode; ``options`` has no effect."""
+        _reject_closed(self._closed)
         super().reset(seed=seed, options=options)
         episode = self._episodes.start(0, self.np_random)
+        self._needs_reset = ""
         return self._observation(), {**self._info(), "path": dict(episode.facts)}
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observed, float, bool, bool, dict[str, Any]]:
         """Applies the action and runs to the next decision."""
+        _reject_closed(self._closed)
+        if self._needs_reset:
+            raise ResetNeeded(f"{self._needs_reset}: call reset() before step()")
         rewards, ended = self._episodes.step(np.reshape(action, 1))
+        if ended[0]:
+            self._needs_reset = "the episode has ended"
         return self._observation(), float(rewards[0]), False, bool(ended[0]), self._info()
+
+    def close(self) -> None:
+        """Ends the use of the environment."""
+        self._closed = True
+        super().close()
 
     def _observation(self) -> Observed:
         observation: Observed = self._episodes.observations[0].astype(np.float32)
@@ -109,7 +131,8 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
     """n environments in one process, with one call of the engine per step.
 
     Where an episode has ended, the next step ignores the action and starts another one (``AutoresetMode.NEXT_STEP``).
-    ``reset(seed=s)`` seeds them by s, s + 1, ….
+    ``reset(seed=s)`` seeds them by s, s + 1, …. A step before the first reset raises ``gymnasium.error.ResetNeeded``,
+    a call after `close` ``gymnasium.error.ClosedEnvironmentError``.
 
     Parameters
     ----------
@@ -164,6 +187,7 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
         """Starts another episode of each; ``options`` has no effect."""
+        _reject_closed(self.closed)
         if seed is not None or not self._generators:
             first = [seed + row for row in range(self.num_envs)] if isinstance(seed, int) else seed
             seeds = first or [None] * self.num_envs
@@ -177,6 +201,9 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
         self, actions: NDArray[np.float32]
     ) -> tuple[Observed, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Applies the actions, or starts episodes where the last one has ended."""
+        _reject_closed(self.closed)
+        if not self._generators:
+            raise ResetNeeded("no episode has begun: call reset() before step()")
         restarted = np.flatnonzero(self._ended)
         rewards, ended = self._episodes.step(np.reshape(actions, self.num_envs))
         for row in restarted:

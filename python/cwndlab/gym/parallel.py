@@ -124,7 +124,7 @@ class ParallelCongestionEnv:
     ) -> tuple[_Observations, dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """Applies the actions of all agents and runs until each has come to its next decision."""
         if self._simulation is None or not self.agents:
-            raise RuntimeError("the episode has ended: call reset() first")
+            raise RuntimeError("no episode is running: call reset() before step()")
         decisions = np.full((len(self.possible_agents), 2), np.nan)
         values = [float(np.reshape(actions[agent], 1)[0]) for agent in self.agents]
         self._action.decide(values, self._intervals, decisions)

@@ -16,6 +16,7 @@ from cwndlab.errors import Error, Fault, RunError, ScenarioError
 from cwndlab.live.breaker import Envelope, Guard, Probing
 from cwndlab.live.preflight.captured import Unknown
 from cwndlab.live.preflight.rtt import Address, reachable, tcp_connects
+from cwndlab.live.rates import RateUnit
 from cwndlab.live.schedule import Schedule, Slot, part_of, zone_of
 from cwndlab.live.server_info import place_of
 from cwndlab.live.spec import CampaignSpec
@@ -251,7 +252,7 @@ def transfer_line(row: Row, spec: CampaignSpec, zone: Any) -> str:
     head = f"round {row['round']} of {spec.rounds}, {there}{when:%H:%M}, {row['algorithm']}: "
     if row["ended"] != "complete":
         return head + f"ended early ({row['ended']}: {row['why']}) after {row['received_bytes'] / 1e6:.1f} MB"
-    return head + f"{row['goodput_bps'] / 1e6:.2f} Mbit/s"
+    return head + RateUnit.of([row]).text(row["goodput_bps"])
 
 
 def _wait(slot: Slot, number: int, spec: CampaignSpec, progress: Progress, clock: Clock) -> None:

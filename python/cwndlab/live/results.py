@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from cwndlab.errors import RecordsError
 from cwndlab.live.campaign import Block, State, block_name
-from cwndlab.live.server_results import ServerResults
+from cwndlab.live.rates import RateUnit
+from cwndlab.live.server_results import DAY_BEGINS, ServerResults
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import read_journal, read_preflight, read_spec, transfer_folder
 from cwndlab.metrics import COLUMNS
@@ -89,10 +91,15 @@ class Measurement:
         return list(self.question.algorithms)
 
     @cached_property
+    def unit(self) -> RateUnit:
+        """The unit of rates in tables and figures."""
+        return RateUnit.of(self.rows)
+
+    @cached_property
     def servers(self) -> list[ServerResults]:
         """The results of each server, in the order of the request."""
         return [
-            ServerResults(self.question, server, [row for row in self.rows if row["server"] == server])
+            ServerResults(self.question, server, [row for row in self.rows if row["server"] == server], self.unit)
             for server in self.question.servers
         ]
 
@@ -216,13 +223,16 @@ class Measurement:
         several = len(self.servers) > 1
         return [[one.label, *row] if several else row for one, cells in rows for row in cells]
 
+    def _unit(self, metric: str) -> RateUnit:
+        """The unit of a metric in tables."""
+        return self.unit if metric == "goodput_bps" else RateUnit(COLUMNS[metric].unit, COLUMNS[metric].factor)
+
     def _header(self, *names: str) -> list[str]:
         return ["server", *names] if len(self.servers) > 1 else list(names)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Throughput of every round in Mbit/s, as the paper's Table 1 has it, then means with half of their 95 %
-        intervals."""
-        header = self._header("round", "begins", "part", *(f"{name}\nMbit/s" for name in self.algorithms))
+        """Throughput of every round, as the paper's Table 1 has it, then means with half of their 95 % intervals."""
+        header = self._header("round", "begins", "part", *(f"{name}\n{self.unit.name}" for name in self.algorithms))
         cells = self._by_server([(one, one.table()) for one in self.servers])
         return header, [*cells, *self.mean_rows()]
 
@@ -238,7 +248,7 @@ class Measurement:
     def means(self) -> tuple[list[str], list[list[str]]]:
         """What else was measured, mean ± half of the 95 % interval."""
         shown = [metric for metric in _ALL if any(row.get(metric) is not None for row in self.rows)]
-        titles = [f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in shown]
+        titles = [f"{COLUMNS[metric].title}\n{self._unit(metric).name}".strip() for metric in shown]
         header = self._header("algorithm", "sender", *titles, "idle RTT\nms", "loaded RTT\nms")
         return header, self._by_server([(one, one.means(shown)) for one in self.servers])
 
@@ -248,15 +258,15 @@ class Measurement:
         header += ["effect", "n", "verdict"]
         cells: list[list[str | Verdict]] = []
         for pair, (delta, p) in self.comparisons().items():
-            column = COLUMNS[pair.metric]
-            mean, low, high = interval(delta.paired, column.factor)
+            unit = self._unit(pair.metric)
+            mean, low, high = interval(delta.paired, unit.factor)
             there = [_ALL_SERVERS if pair.server is None else self.question.label(pair.server)]
             cells.append(
                 [
                     *(there if len(self.servers) > 1 else ()),
                     pair.second,
                     pair.first,
-                    f"{column.title} {column.unit}".strip(),
+                    f"{COLUMNS[pair.metric].title} {unit.name}".strip(),
                     mean,
                     f"{low} … {high}" if low else "–",
                     "–" if delta.ratio is None else f"{delta.ratio:.3f}",
@@ -269,20 +279,20 @@ class Measurement:
         return header, cells
 
     def day(self) -> tuple[list[str], list[list[str]]]:
-        """Mean throughput by part of the day."""
-        header = self._header("part", "rounds", *(f"{name}\nMbit/s" for name in self.algorithms))
+        """Mean throughput by part of the day, of servers with several."""
+        header = self._header("part", "rounds", *(f"{name}\n{self.unit.name}" for name in self.algorithms))
         return header, self._by_server([(one, one.day()) for one in self.servers])
 
     def factors(self) -> tuple[list[str], list[list[str]]]:
         """The analyses of variance of the throughput."""
-        header = self._header("effect of", "squares (Mbit/s)²", "df", "F", "p", "verdict")
+        header = self._header("effect of", f"squares ({self.unit.name})²", "df", "F", "p", "verdict")
         cells = []
         for analysis in self.analyses():
             label = _ALL_SERVERS if analysis.server is None else self.question.label(analysis.server)
             for one in analysis.effects:
                 row = [
                     _factor(one.name, analysis),
-                    number(one.squares * 1e-12),
+                    number(one.squares * self.unit.factor**2),
                     str(one.freedom),
                     "–" if one.f is None else number(one.f),
                     p_value(one.p),
@@ -346,6 +356,32 @@ class Measurement:
     def _name(self, row: dict[str, Any]) -> str:
         return block_name(self.question, Block(row["round"], row["server"]))
 
+    def _short(self) -> list[str]:
+        """A note where transfers are too short for their congestion control to decide their rates."""
+        complete = [row for row in self.rows if row["ended"] == "complete" and row.get("duration_s")]
+        short = [
+            row
+            for row in complete
+            if row["duration_s"] < max(_LEAST_S, _LEAST_ROUND_TRIPS * (row.get("idle_rtt_ms") or 0.0) / 1e3)
+        ]
+        if not short:
+            return []
+        shortest = min(row["duration_s"] for row in short)
+        wanted = self.question.size_bytes * _WANTED_S / median(row["duration_s"] for row in short)
+        return [
+            f"{len(short)} of {len(complete)} transfers took less than {_LEAST_S:g} s or {_LEAST_ROUND_TRIPS} round "
+            f"trips, the shortest {shortest:.2g} s: handshakes and slow start decide such rates more than congestion "
+            f"avoidance; about --bytes {_rounded(wanted)} would take {_WANTED_S:g} s here"
+        ]
+
+    def _one_time_of_day(self) -> list[str]:
+        """A note where no server's rounds can show an effect of the time of day."""
+        if any(one.has_time_of_day for one in self.servers) or not any(one.rounds for one in self.servers):
+            return []
+        hours = DAY_BEGINS.total_seconds() / 3600
+        what = f"the complete rounds are of one part of the day, or begin within {hours:g} h"
+        return [f"no effect of the time of day can be shown: {what}"]
+
     def _notes(self, state: State) -> list[str]:
         left = state.todo()
         notes = [
@@ -374,6 +410,7 @@ class Measurement:
         )
         if failed + again > 0:
             notes.append(f"{failed + again} transfers did not come whole for reasons of the network and were repeated")
+        notes += [*self._short(), *self._one_time_of_day()]
         ends = {row["id"] for row in state.rows if row["kind"] == "transfer"}
         killed = sum(row["kind"] == "begin" and row["id"] not in ends for row in state.rows)
         if killed:
@@ -381,9 +418,29 @@ class Measurement:
         return notes
 
 
+#: A transfer below this duration, or of fewer idle round trips, is mostly its handshakes and slow start.
+_LEAST_S = 1.0
+_LEAST_ROUND_TRIPS = 20
+#: The duration that a larger size should have, seconds.
+_WANTED_S = 10.0
+
+
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """An event of the journal without its kind."""
     return {name: value for name, value in row.items() if name != "kind"}
+
+
+def _rounded(size_bytes: float) -> str:
+    """A size of one digit, as an option has it.
+
+    >>> [_rounded(size) for size in (4.4e9, 2.6e8, 96e3)]
+    ['4GB', '300MB', '100kB']
+    """
+    size = float(f"{size_bytes:.0e}")
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= least:
+            return f"{size / least:g}{unit}"
+    return f"{size:g}B"
 
 
 def _factor(name: str, analysis: Analysis) -> str:

@@ -17,6 +17,8 @@ from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.files import parsed
 
 _ALGORITHM = "cwndlab-congestion-control"
+#: What the package measures of a server of someone else.
+_ANY_SERVER = "`cwndlab preflight HOST` inspects the path"
 
 
 def place_of(url: str) -> tuple[str, int]:
@@ -26,8 +28,15 @@ def place_of(url: str) -> tuple[str, int]:
         host, port = parts.hostname, parts.port
     except ValueError as cause:
         raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
-    if parts.scheme != "https" or not host or parts.path not in ("", "/") or parts.query:
+    if parts.scheme != "https" or not host:
         raise ScenarioError(Fault("URL", f"'{url}' is no https address", "write https://HOST:PORT"))
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        what = (
+            f"'{url}' names a file of a web server, whose congestion control nobody can choose from here; transfers "
+            "come from `cwndlab serve`, which uses the requested one"
+        )
+        hint = f"run `cwndlab serve` on a machine of yours and write https://HOST:PORT; for any server, {_ANY_SERVER}"
+        raise ScenarioError(Fault("URL", what, hint))
     return host, port or 443
 
 
@@ -93,7 +102,8 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
             raise TypeError
     except (ValueError, KeyError, TypeError):
         status_line = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
-        raise RunError(Fault(url, f"is no server of cwndlab ({status_line})", "`cwndlab serve` starts one")) from None
+        hint = f"`cwndlab serve` starts one, on a machine of yours; for any other server, {_ANY_SERVER}"
+        raise RunError(Fault(url, f"is no server of cwndlab ({status_line})", hint)) from None
     return result
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
 from typing import Any
 
+from cwndlab.live.rates import RateUnit
 from cwndlab.live.schedule import PARTS, zone_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.metrics import COLUMNS
 from cwndlab.statistics import Effect, Estimate, blocks, estimate
 from cwndlab.statistics.digits import mean_with_interval, number
+
+#: Rounds that begin within this time have no time of day to compare, also where it has a boundary of two parts.
+DAY_BEGINS = timedelta(hours=1)
 
 
 @dataclass(repr=False)
@@ -24,6 +28,7 @@ class ServerResults:
     question: CampaignSpec
     server: str
     rows: list[dict[str, Any]]
+    unit: RateUnit
 
     def __repr__(self) -> str:
         return f"<ServerResults of {self.label}: {len(self.rows)} transfers>"
@@ -71,28 +76,38 @@ class ServerResults:
                 result[row["round"]] = min(result.get(row["round"], (row["at"], row["part"])), (row["at"], row["part"]))
         return {n: part for n, (_, part) in result.items()}
 
+    @cached_property
+    def has_time_of_day(self) -> bool:
+        """Whether the complete blocks are of several parts of the day, and not within `DAY_BEGINS` of each other."""
+        begins = [datetime.fromisoformat(row["at"]) for row in self.rows if row["round"] in self.rounds]
+        return len(set(self.parts().values())) > 1 and max(begins) - min(begins) >= DAY_BEGINS
+
     def effects(self, metric: str = "goodput_bps") -> list[Effect]:
-        """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`)."""
+        """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`); none
+        where the campaign has one time of day."""
+        if not self.has_time_of_day:
+            return []
         values, parts = self.complete(metric), self.parts()
         return blocks([one for _, one in values], [parts[n] for n, _ in values])
 
     # Cells of tables.
 
     def table(self) -> list[list[str]]:
-        """Throughput of every round in Mbit/s, as the paper's Table 1 has it: round, begin, part of the day, values."""
+        """Throughput of every round, as the paper's Table 1 has it: round, begin, part of the day, values."""
         zone = zone_of(self.question.zone)
         cells = []
         for n in sorted({row["round"] for row in self.rows}):
             mine = {row["algorithm"]: row for row in self.rows if row["round"] == n}
             first = min(mine.values(), key=lambda row: str(row["at"]))
             begins = datetime.fromisoformat(first["at"]).astimezone(zone)
-            shown = [_rate(mine.get(name)) for name in self.algorithms]
+            shown = [_rate(mine.get(name), self.unit) for name in self.algorithms]
             cells.append([str(n), f"{begins:%Y-%m-%d %H:%M}", first["part"], *shown])
         return cells
 
     def cell(self, algorithm: str, metric: str) -> str:
         """A metric of an algorithm for people to read."""
-        one, factor = self.estimate(algorithm, metric), COLUMNS[metric].factor
+        one = self.estimate(algorithm, metric)
+        factor = self.unit.factor if metric == "goodput_bps" else COLUMNS[metric].factor
         if not one.n:
             return "–"
         return mean_with_interval(one, factor)
@@ -110,23 +125,28 @@ class ServerResults:
         return cells
 
     def day(self) -> list[list[str]]:
-        """Mean throughput by part of the day: part, number of rounds, values."""
+        """Mean throughput by part of the day: part, number of rounds, values; none where there is one time of day."""
+        if not self.has_time_of_day:
+            return []
         parts = self.parts()
         values = self.by_round("goodput_bps")
         cells = []
         for part in (part for part in PARTS if part in parts.values()):
             mine = [n for n in self.rounds if parts[n] == part]
-            shown = [estimate([values[name][n] / 1e6 for n in mine if n in values[name]]) for name in self.algorithms]
+            factor = self.unit.factor
+            shown = [
+                estimate([values[name][n] * factor for n in mine if n in values[name]]) for name in self.algorithms
+            ]
             cells.append([part, str(len(mine)), *(mean_with_interval(one) if one.n else "–" for one in shown)])
         return cells
 
 
-def _rate(row: dict[str, Any] | None) -> str:
+def _rate(row: dict[str, Any] | None, unit: RateUnit) -> str:
     if row is None:
         return "–"
     if row["ended"] != "complete" or row["goodput_bps"] is None:
         return row["ended"]  # type: ignore[no-any-return]
-    return number(row["goodput_bps"] / 1e6)
+    return number(row["goodput_bps"] * unit.factor)
 
 
 def _median(values: Sequence[float]) -> str:

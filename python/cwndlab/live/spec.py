@@ -34,7 +34,7 @@ class CampaignSpec:
     def __post_init__(self) -> None:
         faults = self._faults_of_servers()
         if not self.algorithms:
-            faults.append(Fault("--algorithms", "names no algorithm", "write --algorithms newreno,ctcp,cubic"))
+            faults.append(Fault("--algorithms", "names no algorithm", "write --algorithms newreno,cubic"))
         twice = sorted({name for name in self.algorithms if self.algorithms.count(name) > 1})
         if twice:
             faults.append(Fault("--algorithms", f"'{twice[0]}' is given twice", "name each algorithm once"))

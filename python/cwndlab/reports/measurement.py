@@ -73,7 +73,7 @@ def measurement_page(measurement: Measurement) -> str:
         differences=table(_differences(measurement), header, rows) if rows else None,
         method=measurement.method() if rows else "",
         day=table("Mean ± half of the 95 % interval by part of the day; n = rounds", *measurement.day())
-        if has_effects
+        if has_effects and measurement.day()[1]
         else None,
         factors=table("Analysis of variance of the throughput", *measurement.factors()) if has_effects else None,
         factors_note=_FACTORS + (_FACTORS_OF_SERVERS if len(servers) > 1 else ""),
@@ -201,9 +201,10 @@ def _graph(measurement: Measurement) -> Figure:
         # With several servers each has a panel, where an algorithm has the same colour.
         panel = one.label if len(measurement.servers) > 1 else ""
         rates = values[label]
-        curves.append(Curve(name, [float(n) for n in rates], [rate / 1e6 for rate in rates.values()], panel=panel))
+        shown = [rate * measurement.unit.factor for rate in rates.values()]
+        curves.append(Curve(name, [float(n) for n in rates], shown, panel=panel))
         opens[panel, name] = [f"#run={at[one.server, name, n]}" for n in rates]
-    title, y_title = "Throughput of every round", "throughput, Mbit/s"
+    title, y_title = "Throughput of every round", f"throughput, {measurement.unit.name}"
     return Chart("rounds", title, "round", y_title, curves, whole_x=True).figure(opens)
 
 

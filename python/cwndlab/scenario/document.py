@@ -8,6 +8,8 @@ built, all faults at once; two are equal when they mean the same.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -298,11 +300,24 @@ def toml_value(value: Any) -> str:
     """A value as TOML writes it in one line."""
     match plain(value):
         case dict() as table:
-            return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in table.items()) + " }"
+            return "{ " + ", ".join(f"{_toml_key(key)} = {toml_value(item)}" for key, item in table.items()) + " }"
         case list() as items:
             return "[" + ", ".join(toml_value(item) for item in items) + "]"
+        case str() as text:
+            return _toml_text(text)
+        case float() as number if not math.isfinite(number):
+            return str(number)
         case other:
             return json.dumps(other)
+
+
+def _toml_text(text: str) -> str:
+    """A text in quotes. JSON escapes what TOML does, apart from the character DEL; it must not write surrogates."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_text(key)
 
 
 def _path(folder: str | Path | None) -> Path | None:

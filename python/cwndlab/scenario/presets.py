@@ -72,7 +72,7 @@ def load(name: str | Path) -> Scenario:
     if str(name) in names():
         return Scenario.load(preset)
     path = Path(name)
-    if path.suffix != ".toml" and not path.exists():
+    if path.suffix != ".toml" and not _exists(path):
         raise ScenarioError(
             Fault(
                 str(name),
@@ -81,6 +81,13 @@ def load(name: str | Path) -> Scenario:
             )
         )
     return Scenario.load(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,7 @@ from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
+from cwndlab.study.values import short
 
 
 def repeated(scenario: Scenario, repetitions: int) -> Scenario:
@@ -122,10 +123,38 @@ def _check(
     return list(dict.fromkeys(algorithms))
 
 
+def split_at_commas(text: str) -> list[str]:
+    """The parts of a text between commas outside of parentheses.
+
+    >>> split_at_commas("cubic(beta=0.7, c=0.4),reno")
+    ['cubic(beta=0.7, c=0.4)', 'reno']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def reject_seeds(seed: object, repetitions: object) -> None:
+    """Raises where the seeds of a comparison are no numbers that the engine takes."""
+    faults = []
+    if type(seed) is not int or seed < 0:
+        faults.append(parameter_fault("seed", f"{short(seed)} is no whole number from 0 on", example=1))
+    if type(repetitions) is not int:
+        faults.append(parameter_fault("repetitions", f"{short(repetitions)} is no whole number", example=10))
+    elif not faults and isinstance(seed, int) and seed + repetitions > 2**63:
+        faults.append(parameter_fault("seed", f"seeds from {seed} on exceed 63 bits", example=1))
+    if faults:
+        raise ScenarioError(*faults)
+
+
 def with_classes(
     scenario: Scenario, algorithms: str | type | Sequence[str | type] | Mapping[str, type]
 ) -> tuple[Scenario, list[str]]:
     """The scenario with the custom classes among the algorithms, and the names of all algorithms."""
+    if not isinstance(scenario, Scenario):
+        hint = "write cwndlab.presets.load('two-flows'), or a cwndlab.Scenario"
+        raise ScenarioError(parameter_fault("scenario", f"{short(scenario)} is no scenario", hint=hint))
+    names = split_at_commas(algorithms) if isinstance(algorithms, str) else []
+    if len(names) > 1:
+        raise ScenarioError(parameter_fault("algorithms", f"'{algorithms}' is one text", example=names))
     if isinstance(algorithms, str | type):
         algorithms = [algorithms]
     if isinstance(algorithms, Mapping):
@@ -212,6 +241,7 @@ def compare(
     RecordsError
         ``out`` is in use or holds something else.
     """
+    reject_seeds(seed, repetitions)
     scenario, texts = with_classes(scenario.perturbed(perturb), algorithms)
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)
@@ -255,7 +285,7 @@ def compare(
 
 def _start(start_s: float | None, warm_up: str | None) -> tuple[float | None, str | None]:
     """Start and warm-up: a warm-up that is a time is a start."""
-    time = None if warm_up is None else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
+    time = None if not isinstance(warm_up, str) else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
     if time is None or start_s is not None:
         return start_s, warm_up
     return float(time[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[time[2]], None

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cwndlab_emulator::{Datapath, Family, Options, Quality, Session, Setting, Side, MAX_LATENESS};
+use cwndlab_emulator::{Datapath, Family, Options, ProgramAlgorithm, Quality, Session, Setting, Side, MAX_LATENESS};
 use cwndlab_linux::privileges;
 use cwndlab_linux::Fault;
 use cwndlab_records::findings;
@@ -52,12 +52,10 @@ pub(crate) fn emulate<'py>(
     let options = Options { max_lateness: Duration(late_ns), settings: read_settings(settings)?, ..Options::default() };
     let outcome = run_in_thread(py, &stop, move || {
         guarded(|| {
-            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(
-                |(records, quality)| {
-                    let remarks = remarks.iter().flat_map(call_remarks).collect();
-                    (emulated(header, records, &quality, remarks), quality)
-                },
-            )
+            cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(|(records, quality)| {
+                let remarks = remarks.iter().flat_map(call_remarks).collect();
+                (emulated(header, records, &quality, remarks), quality)
+            })
         })
     })?;
     match outcome {
@@ -139,12 +137,15 @@ impl EmulatedPath {
         let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
         let header = header(&scenario, &plan, seed, "emulate", notes);
-        let is_known = algorithm.as_ref().is_none_or(|name| catalogue.parse(name).is_ok());
-        let algorithm = algorithm.map(|name| cwndlab_emulator::kernel_algorithm(&name)).transpose();
-        let algorithm = algorithm.map_err(|fault| {
-            let class = if is_known { "RunError" } else { "ScenarioError" };
-            cwndlab_error(py, class, vec![(fault.place, fault.what, fault.hint)])
-        })?;
+        let algorithm = match algorithm.as_deref() {
+            None | Some("scenario") => ProgramAlgorithm::Scenario,
+            Some("program") => ProgramAlgorithm::Program,
+            Some(name) => {
+                let class = if catalogue.parse(name).is_ok() { "RunError" } else { "ScenarioError" };
+                let failed = |fault: Fault| cwndlab_error(py, class, vec![(fault.place, fault.what, fault.hint)]);
+                ProgramAlgorithm::Kernel(cwndlab_emulator::kernel_algorithm(name).map_err(failed)?)
+            }
+        };
         let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true, settings };
         let session =
             py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| run_error(py, fault))?;
@@ -160,6 +161,11 @@ impl EmulatedPath {
     /// Names of the flows, in the order of their addresses.
     fn flows(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with(py, |session| Ok(session.plan().flows.iter().map(|flow| flow.name.to_string()).collect()))
+    }
+
+    /// Lines on the kernel and its settings, which the notes of the records have as well.
+    fn notes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |session| Ok(session.notes().to_vec()))
     }
 
     /// Whether the path's thread has failed.

@@ -29,6 +29,10 @@ const SIGNAL_CHECK: Duration = Duration::from_millis(20);
 /// Number of checks after a cancellation until a Python algorithm is interrupted.
 const CHECKS_BEFORE_INTERRUPT: u32 = 10;
 
+/// Number of checks after a cancellation until the thread is no longer waited for, 5 s: a Python algorithm in a call of
+/// C, such as `time.sleep`, sees the interrupt only when the call returns. The thread ends then, or with the process.
+const CHECKS_BEFORE_ABANDONMENT: u32 = 250;
+
 /// A cancellation flag, shared by any number of runs.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub(crate) struct Cancel {
@@ -172,7 +176,8 @@ fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs `work` in a new thread. Ctrl-C sets `stop`, on which the work must end within milliseconds.
+/// Runs `work` in a new thread. Ctrl-C sets `stop`, on which the work must end within milliseconds; work that does not
+/// end within seconds is left behind.
 pub(crate) fn run_in_thread<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<AtomicBool>,
@@ -199,6 +204,9 @@ pub(crate) fn run_in_thread<T: Send + 'static>(
                 if checks > CHECKS_BEFORE_INTERRUPT {
                     // Python identifies a thread by its POSIX ID, and ignores unknown IDs.
                     interrupt(py, worker.as_pthread_t() as u64)?;
+                }
+                if checks > CHECKS_BEFORE_ABANDONMENT {
+                    return Err(interrupted.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread ended without a result".to_owned()),

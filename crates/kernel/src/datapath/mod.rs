@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cwndlab_control::{Algorithm, Fault, ReportSchedule};
+use cwndlab_control::{kernel_name, Algorithm, Fault, ReportSchedule};
 use cwndlab_linux::clock::monotonic;
 use cwndlab_linux::poll::wait_readable;
 use cwndlab_linux::realtime::{set_realtime, Policy};
@@ -44,6 +44,9 @@ const SWEEP_INTERVAL: Span = Span::from_millis(100);
 const IDLE_INTERVAL: Span = Span::from_millis(20);
 /// Real-time priority of the decider thread, where the kernel permits it.
 const PRIORITY: i32 = 50;
+
+/// Maximum wait at the end for a call of a decider to return.
+const LONGEST_CALL: Span = Span::from_secs(5);
 
 /// An algorithm to register.
 #[derive(Clone, Debug)]
@@ -313,6 +316,7 @@ impl Datapath {
     ///
     /// A registration that fails; then no name remains registered.
     pub fn start(registrations: &[Registration], timeout: Duration) -> Result<Self, Fault> {
+        reject_equal_names(registrations)?;
         let (mut programs, mut tables, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (index, one) in registrations.iter().enumerate() {
             let schedule = one.schedule.unwrap_or_else(|| ReportSchedule::for_algorithm(&one.algorithm));
@@ -424,10 +428,30 @@ impl Datapath {
     }
 }
 
+/// Rejects algorithms that the kernel would have under one name.
+fn reject_equal_names(registrations: &[Registration]) -> Result<(), Fault> {
+    let algorithms: Vec<&Algorithm> = registrations.iter().map(|one| &one.algorithm).collect();
+    match kernel_name::equal_names(&algorithms) {
+        None => Ok(()),
+        Some((one, other)) => {
+            let name = kernel_name::kernel_name(one);
+            let hint = "name one of them; the recovery is the kernel's".to_owned();
+            Err(Fault { what: format!("'{one}' and '{other}' have the same name in the kernel, {name}"), hint })
+        }
+    }
+}
+
 impl Drop for Datapath {
+    /// Ends the decider thread. A thread within a call that does not end, such as `time.sleep` in a class in Python, is
+    /// left behind; it keeps its names until the call or the process ends.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        let begin = monotonic();
+        while !thread.is_finished() && monotonic().saturating_since(begin) < LONGEST_CALL {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if thread.is_finished() {
             let _ = thread.join();
         }
     }

@@ -4,7 +4,7 @@ use cwndlab_config::{Faults, Field, Kind, Reader, Table};
 use cwndlab_network::random::Stream;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::application::{Application, ApplicationKind};
+use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
@@ -38,6 +38,8 @@ pub static SPEC: Table = Table::new(
 
 /// Maximum size of a message in MQTT 3.1.1 (2.2.3), rounded down: 256 MiB − 1.
 const MAX_MESSAGE: f64 = 268_435_000.0;
+/// A shorter keep-alive time, which CONNECT could not express, would make the PINGREQs most of the events of a run.
+const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
 /// CONNACK, PUBACK: fixed header of 2 bytes, then 2 (MQTT 3.1.1, 3.2, 3.4).
 const ACKNOWLEDGEMENT: Bytes = Bytes(4);
 /// PINGREQ and PINGRESP: only a fixed header (3.12, 3.13).
@@ -114,6 +116,13 @@ impl Configuration for Config {
         }
         let (qos, topic) = (table.integer("qos", faults), table.integer("topic", faults));
         let (client, keep_alive) = (table.integer("client", faults), table.duration("keep_alive", faults));
+        if keep_alive.is_some_and(|time| time != Duration::ZERO && time < SHORTEST_KEEP_ALIVE) {
+            faults.add(
+                table.at("keep_alive"),
+                format!("is shorter than {SHORTEST_KEEP_ALIVE}"),
+                "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ",
+            );
+        }
         let nagle = table.flag("nagle", faults);
         Some(Self {
             qos: qos? as u8,
@@ -133,6 +142,10 @@ impl Configuration for Config {
 
     fn application(&self, flow: &FlowContext) -> Application {
         Application::Dialogue(Box::new(Mqtt::new(self, flow)))
+    }
+
+    fn offered_load(&self) -> OfferedLoad {
+        OfferedLoad::Transfers { per_second: 1e9 / self.period.0.max(1) as f64, count: None }
     }
 
     fn secondary_connections(&self) -> u32 {

@@ -57,14 +57,14 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         algorithm: Annotated[
-            str | None,
+            str,
             typer.Option(
                 "--algorithm",
-                help="Congestion control of the kernel's TCP: reno, cubic, bbr1, or a name from `kernel run`.",
+                help="Congestion control of programs: scenario, program (their choice), or reno, cubic, bbr1 or a name "
+                "from `kernel run` for all.",
                 metavar="NAME",
-                show_default=False,
             ),
-        ] = None,
+        ] = "scenario",
         seed: Annotated[
             int,
             typer.Option(
@@ -135,6 +135,9 @@ def _tell_addresses(path: EmulatedPath) -> None:
         say(f"flow[{flow}] {name}: sender {path.address('sender', flow)}, receiver {path.address('receiver', flow)}")
     if len(flows) > 10:
         say(f"and so on to flow[{len(flows) - 1}]")
+    for note in path.notes:
+        if note.startswith("congestion control"):
+            say(note)
 
 
 def _tell_links(records: Records) -> None:

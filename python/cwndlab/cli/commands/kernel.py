@@ -93,7 +93,7 @@ def add(app: typer.Typer) -> None:
         registered = cwndlab.kernel.attach(algorithm, report=report, policies=policies, classes=classes)
         with registered as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
-            for text in algorithm:
+            for text in dict.fromkeys(algorithm):
                 if cwndlab.custom.base_name(text) not in {*policies, *(classes or {})}:
                     say(cwndlab.validation.report_schedule.sentence(text, report))
             if not attached.real_time:

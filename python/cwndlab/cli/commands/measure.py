@@ -32,7 +32,7 @@ def add(app: typer.Typer) -> None:
     """Adds the command."""
 
     @app.command(
-        epilog="Example: cwndlab measure https://host.example:8443 --algorithms newreno,ctcp,cubic --rounds 6 "
+        epilog="Example: cwndlab measure https://host.example:8443 --algorithms newreno,cubic --rounds 6 "
         "--schedule morning,evening,night --bytes 200MB"
     )
     def measure(
@@ -44,7 +44,7 @@ def add(app: typer.Typer) -> None:
         ],
         algorithms: Annotated[
             str, typer.Option("--algorithms", help="The sender's algorithms, in turn.", metavar="A,B,C")
-        ] = "newreno,ctcp,cubic",
+        ] = "newreno,cubic",
         rounds: Annotated[
             int,
             typer.Option(
@@ -190,7 +190,8 @@ def _access(spec: CampaignSpec, tokens: Sequence[str], trusts: Sequence[str]) ->
     """Token and certificate of each server. The variable separates several tokens by blanks."""
     tokens = tokens or os.environ.get(TOKEN, "").split()
     if not tokens:
-        raise ScenarioError(Fault("--token", "no token is given", f"set {TOKEN}, or write --token TEXT"))
+        hint = f"set {TOKEN}, or write --token TEXT: `cwndlab serve` prints its token when it starts"
+        raise ScenarioError(Fault("--token", "no token is given", hint))
     count = len(spec.servers)
     faults = [
         Fault(option, f"{len(values)} values for {count} servers", f"write {option} once, or once for each server")

@@ -122,6 +122,8 @@ def serve(
             say(f"note: {note}")
         if made:
             say(f"the token is kept in {folder / 'tokens'} and not printed again")
+        else:
+            say(f"tokens: those in {token or folder / 'tokens'}, of {', '.join(_clients(text))}")
         say("Ctrl-C ends it")
         while True:
             time.sleep(_CHECK_S)
@@ -171,6 +173,12 @@ def _limits(given: list[str] | tuple[()]) -> dict[str, float]:
             what = f"'{value}' is no number" if equals else f"'{one}' has no '='"
             raise ScenarioError(Fault("--limit", what, "write --limit connections=100")) from None
     return result
+
+
+def _clients(text: str) -> list[str]:
+    """The names in a text of tokens, which the engine has checked; no token is printed."""
+    lines = (line.split() for line in text.splitlines())
+    return [words[0] for words in lines if words and not words[0].startswith("#")]
 
 
 def _tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:

@@ -32,9 +32,7 @@ def add(app: typer.Typer) -> None:
         ] = None,
         kernel: Annotated[
             bool,
-            typer.Option(
-                "--kernel", help="Compare with this machine's kernel, through the emulator; takes an hour."
-            ),
+            typer.Option("--kernel", help="Compare with this machine's kernel, through the emulator; takes an hour."),
         ] = False,
         out: Annotated[
             Path | None,

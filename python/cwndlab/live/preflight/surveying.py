@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -166,41 +166,54 @@ def _route(result: Survey, address: rtt.Address, method: route.Method | None) ->
 
 def _wifi(result: Survey, file: Path | None, device: str) -> None:
     if file is not None:
-        result.networks = wifi.parse_networks(captured.read(file, "a Wi-Fi survey"), str(file))
+        _networks(result, captured.read(file, "a Wi-Fi survey"), str(file))
         return
     reasons = []
-    for tool in (_by_iw, _by_nmcli, _by_netsh):
+    for tool, ask in (("iw", _by_iw), ("nmcli", _by_nmcli), ("netsh", _by_netsh)):
         try:
-            result.networks = tool(device)
+            text = ask(device)
         except Unknown as why:
             reasons.append(str(why))
             continue
+        _networks(result, text, tool)
         if not result.networks:
             result.unknown.append(("Wi-Fi", "no network is received"))
         return
     result.unknown.append(("Wi-Fi", "; ".join(reasons)))
 
 
-def _by_iw(device: str) -> list[wifi.Network]:
+def _networks(result: Survey, text: str, where: str) -> None:
+    """The networks in what a tool printed, and whether one of them may be the own one without a mark."""
+    result.networks = wifi.parse_networks(text, where)
+    if result.networks and not wifi.names_joined_network(text):
+        why = (
+            "`netsh wlan show networks` does not mark it, so that the own access point counts as a neighbour; append "
+            "the output of `netsh wlan show interfaces`"
+        )
+        result.unknown.append(("the network that this machine is joined to", why))
+
+
+def _by_iw(device: str) -> str:
     if not device:
         devices = wireless_devices()
         if not devices:
             raise Unknown("this machine has no Wi-Fi device")
         device = devices[0]
-    return wifi.parse_networks(captured.run(("iw", "dev", device, "scan")), "iw")
+    return captured.run(("iw", "dev", device, "scan"))
 
 
-def _by_nmcli(device: str) -> list[wifi.Network]:
+def _by_nmcli(device: str) -> str:
     on = ("ifname", device) if device else ()
-    command = ("nmcli", "-t", "-f", wifi.NMCLI_FIELDS, "device", "wifi", "list", *on)
-    return wifi.parse_networks(captured.run(command), "nmcli")
+    return captured.run(("nmcli", "-t", "-f", wifi.NMCLI_FIELDS, "device", "wifi", "list", *on))
 
 
-def _by_netsh(device: str) -> list[wifi.Network]:
-    if shutil.which("netsh") is None:
-        raise Unknown("`netsh` is not installed")
+def _by_netsh(device: str) -> str:
+    """The list, and the interfaces where netsh shows them: Windows 11 wants the permission to see the location."""
     on = (f"interface={device}",) if device else ()
-    return wifi.parse_networks(captured.run(("netsh", "wlan", "show", "networks", "mode=bssid", *on)), "netsh")
+    text = captured.run(("netsh", "wlan", "show", "networks", "mode=bssid", *on))
+    with suppress(Unknown):
+        text += "\n\n" + captured.run(("netsh", "wlan", "show", "interfaces"))
+    return text
 
 
 def wireless_devices(folder: Path = Path("/sys/class/net")) -> list[str]:

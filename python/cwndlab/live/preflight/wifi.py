@@ -3,7 +3,8 @@
 Formats: ``iw dev X scan`` (iw(8); its scan.c prints one ``BSS`` block per network), ``nmcli device wifi list`` as a
 table and, by ``-t``, with fields joined by colons and ``\\`` before a colon that is data (nmcli(1)), and ``netsh wlan
 show networks mode=bssid`` of Windows in any of its languages: of its words only ``SSID``, ``BSSID``, ``%`` and numbers
-are relied upon.
+are relied upon. This list does not mark the network that the machine is joined to; ``netsh wlan show interfaces``,
+which may stand in the same text, has its BSSID.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from cwndlab.errors import Fault, ScenarioError
 NMCLI_FIELDS = "IN-USE,BSSID,SSID,CHAN,FREQ,SIGNAL"
 _MAC = r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
 _Value = TypeVar("_Value", int, float)
-_HINT = f"output of `iw dev X scan`, `nmcli -t -f {NMCLI_FIELDS} dev wifi` or `netsh wlan show networks mode=bssid`"
+_HINT = (
+    f"output of `iw dev X scan`, `nmcli -t -f {NMCLI_FIELDS} dev wifi`, or `netsh wlan show networks mode=bssid` and "
+    "`netsh wlan show interfaces`"
+)
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,8 @@ def parse_networks(text: str, where: str = "wifi") -> list[Network]:
 def _parsed(text: str, where: str) -> list[Network]:
     if re.search(rf"^BSS {_MAC}", text, re.MULTILINE):
         return list(_iw(text))
-    if re.search(r"^\s*SSID [0-9]+\s*:", text, re.MULTILINE):
-        return list(_netsh(text))
+    if re.search(_NETSH_LIST, text, re.MULTILINE) or _interfaces(text):
+        return _netsh(text)
     lines = [line for line in text.splitlines() if line.strip()]
     if lines and {"SSID", "SIGNAL"} <= set(lines[0].split()):
         return list(_nmcli_table(lines, where))
@@ -373,7 +377,49 @@ def dbm_of_nmcli(percent: float) -> float | None:
 # netsh
 
 
-def _netsh(text: str) -> Iterator[Network]:
+#: The first line of a network in the list.
+_NETSH_LIST = r"^\s*SSID [0-9]+\s*:"
+#: The GUID of an interface, which no network has.
+_GUID = re.compile(r":[ \t]*\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?[ \t]*$", re.MULTILINE)
+
+
+def names_joined_network(text: str) -> bool:
+    """Whether the output of a tool says which network the machine is joined to, or that it is joined to none: not the
+    list of ``netsh`` without its interfaces."""
+    return not re.search(_NETSH_LIST, text, re.MULTILINE) or bool(_interfaces(text))
+
+
+def _paragraphs(text: str) -> list[str]:
+    return re.split(r"\n[ \t]*\n", re.sub(r"\r+\n?", "\n", text))
+
+
+def _interfaces(text: str) -> list[str]:
+    """The paragraphs of ``netsh wlan show interfaces``: each has the GUID of an interface."""
+    return [one for one in _paragraphs(text) if _GUID.search(one)]
+
+
+def _joined(interface: str) -> Network | None:
+    """The network that an interface is joined to; ``None`` where it has no BSSID ("AP BSSID" on newer builds), which
+    stands in lines that are there while it is connected only."""
+    lines = [
+        (label.strip(), value.strip()) for label, _, value in (one.partition(":") for one in interface.split("\n"))
+    ]
+    bssid = next(
+        (value for label, value in lines if label.split()[-1:] == ["BSSID"] and re.fullmatch(_MAC, value)), None
+    )
+    ssid = next((value for label, value in lines if label == "SSID"), None)
+    return None if bssid is None else replace(_of_netsh(ssid or None, f"{bssid}\n{interface}"), associated=True)
+
+
+def _netsh(text: str) -> list[Network]:
+    """The networks of the list, with those that an interface is joined to, whether or not the list has them."""
+    joined = {one.bssid: one for one in map(_joined, _interfaces(text)) if one is not None}
+    listed = list(_netsh_list("\n\n".join(one for one in _paragraphs(text) if not _GUID.search(one))))
+    missing = [one for bssid, one in joined.items() if bssid not in {network.bssid for network in listed}]
+    return [replace(one, associated=one.bssid is not None and one.bssid in joined) for one in listed] + missing
+
+
+def _netsh_list(text: str) -> Iterator[Network]:
     parts = re.split(r"^\s*SSID [0-9]+[ \t]*:", text, flags=re.MULTILINE)[1:]
     for part in parts:
         name, _, body = part.partition("\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,7 @@ def sweep(
         base, names = with_classes(scenario, algorithms)
         spec = Sweep(
             base=base,
-            seeds=list(range(1, 11) if seeds is None else seeds),
+            seeds=_seeds(seeds),
             product=over or {},
             algorithms=names,
             until=until,
@@ -121,6 +121,13 @@ def sweep(
         result = execute(plan, store, executor=run_on, progress=progress, tolerant=True)
         result.notes += store.notes
     return result
+
+
+def _seeds(seeds: Iterable[int] | None) -> Sequence[int]:
+    """The seeds as `Sweep` takes them: of an iterator a list; what is no list of seeds is a fault there."""
+    if seeds is None:
+        return range(1, 11)
+    return list(seeds) if isinstance(seeds, Iterator | Set) else seeds  # type: ignore[return-value]
 
 
 def left(spec: Sweep, out: str | Path) -> tuple[Sequence[Point], list[int]]:

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,19 @@ from cwndlab.scenario.reader import Checked, check
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.compare import repeated
 from cwndlab.study.spec import Measure, Point, Study
+from cwndlab.study.values import (
+    MOST_LEVELS,
+    count,
+    is_list,
+    is_number,
+    levels,
+    listed,
+    not_text,
+    not_texts,
+    plain_scalar,
+    short,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -94,6 +108,10 @@ ENTRIES = (
     Entry("start_s", (int, float), "seconds", "metrics begin here, s", _NUMBER),
     Entry("end_s", (int, float), "seconds", "metrics end here, s", _NUMBER),
 )
+#: Each cell is a scenario that is checked before the first run: more of them would not begin within minutes.
+MOST_CELLS = 100_000
+#: Runs of a sweep: cells × seeds, or × ``at_most``.
+MOST_RUNS = 10_000_000
 _SHOWN_FAULTS = 20
 _UNTIL = 'write until = "goodput_bps within 2 %"'
 
@@ -162,34 +180,95 @@ class Sweep:
     measure: Callable[[Records], Mapping[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
-        faults = [*self._faults()]
+        faults = [*self._kind_faults()] or [*self._faults()]
         if faults:
             raise ScenarioError(*faults)
-        seeds = tuple(dict.fromkeys(self.seeds))
+        seeds = tuple(dict.fromkeys(listed(self.seeds)))
         object.__setattr__(self, "seeds", seeds)
         object.__setattr__(self, "base", repeated(self.base, self.most))
+        object.__setattr__(self, "product", _by_field(self.product))
+        object.__setattr__(self, "zips", tuple(_by_field(fields) for fields in self.zips))
+
+    def _kind_faults(self) -> Iterator[Fault]:
+        """The faults of arguments of another type; the other checks rely on the types."""
+        if not isinstance(self.base, Scenario):
+            hint = "write cwndlab.presets.load('two-flows'), or a cwndlab.Scenario"
+            yield Fault("sweep.base", f"{short(self.base)} is no scenario", hint)
+        if not is_list(self.seeds):
+            hint = f"write range(1, {self.seeds + 1})" if type(self.seeds) is int else "write seeds = [1, 2, 3]"
+            yield Fault("sweep.seeds", f"{short(self.seeds)} is no list of seeds", hint)
+        yield from not_texts(self.algorithms, "sweep.algorithms", '["cubic", "reno"]')
+        yield from not_texts(self.metrics, "sweep.metrics", '["p95_queue_ms"]')
+        yield from not_text(self.title, "sweep.title", "a line of text")
+        if self.until is not None:
+            yield from not_text(self.until, "sweep.until", '"goodput_bps within 2 %"')
+        if self.at_most is not None and (not isinstance(self.at_most, int) or isinstance(self.at_most, bool)):
+            yield Fault("sweep.at_most", f"{short(self.at_most)} is no whole number", "write at_most = 100")
+        for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
+            if time_s is not None and not (is_number(plain_scalar(time_s)) and time_s >= 0):
+                yield Fault(f"sweep.{name}", f"{short(time_s)} is no time", "write seconds from 0 on, such as 5.0")
+        if not is_list(self.zips):
+            yield Fault("sweep.zip", f"{short(self.zips)} is no list of tables", "write [[sweep.zip]] tables")
+        groups = [("sweep.product", self.product)]
+        groups += [(f"sweep.zip[{index}]", one) for index, one in enumerate(self.zips if is_list(self.zips) else ())]
+        for place, fields in groups:
+            yield from _field_faults(fields, place)
 
     def perturbed(self, perturb: bool | None) -> Sweep:
         """The same sweep of the perturbed scenario; itself where ``perturb`` is ``None``."""
         return self if perturb is None else replace(self, base=self.base.perturbed(perturb))
 
     def _faults(self) -> Iterator[Fault]:
-        if not self.seeds:
+        yield from self._seed_faults()
+        yield from self._rule_faults()
+        yield from self._metric_faults()
+        if self.start_s is not None and self.end_s is not None and self.start_s >= self.end_s:
+            yield Fault(
+                "sweep.end_s", f"the interval from {self.start_s:g} to {self.end_s:g} s is empty", "end it later"
+            )
+        taken: dict[str, str] = {}
+        for place, fields in self._groups():
+            lengths = {name: len(values) for name, values in fields.items()}
+            for name, length in lengths.items():
+                if length == 0:
+                    yield Fault(f'{place}."{name}"', "has no value", "give it one, or leave it out")
+                if name in taken:
+                    yield Fault(f'{place}."{name}"', f"is also in {taken[name]}", "one of them would be lost")
+                taken[name] = place
+            if place.startswith("sweep.zip") and len(set(lengths.values())) > 1:
+                each = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
+                yield Fault(place, f"fields that change together have equally many values; {each}", "fill up the short")
+        yield from self._size_faults()
+
+    def _seed_faults(self) -> Iterator[Fault]:
+        """The faults of the seeds, the first one alone of a list."""
+        if count(self.seeds) == 0:
             yield Fault("sweep.seeds", "there is none, so nothing runs", "write seeds = 10, or a list of them")
-        for seed in self.seeds:
-            if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-                yield Fault("sweep.seeds", f"'{seed}' is no seed", "a seed is a whole number from 0 on")
-        if self.until is not None:
-            if self.at_most is None:
-                yield Fault("sweep.at_most", "a cell that never settles would run for ever", "write at_most = 100")
-            elif self.at_most < len(self.seeds):
-                yield Fault("sweep.at_most", f"{self.at_most} is less than the {len(self.seeds)} seeds", "write more")
-            try:
-                assert self.rule
-            except ScenarioError as error:
-                yield from (fault._replace(where="sweep.until", hint=_UNTIL) for fault in error.faults[:1])
-        elif self.at_most is not None:
-            yield Fault("sweep.at_most", "there is no rule to stop before", 'write until = "goodput_bps within 2 %"')
+        if count(self.seeds) > MOST_RUNS:
+            return  # reported as too many runs
+        # `until` and `at_most` add the numbers after the largest one.
+        most = 2**63 - (self.at_most or 0)
+        for seed in listed(self.seeds):
+            if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < most:
+                yield Fault("sweep.seeds", f"{short(seed)} is no seed", "a seed is a whole number from 0 on")
+                return
+
+    def _rule_faults(self) -> Iterator[Fault]:
+        if self.until is None:
+            if self.at_most is not None:
+                yield Fault("sweep.at_most", "there is no rule to stop before", _UNTIL)
+            return
+        seeds = count(self.seeds)
+        if self.at_most is None:
+            yield Fault("sweep.at_most", "a cell that never settles would run for ever", "write at_most = 100")
+        elif self.at_most < seeds:
+            yield Fault("sweep.at_most", f"{self.at_most} is less than the {seeds} seeds", "write more")
+        try:
+            Until.parse(self.until, NAMES, at_most=max(2, self.at_most or seeds), at_least=seeds)
+        except ScenarioError as error:
+            yield from (fault._replace(where="sweep.until", hint=_UNTIL) for fault in error.faults[:1])
+
+    def _metric_faults(self) -> Iterator[Fault]:
         for name in self.metrics:
             if name not in COLUMNS:
                 yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
@@ -204,18 +283,21 @@ class Sweep:
                     yield Fault(
                         "sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {', '.join(flows)}"
                     )
-        taken: dict[str, str] = {}
-        for place, fields in self._groups():
-            lengths = {name: len(values) for name, values in fields.items()}
-            for name, count in lengths.items():
-                if count == 0:
-                    yield Fault(f'{place}."{name}"', "has no value", "give it one, or leave it out")
-                if name in taken:
-                    yield Fault(f'{place}."{name}"', f"is also in {taken[name]}", "one of them would be lost")
-                taken[name] = place
-            if place.startswith("sweep.zip") and len(set(lengths.values())) > 1:
-                each = ", ".join(f"'{name}' has {count}" for name, count in lengths.items())
-                yield Fault(place, f"fields that change together have equally many values; {each}", "fill up the short")
+
+    def _size_faults(self) -> Iterator[Fault]:
+        """The faults of a sweep that would not begin, or not end."""
+        cells = len(self.algorithms) or 1
+        for values in self.product.values():
+            cells *= len(values)
+        for fields in self.zips:
+            cells *= max(map(len, fields.values()), default=1)
+        if cells > MOST_CELLS:
+            hint = "fewer values, or [[sweep.zip]] for values that change together"
+            yield Fault("sweep", f"there are {cells:,} cells, at most {MOST_CELLS:,} are possible", hint)
+        name = "sweep.seeds" if self.at_most is None else "sweep.at_most"
+        runs = cells * max(count(self.seeds), self.at_most or 0)
+        if cells <= MOST_CELLS and runs > MOST_RUNS:
+            yield Fault(name, f"{runs:,} runs would not end, at most {MOST_RUNS:,} are possible", "write fewer")
 
     def _groups(self) -> Iterator[tuple[str, Mapping[str, Sequence[Any]]]]:
         if self.algorithms:
@@ -329,7 +411,32 @@ class Sweep:
 
 
 def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
+    """Whether a label is a number or a text as it is; larger whole numbers are not exact as numbers of a table."""
+    return isinstance(value, str | float) or (type(value) is int and abs(value) <= 2**53)
+
+
+def _by_field(fields: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    return {name: listed(values) for name, values in fields.items()}
+
+
+def _field_faults(fields: object, place: str) -> Iterator[Fault]:
+    """The faults of values by field that are of another type, or that no field can have."""
+    if not isinstance(fields, Mapping):
+        yield Fault(
+            place, f"{short(fields)} is no table of values by field", 'write "flow[0].rtt" = ["20 ms", "40 ms"]'
+        )
+        return
+    for name, values in fields.items():
+        where = f'{place}."{name}"'
+        if not isinstance(name, str):
+            yield Fault(where, "is no name of a field", "write a text such as 'flow[0].rtt'")
+        elif not is_list(values):
+            hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
+            yield Fault(where, "no list of values", hint)
+        else:
+            yield from islice(
+                (one for value in values for one in unsupported(plain_scalar(value), where)), _SHOWN_FAULTS
+            )
 
 
 def places(path: str, document: Mapping[str, Any]) -> list[str]:
@@ -338,16 +445,22 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
     if not star:
         return [path]
     at: Any = document
-    for step in re.split(r"\.", head) if head else []:
+    for step in head.split(".") if head else []:
         name, _, index = step.partition("[")
         at = at.get(name) if isinstance(at, Mapping) else None
-        if index and isinstance(at, list) and index.rstrip("]").isdecimal() and int(index[:-1]) < len(at):
-            at = at[int(index[:-1])]
+        if index:
+            number = re.fullmatch(r"([0-9]{1,9})\]", index)
+            is_item = number is not None and isinstance(at, list) and int(number[1]) < len(at)
+            at = at[int(number[1])] if number is not None and is_item else None
     if not isinstance(at, list) or not at:
         known = [name for name, value in document.items() if isinstance(value, list)]
         raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
     # What is sent by UDP has no algorithm.
-    skipped = [index for index, one in enumerate(at) if rest == ".algorithm" and one.get("transport") == "udp"]
+    skipped = [
+        index
+        for index, one in enumerate(at)
+        if rest == ".algorithm" and isinstance(one, Mapping) and one.get("transport") == "udp"
+    ]
     indices = [index for index in range(len(at)) if index not in skipped]
     return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
 
@@ -382,10 +495,17 @@ def read(
 
 def toml_document(path: Path, hint: str) -> dict[str, Any]:
     """A TOML file as plain values."""
+    text = text_of(path, hint)
     try:
-        return tomllib.loads(text_of(path, hint))
-    except tomllib.TOMLDecodeError as error:
+        document = tomllib.loads(text)
+    except RecursionError:
+        document = None
+    except ValueError as error:  # also of a number with thousands of digits
         raise ScenarioError(Fault(str(path), f"this is no TOML: {error}", "")) from None
+    if document is None or levels(document) > MOST_LEVELS:
+        what = f"tables or lists are nested more than {MOST_LEVELS} levels deep"
+        raise ScenarioError(Fault(str(path), what, "write a flatter document"))
+    return document
 
 
 def python_value(path: Path, name: str, kind: type) -> Any:
@@ -407,7 +527,7 @@ def python_value(path: Path, name: str, kind: type) -> Any:
 def _plain(value: str) -> Any:
     try:
         return tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return value
 
 
@@ -422,21 +542,10 @@ def from_table(
 ) -> Sweep:
     """A table like ``[sweep]``; ``inline`` is the scenario beside it, if there is one."""
     faults = list(declared_faults(table, ENTRIES, where))
-    zips = table.get("zip", [])
-    zips = zips if isinstance(zips, list) else []
-    groups = [
-        ("product", table.get("product", {})),
-        *((f"zip[{n}]", one) for n, one in enumerate(zips)),
-    ]
-    for place, group in groups:
-        if not isinstance(group, dict):
-            if place != "product":
-                faults.append(Fault(f"{where}.{place}", "is no table", "write [[sweep.zip]] tables"))
-            continue
-        for name, values in group.items():
-            if not isinstance(values, list):
-                hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
-                faults.append(Fault(f'{where}.{place}."{name}"', "no list of values", hint))
+    faults += [one for name, value in inline.items() for one in unsupported(value, name)]
+    settings = table.get("set")
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        faults += unsupported(value, f'{where}.set."{name}"')
     seeds = table.get("seeds", 10)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         seeds = range(1, seeds + 1)
@@ -454,26 +563,30 @@ def from_table(
         (one, value) for name, value in pairs for one in places(name, inline or _document_of(table["base"], folder))
     ]
     base = _base(table.get("base"), inline, folder, spread, classes)
-    return Sweep(
-        base=base,
-        seeds=seeds,
-        product=table.get("product", {}),
-        zips=table.get("zip", ()),
-        **{
-            key: table[key]
-            for key in ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
-            if key in table
-        },
-    )
+    names = ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
+    given = {key: table[key] for key in names if key in table}
+    try:
+        return Sweep(base=base, seeds=seeds, product=table.get("product", {}), zips=table.get("zip", ()), **given)
+    except ScenarioError as error:
+        # The table has another name in a tuning.
+        renamed = (f._replace(where=re.sub(r"^sweep\b", lambda _: where, f.where)) for f in error.faults)
+        raise ScenarioError(*renamed) from None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _file_of(name: str, folder: Path) -> Path:
-    return folder / name if (folder / name).is_file() else presets.folder() / f"{name}.toml"
+    return folder / name if _is_file(folder / name) else presets.folder() / f"{name}.toml"
 
 
 def _document_of(name: str, folder: Path) -> dict[str, Any]:
     path = _file_of(name, folder)
-    return toml_document(path, "") if path.is_file() else {}
+    return toml_document(path, "") if _is_file(path) else {}
 
 
 def _base(
@@ -487,6 +600,6 @@ def _base(
         checked = check(json.dumps(inline), "json", folder=folder, changes=changes, classes=classes)
         return Scenario.from_json(checked.document, algorithms=classes)
     path = _file_of(name, folder)
-    if not path.is_file():
+    if not _is_file(path):
         presets.load(name)  # its error lists the presets
     return Scenario.load(path, changes=changes, algorithms=classes)

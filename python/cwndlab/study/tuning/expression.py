@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.declared import near
+from cwndlab.study.values import short
 
 _BINARY: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -25,6 +26,9 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "log": math.log,
     "sqrt": math.sqrt,
 }
+
+# Evaluation is recursive; a sum of so many terms is as deep.
+_MOST_LEVELS = 150
 
 
 class NoValue(Exception):  # noqa: N818
@@ -42,10 +46,18 @@ class Expression:
     def parse(cls, text: str, where: str, metrics: Sequence[str]) -> Expression:
         """Reads it; raises ``ScenarioError`` with every fault."""
         hint = 'write "goodput_bps", or "goodput_bps / 1e6 - 10 * loss_ratio"'
+        if not isinstance(text, str):
+            raise ScenarioError(Fault(where, f"{short(text)} is no expression", hint))
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            raise ScenarioError(Fault(where, f"'{text}' is no expression", hint)) from None
+            raise ScenarioError(Fault(where, f"{short(text)} is no expression", hint)) from None
+        except (RecursionError, MemoryError):  # both as the parser of Python reports deep nesting
+            tree = None
+        if tree is None or _depth(tree) > _MOST_LEVELS:
+            raise ScenarioError(
+                Fault(where, f"{short(text)} has more than {_MOST_LEVELS} operations within each other", hint)
+            )
         faults = list(_faults(tree, where, metrics))
         if faults:
             raise ScenarioError(*faults)
@@ -60,6 +72,16 @@ class Expression:
         if not isinstance(value, float | int) or not math.isfinite(value):
             raise NoValue(self.text)
         return float(value)
+
+
+def _depth(tree: ast.expr) -> int:
+    """How many expressions are within each other."""
+    deepest, waiting = 0, [(tree, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(one, depth + 1) for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+    return deepest
 
 
 def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Fault]:

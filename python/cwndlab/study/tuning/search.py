@@ -288,13 +288,13 @@ def _trial(study: Any, spec: Tuning, evaluator: _Evaluator, reference: Sequence[
 
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     study.sampler = TPESampler(
-        seed=spec.seed * 1_000_003 + ended,
+        seed=(spec.seed * 1_000_003 + ended) % 2**32,  # the range of NumPy's seeds
         n_startup_trials=_STARTUP,
         multivariate=True,
         constant_liar=False,
     )
     waiting = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.WAITING])
-    if ended < len(spec.tried) and not waiting:
+    if ended < len(spec.tried) and not waiting and _is_searched(spec.tried[ended], spec):
         study.enqueue_trial(spec.tried[ended])
     trial = study.ask({name: _distribution(name, spec) for name in spec.ranges})
     score = evaluator.score("train", trial.params, reference)
@@ -305,6 +305,14 @@ def _trial(study: Any, spec: Tuning, evaluator: _Evaluator, reference: Sequence[
         return
     _exceed(trial, score.excess)
     study.tell(trial, score.mean)
+
+
+def _is_searched(values: Mapping[str, Value], spec: Tuning) -> bool:
+    """Whether a set of parameters is within the ranges; the default and the published one need not be."""
+    return all(
+        values[name] in one.values if one.values else one.low <= values[name] <= one.high  # type: ignore[operator]
+        for name, one in spec.ranges.items()
+    )
 
 
 def _exceed(trial: Any, excess: Sequence[float]) -> None:

@@ -18,6 +18,7 @@ from cwndlab.scenario.declared import faults as declared_faults
 from cwndlab.study.sweeps.spec import ENTRIES as SWEEP_ENTRIES
 from cwndlab.study.sweeps.spec import Sweep, from_table, python_value, toml_document
 from cwndlab.study.tuning.expression import Expression
+from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, plain_scalar, short
 
 _TABLE = "docs/tuning.md shows one"
 _SIDE = {key: value for key, value in schema(SWEEP_ENTRIES, "").items() if key != "description"}
@@ -97,9 +98,9 @@ class Constraint:
     @classmethod
     def parse(cls, text: str, where: str) -> Constraint:
         """Reads ``"timeouts <= 1"``."""
-        match = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text)
+        match = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text) if isinstance(text, str) else None
         if match is None:
-            raise ScenarioError(Fault(where, f"'{text}' is no constraint", 'write "timeouts <= 1"'))
+            raise ScenarioError(Fault(where, f"{short(text)} is no constraint", 'write "timeouts <= 1"'))
         left, right = (Expression.parse(match[side], where, list(NAMES)) for side in (1, 3))
         return cls(text, left, right, 1 if match[2] == "<=" else -1)
 
@@ -134,7 +135,7 @@ class Tuning:
     title: str = ""
 
     def __post_init__(self) -> None:
-        faults = list(self._faults())
+        faults = list(self._kind_faults()) or list(self._faults())
         if faults:
             raise ScenarioError(*faults)
         ranges = {self._full(name): self._range(name) for name in self.parameters}
@@ -145,13 +146,41 @@ class Tuning:
         for side in ("train", "test"):
             _at(side, self.sweep(side, [{}]))
 
+    def _kind_faults(self) -> Iterator[Fault]:
+        """The faults of arguments of another type; the other checks rely on the types."""
+        yield from not_text(self.algorithm, "tune.algorithm", '"cubic+ccm-ss/sack"')
+        yield from not_text(self.objective, f"tune.{self.goal}", '"goodput_bps"')
+        yield from not_text(self.title, "tune.title", "a line of text")
+        yield from not_texts(self.constraints, "tune.constraints", '["timeouts <= 1"]')
+        yield from not_texts(self.fields, "tune.fields", '["flow[*].algorithm"]')
+        if self.goal not in ("maximise", "minimise"):
+            yield Fault("tune.goal", f"{short(self.goal)} is no goal", "write maximise or minimise")
+        for name, value, low, example in (("trials", self.trials, 1, 40), ("seed", self.seed, 0, 1)):
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**63:
+                hint = f"write {name} = {example}"
+                yield Fault(f"tune.{name}", f"{short(value)} is no whole number from {low} on", hint)
+        for name, table in (("parameters", self.parameters), ("published", self.published)):
+            if not isinstance(table, Mapping):
+                yield Fault(f"tune.{name}", f"{short(table)} is no table of values by parameter", _TABLE)
+                continue
+            for key, value in table.items():
+                where = f'tune.{name}."{key}"'
+                if not isinstance(key, str):
+                    yield Fault(where, "is no name of a parameter", "write a text such as 'ccm-ss.mu'")
+                elif name == "parameters" and not isinstance(value, Range | Mapping):
+                    yield Fault(where, "is no table", "write { low = 0.5, high = 4 }, or {}")
+        for side in ("train", "test"):
+            if not isinstance(getattr(self, side), Sweep):
+                yield Fault(f"tune.{side}", "is no sweep", "write cwndlab.study.sweeps.Sweep(…)")
+
     def _faults(self) -> Iterator[Fault]:
         if not self.parameters:
             yield Fault("tune.parameters", "there is none to search", 'write "ccm-ss.mu" = { low = 0.5, high = 4 }')
+        if not self.fields:
+            what = "there is no field that the algorithm would be written to"
+            yield Fault("tune.fields", what, 'write ["flow[*].algorithm"]')
         if self.scale not in ("relative", "absolute"):
-            yield Fault("tune.scale", f"'{self.scale}' is no scale", "write relative or absolute")
-        if self.trials < 1:
-            yield Fault("tune.trials", f"{self.trials} trials try nothing", "write trials = 40")
+            yield Fault("tune.scale", f"{short(self.scale)} is no scale", "write relative or absolute")
         try:
             canonical(self.algorithm)
             Expression.parse(self.objective, f"tune.{self.goal}", list(NAMES))
@@ -161,15 +190,22 @@ class Tuning:
             yield from (Fault(fault.where or "tune.algorithm", fault.what, fault.hint) for fault in error.faults)
             return
         for place, names in (("parameters", self.parameters), ("published", self.published)):
+            full_names: dict[str, str] = {}
             for name in names:
-                yield from self._unknown(name, f'tune.{place}."{name}"')
-        for name in self.published:
+                where = f'tune.{place}."{name}"'
+                yield from self._unknown(name, where)
+                for full in self._matches(name)[:1]:
+                    if full in full_names:
+                        yield Fault(where, f"is the same parameter as '{full_names[full]}'", "leave one out")
+                    full_names[full] = name
+        for name, value in self.published.items():
+            where = f'tune.published."{name}"'
             if not any(
                 name in (one, one.rpartition(".")[2]) or one == name.rpartition(".")[2] for one in self.parameters
             ):
-                yield Fault(
-                    f'tune.published."{name}"', "is not among the parameters", near(name, list(self.parameters))
-                )
+                yield Fault(where, "is not among the parameters", near(name, list(self.parameters)))
+            for full in self._matches(name)[:1]:
+                yield from _value_faults(value, self._known()[full], where)
 
     def _known(self) -> dict[str, Parameter]:
         """Parameters of the algorithm's parts by their full names."""
@@ -195,25 +231,24 @@ class Tuning:
         """The faults of a range."""
         given = self.parameters[name]
         if isinstance(given, Range):
-            given = {key: value for key, value in vars(given).items() if value not in (None, (), False)}
+            given = {key: value for key, value in vars(given).items() if value is not None and value not in ((), False)}
         for key in given:
             if key not in ("low", "high", "values", "log"):
                 yield Fault(f"{where}.{key}", "no such field", "low, high, log, or values")
-        low, high = given.get("low", parameter.low), given.get("high", parameter.high)
-        if "values" in given or parameter.words:
-            return
-        if not all(isinstance(end, int | float) for end in (low, high)) or not low < high:
-            yield Fault(where, f"from {low} to {high} is no range", "write { low = 0.5, high = 4 }")
-        elif low < (parameter.low or 0) or (parameter.high is not None and high > parameter.high):
-            yield Fault(where, f"{low} to {high} leaves {parameter.domain}", "stay within it")
-        elif given.get("log") and low <= 0:
-            yield Fault(where, "a logarithm begins above zero", "give low")
+        if "values" in given:
+            yield from _choice_faults(given, parameter, where)
+        elif parameter.words:
+            if {"low", "high", "log"} & given.keys():
+                what = f"is one of {', '.join(parameter.words)}, and has no range"
+                yield Fault(where, what, f'write {{}}, or {{ values = ["{parameter.words[0]}"] }}')
+        else:
+            yield from _span_faults(given, parameter, where)
 
     def _range(self, name: str) -> Range:
         given, parameter = self.parameters[name], self._known()[self._full(name)]
         if isinstance(given, Range):
             given = vars(given)
-        values = tuple(given.get("values") or parameter.words)
+        values = tuple(dict.fromkeys(listed(given.get("values") or parameter.words)))
         if values:
             return Range(values=values)
         low, high = (
@@ -292,6 +327,56 @@ class Tuning:
             self.train.end_s,
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _choice_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> Iterator[Fault]:
+    """The faults of a list of values that are searched."""
+    values = given["values"]
+    if not is_list(values):
+        yield Fault(f"{where}.values", f"{short(values)} is no list of values", "write { values = [1, 2, 4] }")
+        return
+    if len(values) == 0:
+        yield Fault(
+            f"{where}.values", "there is none to try", "write { values = [1, 2, 4] }, or { low = 0.5, high = 4 }"
+        )
+    if {"low", "high", "log"} & given.keys():
+        yield Fault(where, "has both values and a range", "leave out values, or low, high and log")
+    for value in listed(values):
+        faults = list(_value_faults(value, parameter, f"{where}.values"))
+        yield from faults
+        if faults:
+            return
+
+
+def _value_faults(value: object, parameter: Parameter, where: str) -> Iterator[Fault]:
+    """The fault of a value that the parameter cannot have."""
+    if parameter.words:
+        if value not in parameter.words:
+            yield Fault(where, f"{short(value)} is none of {parameter.domain}", f"write '{parameter.words[0]}'")
+        return
+    value = plain_scalar(value)
+    if not is_number(value):
+        yield Fault(where, f"{short(value)} is no number", f"it is {parameter.domain}")
+    elif not (parameter.low is None or parameter.low <= value) or not (
+        parameter.high is None or value <= parameter.high
+    ):
+        yield Fault(where, f"{value:g} is not within {parameter.domain}", "stay within it")
+
+
+def _span_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> Iterator[Fault]:
+    """The faults of a range from ``low`` to ``high``."""
+    low, high = (plain_scalar(given.get(end, getattr(parameter, end))) for end in ("low", "high"))
+    if not isinstance(given.get("log", False), bool):
+        yield Fault(f"{where}.log", f"{short(given['log'])} is neither true nor false", "write log = true")
+    elif low is None or high is None:
+        yield Fault(where, f"it is {parameter.domain}, which has no end", "write { low = 0.5, high = 4 }")
+    elif not is_number(low) or not is_number(high) or not low < high:
+        ends = " to ".join(f"{end:g}" if is_number(end) else short(end) for end in (low, high))
+        yield Fault(where, f"from {ends} is no range", "write { low = 0.5, high = 4 }")
+    elif low < (parameter.low or 0) or (parameter.high is not None and high > parameter.high):
+        yield Fault(where, f"{low} to {high} leaves {parameter.domain}", "stay within it")
+    elif given.get("log") and low <= 0:
+        yield Fault(where, "a logarithm begins above zero", "give low")
 
 
 def _named(full: str, text: str) -> bool:
