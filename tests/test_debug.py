@@ -138,7 +138,7 @@ def test_the_command_prints_the_moment(cli: Cli) -> None:
     [
         (["single"], "--at: is missing"),
         (["single", "--at", "3"], "--at: '3' has no unit"),
-        (["single", "--at", "3 s", "--flow", "7"], "flow: there is no flow 7"),
+        (["single", "--at", "3 s", "--flow", "7"], "--flow: no flow is called '7'\n  hint: there are flow0"),
         (["uplink", "--at", "3 s", "--flow", "0"], "flow: flow 0 has no congestion control"),
         (["single", "--against", "cubik"], "against: no algorithm is called 'cubik'"),
     ],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+
+from cwndlab.files import csv_cell, json_text
 
 Row = Mapping[str, Any]
 
@@ -52,7 +53,7 @@ def write(text: str) -> None:
 def write_json(value: object) -> None:
     """A value as JSON."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    write(json.dumps(value, indent=2, ensure_ascii=not is_unicode))
+    write(json_text(value, indent=2, ensure_ascii=not is_unicode))
 
 
 def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
@@ -61,8 +62,7 @@ def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = Tru
     if header:
         writer.writerow(columns)
     for row in rows:
-        cells = (row.get(column) for column in columns)
-        writer.writerow([json.dumps(cell) if isinstance(cell, dict | list) else cell for cell in cells])
+        writer.writerow([csv_cell(row.get(column)) for column in columns])
     sys.stdout.flush()
 
 

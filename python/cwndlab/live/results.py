@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cwndlab.errors import RecordsError
+from cwndlab.files import json_text
 from cwndlab.live.campaign import Block, State, block_name
 from cwndlab.live.server_results import ServerResults
 from cwndlab.live.spec import CampaignSpec
@@ -329,7 +329,7 @@ class Measurement:
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.as_dict(), indent=1, ensure_ascii=False)
 
     def _name(self, row: dict[str, Any]) -> str:
         return block_name(self.question, Block(row["round"], row["server"]))

@@ -53,7 +53,7 @@ def comparison_page(comparison: Result) -> str:
     differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
     return page.render(
         "comparison.html",
-        title=comparison.scenario.title or "Comparison of congestion controls",
+        title=_title(comparison),
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
         commands=_commands(comparison),
         data=_packed(comparison),
@@ -109,7 +109,20 @@ def _packed(comparison: Result) -> dict[str, Any]:
     series = [(places[key], read) for key, read in comparison.kept().items() if key in places]
     flows = max((len(records.flows) for records in comparison.examples.values()), default=1)
     metrics = {name: [row.get(name) for row in comparison.rows] for name in comparison.judged()}
-    return packed(fields, metrics, groups, series, flows=flows)
+    return packed(fields, metrics, groups, series, flows=flows, first_colour=len(comparison.algorithms))
+
+
+#: Algorithms that a title names.
+_MOST_NAMED = 6
+
+
+def _title(comparison: Result) -> str:
+    """What was compared, and where: the title of the scenario may name algorithms that were not run."""
+    names = comparison.algorithms
+    few = [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
+    title = " and ".join(few) if len(names) <= _MOST_NAMED else f"{len(names)} algorithms"
+    title += "" if comparison.flows is None else f" in {', '.join(comparison.flows)}"
+    return title + ("" if comparison.against is None else f" beside {comparison.against}")
 
 
 def _intro(comparison: Result) -> str:
@@ -117,8 +130,10 @@ def _intro(comparison: Result) -> str:
     used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
     count, total = len(comparison.rows), len(comparison.algorithms) * len(comparison.seeds)
     missing = "" if count == total else f" {count} of {total} runs finished."
+    title, seeds = comparison.scenario.title, len(comparison.seeds)
+    scenario = f"The scenario “{title}”: " if title else ""
     return (
-        f"{len(comparison.algorithms)} algorithms, each {used}, {len(comparison.seeds)} runs each with the same seeds."
+        f"{scenario}{len(comparison.algorithms)} algorithms, each {used}, {seeds} runs each with the same seeds."
         f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
     )
 

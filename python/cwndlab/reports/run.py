@@ -19,14 +19,9 @@ _COMMANDS = ("cwndlab run scenario.toml --seed {seed} --out out", "cwndlab repor
 
 def run_page(records: Records) -> str:
     """The page of one run."""
-    fair, near = fairness(records)["jain"][0], convergence(records).row(0, named=True)
+    fair = fairness(records)["jain"][0]
     facts = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
-    if near["convergence_s"] is not None:
-        facts.append(
-            f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."
-        )
-    elif len(records.flows) > 1:
-        facts.append(f"Convergence time: none, {near['reason']}.")
+    facts += _convergence(records)
     page = Page()
     flows = flow_labels(records)
     return page.render(
@@ -43,6 +38,16 @@ def run_page(records: Records) -> str:
         scenarios=[("Scenario", records.scenario.to_toml())],
         notes=records.notes,
     )
+
+
+def _convergence(records: Records) -> list[str]:
+    """How long the second of two flows took to come near the first; of more flows two windows tell nothing."""
+    if len(records.flows) != 2:
+        return []
+    near = convergence(records).row(0, named=True)
+    if near["convergence_s"] is None:
+        return [f"Convergence time: none, {near['reason']}."]
+    return [f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."]
 
 
 def runs_page(runs: Sequence[Records]) -> str:

@@ -32,12 +32,19 @@ def mean_and_half(mean: float, half: float | None) -> str:
 
     >>> mean_and_half(237.18, 1.08), mean_and_half(0.07372, 0.00402), mean_and_half(1776.3, 182.0)
     ('237.2 ± 1.1', '0.074 ± 0.004', '1780 ± 180')
+
+    A half that these places cannot show is below their last one:
+
+    >>> mean_and_half(100.0, 0.00004)
+    '100.0 ± <0.1'
     """
     if half is None:
         return number(mean)
     if half == 0:
         return f"{mean:.{_MOST_OF_MEAN}g} ± 0"
     places = _places(mean, half, _MOST_OF_MEAN)
+    if half < 0.5 * 10.0**-places:
+        return f"{_fixed(mean, places)} ± <{10.0**-places:.{max(0, places)}f}"
     return f"{_fixed(mean, places)} ± {_fixed(half, places)}"
 
 

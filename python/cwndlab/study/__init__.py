@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
+    from cwndlab.study import axes as axes
     from cwndlab.study import benchmark as benchmark
     from cwndlab.study import calibration as calibration
     from cwndlab.study import cluster as cluster
@@ -33,6 +34,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
         modules=(
+            "axes",
             "benchmark",
             "calibration",
             "cluster",

@@ -15,8 +15,9 @@ from typing import Any, Literal
 from cwndlab.catalogue import canonical
 from cwndlab.custom import Classes, by_name, name_of
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS, competing
-from cwndlab.metrics.of_flow import groups, parse, resolve
+from cwndlab.metrics.of_flow import groups, is_flow, parse, resolve
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.reader import check
@@ -73,8 +74,14 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
         if name not in tcp:
             faults.append(Fault("flows", f"'{name}' is sent by UDP, without an algorithm", "name a flow over TCP"))
     if not faults and against is not None and set(tcp) <= set(names):
-        hint = "name fewer flows, or add a flow to the scenario"
-        faults.append(Fault("against", "no flow over TCP is left that could use it", hint))
+        tables = groups(document)
+        several = [f"all {len(tables[name])} flows of the table '{name}'" for name in names if len(tables[name]) > 1]
+        what = "no flow over TCP is left that could use it"
+        what += f": {' and '.join(several)} use the compared algorithms" if several else ""
+        hint = (
+            "give one flow a table [[flow]] of its own" if several else "name fewer flows, or add one to the scenario"
+        )
+        faults.append(Fault("against", what, hint))
     if faults:
         raise ScenarioError(*faults)
     return list(dict.fromkeys(names))
@@ -96,18 +103,15 @@ def _check(
     elif warm_up is not None and start_s is not None:
         faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = json.loads(scenario.to_json())
-    flows = {flow for name, members in groups(document).items() for flow in (name, *members)}
     for name in metrics or ():
         one = parse(name)
         if name not in COLUMNS:
             faults.append(
                 parameter_fault("metrics", f"no metric is called '{name}'", hint="`cwndlab list --metrics` lists them")
             )
-        elif one is not None and one.flow not in flows:
-            try:
-                resolve(document, one.flow)
-            except ScenarioError as error:
-                faults += [parameter_fault("metrics", f"'{name}': {one.what}", hint=one.hint) for one in error.faults]
+        elif one is not None and not is_flow(document, one.flow):
+            there = f"there are {', '.join(groups(document))}"
+            faults.append(parameter_fault("metrics", f"'{name}': no flow is called '{one.flow}'", hint=there))
     if not algorithms:
         faults.append(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
     if repetitions < 1:
@@ -170,9 +174,9 @@ def compare(
         Texts or custom classes (`cwndlab.custom`); a mapping gives classes other names. The first one is the base of
         the differences.
     flows
-        Names or indices of tables ``[[flow]]`` that use the algorithms; the others keep theirs, or use ``against``.
-        With ``against`` alone it is the first flow over TCP. Goodput and share of each table of flows over TCP are
-        then measured, too (`cwndlab.metrics.of_flow`).
+        Names of tables ``[[flow]]``, or indices of flows as in the records, that use the algorithms; the others keep
+        theirs, or use ``against``. Flows of a ``count`` have one algorithm. With ``against`` alone it is the first flow
+        over TCP. Goodput and share of each table of flows over TCP are then measured, too (`cwndlab.metrics.of_flow`).
     against
         The algorithm of the other flows over TCP.
     repetitions, seed
@@ -277,7 +281,7 @@ def _set_up(header: Mapping[str, Any]) -> tuple[Any, ...]:
 def _points(scenario: Scenario, names: Sequence[str], flows: list[str] | None, against: str | None) -> list[Point]:
     points = []
     for number, name in enumerate(names):
-        document = json.dumps(with_algorithm(scenario, name, flows, against))
+        document = json_text(with_algorithm(scenario, name, flows, against))
         checked = check(document, "json", classes=scenario.classes)
         points.append(Point(number, {"algorithm": name}, checked.hash, checked.document))
     return points

@@ -7,7 +7,6 @@ every router has their agent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from cwndlab import metrics
 from cwndlab.catalogue import algorithms as entries
 from cwndlab.catalogue import entries_of
 from cwndlab.errors import RunError
+from cwndlab.files import json_text
 from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, results, threads
 from cwndlab.study.spec import Measure, Point, Progress, Study
@@ -172,7 +172,7 @@ def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None) 
     for number, cell in enumerate(cells):
         setting = settings[cell["setting"]]
         text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], list(classes or ()))
-        checked = check(json.dumps(text), "json", classes=classes)
+        checked = check(json_text(text), "json", classes=classes)
         points.append(Point(number, cell, checked.hash, checked.document))
     late, other = (Measure(None, columns=partial(_values, start_s)) for start_s in (_LATE_FROM_S, _FROM_S))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from io import StringIO
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import version
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
-from cwndlab.files import slug
+from cwndlab.files import csv_cell, json_text, slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
+from cwndlab.study.axes import Axis, axes, folded, text
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
 from cwndlab.study.spec import Outcome, Row
 from cwndlab.study.store import Store
@@ -127,9 +127,28 @@ class Result:
         return self.columns == ["algorithm"]
 
     @cached_property
+    def axes(self) -> list[Axis]:
+        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zips`)."""
+        return axes(self.points, self.header.get("axes") or [[name] for name in self.columns])
+
+    def axis(self, name: str) -> Axis:
+        """The axis that has a name or a label.
+
+        Raises
+        ------
+        ScenarioError
+            There is none.
+        """
+        for axis in self.axes:
+            if name in (axis.name, *axis.columns):
+                return axis
+        hint = f"there are {', '.join(self.columns)}"
+        raise ScenarioError(parameter_fault("over", f"no label is called '{name}'", hint=hint))
+
+    @cached_property
     def scenario(self) -> Scenario:
         """The scenario before its fields varied."""
-        return Scenario.from_json(json.dumps(self.header["scenario"]))
+        return Scenario.from_json(json_text(self.header["scenario"]))
 
     def scenario_of(self, cell: int) -> Scenario:
         """The scenario of a cell, with which `cwndlab.run` repeats any of its runs to the bit."""
@@ -172,6 +191,11 @@ class Result:
         """The metrics of a row."""
         return [name for name in self.runs.columns if name not in _OTHERS and name not in self.columns]
 
+    @cached_property
+    def further(self) -> list[str]:
+        """The metrics that a sweep requests by name, and the columns of its own function."""
+        return [*self.header.get("further", ()), *(name for name in self.metrics if name not in COLUMNS)]
+
     @property
     def of_flows(self) -> list[str]:
         """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
@@ -196,13 +220,23 @@ class Result:
         return frame.to_dicts()
 
     def grouped(self, by: str = "algorithm") -> dict[Labels, dict[Any, dict[int, Row]]]:
-        """The runs by the other labels, the value of the label ``by``, and the seed."""
-        others = [name for name in self.columns if name != by]
+        """The runs by the labels of other axes, the value of the label ``by``, and the seed."""
+        others = self._apart(by)
         groups: dict[Labels, dict[Any, dict[int, Row]]] = {}
         for row in self.runs.iter_rows(named=True):
             group = groups.setdefault(tuple(row[name] for name in others), {})
             group.setdefault(row.get(by), {})[row["seed"]] = row
         return groups
+
+    def _apart(self, by: str) -> list[str]:
+        """The labels that do not change together with ``by``; raises where its values are not all of its axis."""
+        if by not in self.columns:
+            return list(self.columns)
+        axis = self.axis(by)
+        if self.points[by].n_unique() < len(axis.rows):
+            what = f"has one value for several of {', '.join(axis.columns)}, which change together"
+            raise ScenarioError(Fault(by, what, "name a label with a value for each"))
+        return [name for name in self.columns if name not in axis.columns]
 
     @cached_property
     def _by_algorithm(self) -> dict[Any, dict[int, Row]]:
@@ -230,7 +264,7 @@ class Result:
 
     def judged(self) -> list[str]:
         """The metrics that are compared and have a value in some run."""
-        names = self.header["metrics"] or (*JUDGED, *self.of_flows)
+        names = self.header["metrics"] or dict.fromkeys((*JUDGED, *self.of_flows, *self.further))
         return [name for name in names if name in self.runs.columns and self.runs[name].count() > 0]
 
     def comparisons(self) -> dict[tuple[str, str], Test]:
@@ -310,7 +344,7 @@ class Result:
             raise ScenarioError(parameter_fault("by", f"no label is called '{by}'", hint=hint))
         names = self.judged() if metrics is None else list(metrics)
         self._check(names)
-        others = [name for name in self.columns if name != by]
+        others = self._apart(by)
         order = list(self.points[by].unique(maintain_order=True))
         rows = []
         for (labels, name, metric), test in tests(self.grouped(by), order, names).items():
@@ -358,8 +392,8 @@ class Result:
         metric
             A column of `runs`.
         over
-            The label of the horizontal axis, by default the first one that is not ``algorithm``. The other labels
-            become lines. A comparison has bars with intervals.
+            The horizontal axis, by one of its labels; by default the first one that is not ``algorithm``. The other
+            axes become lines. A comparison has bars with intervals.
 
         Raises
         ------
@@ -371,19 +405,20 @@ class Result:
         self._check([metric])
         if self.is_comparison:
             return bars(self.algorithms, [self.estimate(name, metric) for name in self.algorithms], COLUMNS[metric])
-        labels = [name for name in self.columns if name != "algorithm"]
-        across = over or (labels or [""])[0]
-        if across not in self.columns:
-            hint = f"there are {', '.join(self.columns)}"
-            raise ScenarioError(parameter_fault("over", f"no label is called '{across}'", hint=hint))
-        places = list(self.points[across].unique(maintain_order=True))
+        labels = [axis.name for axis in self.axes if axis.name != "algorithm"]
+        across = self.axis(over or (labels or [""])[0])
+        others = [axis.name for axis in self.axes if axis is not across]
+        frame = folded(self.runs, self.axes)
+        measured: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for *group, place, value in frame.select(*others, across.name, metric).iter_rows():
+            at = measured.setdefault(tuple(group), {}).setdefault(place, [])
+            at += [] if value is None else [value]
+        places = list(frame[across.name].unique(maintain_order=True))
         lines = {
-            ", ".join(map(str, group)) or metric: [
-                estimate(list(values(members.get(value, {}), metric).values())) for value in places
-            ]
-            for group, members in self.grouped(across).items()
+            ", ".join(map(text, group)) or metric: [estimate(members.get(one, [])) for one in places]
+            for group, members in measured.items()
         }
-        return curves((across, [str(one) for one in places]), lines, COLUMNS[metric])
+        return curves((across.name.lstrip("@"), [text(one) for one in places]), lines, COLUMNS[metric])
 
     def report(self, path: str | Path) -> None:
         """Writes one HTML page with tables and figures (`cwndlab.report`)."""
@@ -427,7 +462,7 @@ class Result:
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.to_dict(), indent=1, ensure_ascii=False)
 
     def save(self, place: str | Path) -> None:
         """Writes the result into a folder, or to any URL that fsspec knows, for `read`; of a comparison also
@@ -488,5 +523,5 @@ def _csv(rows: Sequence[Row]) -> str:
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()

@@ -14,11 +14,23 @@ from typing import Any
 from cwndlab.custom import Classes, validate_classes
 from cwndlab.engine import debug
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.metrics.of_flow import flow_index
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario, ScenarioLike
 from cwndlab.simulate import engine_document, run
 
-__all__ = ["Divergence", "Line", "Moment", "Place", "Snapshot", "View", "divergence", "first_difference", "look"]
+__all__ = [
+    "Divergence",
+    "Line",
+    "Moment",
+    "Place",
+    "Snapshot",
+    "View",
+    "divergence",
+    "first_difference",
+    "flow_index",
+    "look",
+]
 
 
 @dataclass(frozen=True)

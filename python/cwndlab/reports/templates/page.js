@@ -28,7 +28,7 @@
     const size = Number(Math.max(Math.abs(mean), half).toExponential(2).split('e')[1]);
     const places = Math.min((mantissa < 3.55 ? 1 : 0) - exponent, 3 - size - (size < 0 ? 1 : 0));
     const fixed = value => (places < 0 ? String(Math.round(value * 10 ** places) / 10 ** places) : value.toFixed(places));
-    return `${fixed(mean)} ± ${fixed(half)}`;
+    return `${fixed(mean)} ± ${half < 0.5 * 10 ** -places ? `<${fixed(10 ** -places)}` : fixed(half)}`;
   };
 
   // Colours.

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.custom import line_of
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
+from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.numbers import NAMES
-from cwndlab.metrics.of_flow import groups, parse
+from cwndlab.metrics.of_flow import groups, is_flow, parse
 from cwndlab.scenario import presets
 from cwndlab.scenario.declared import Entry, near
 from cwndlab.scenario.declared import faults as declared_faults
@@ -190,16 +191,10 @@ class Sweep:
             if name not in COLUMNS:
                 yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
             elif (one := parse(name)) is not None:
-                flows = groups(json.loads(self.base.to_json()))
-                known = [
-                    *flows,
-                    *(member for members in flows.values() for member in members),
-                    *map(str, range(len(flows))),
-                ]
-                if one.flow not in known:
-                    yield Fault(
-                        "sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {', '.join(flows)}"
-                    )
+                document = json.loads(self.base.to_json())
+                if not is_flow(document, one.flow):
+                    there = ", ".join(groups(document))
+                    yield Fault("sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {there}")
         taken: dict[str, str] = {}
         for place, fields in self._groups():
             lengths = {name: len(values) for name, values in fields.items()}
@@ -313,11 +308,13 @@ class Sweep:
             header={
                 "title": self.title,
                 "columns": list(self.columns),
+                "axes": [list(axis.fields) for axis in self.axes],
                 "seeds": [int(seed) for seed in self.seeds],
                 "until": self.until,
                 "start_s": self.start_s,
                 "end_s": self.end_s,
                 "metrics": None,
+                "further": list(dict.fromkeys(self.metrics)),
                 "notes": [],
                 "scenario": json.loads(self.base.to_json()),
             },
@@ -480,7 +477,7 @@ def _base(
     classes: Mapping[str, type] | None,
 ) -> Scenario:
     if name is None:
-        checked = check(json.dumps(inline), "json", folder=folder, changes=changes, classes=classes)
+        checked = check(json_text(inline), "json", folder=folder, changes=changes, classes=classes)
         return Scenario.from_json(checked.document, algorithms=classes)
     path = _file_of(name, folder)
     if not path.is_file():
