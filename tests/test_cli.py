@@ -630,7 +630,7 @@ def test_an_index_is_that_of_a_flow_in_the_records_everywhere(cli: Cli, tmp_path
     file.write_text(COUNTED[: COUNTED.rindex("[[flow]]")])
     assert cli(*compare, "--flows", "web", "--against", "bic")[::2] == (
         2,
-        "--against: no flow over TCP is left that could use it: all 2 flows of the table 'web' use the compared "
+        "against: no flow over TCP is left that could use it: all 2 flows of the table 'web' use the compared "
         "algorithms\n  hint: give one flow a table [[flow]] of its own\n",
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.custom import Classes, validate_classes
+from cwndlab.custom import Classes, base_name, validate_classes
 from cwndlab.engine import debug
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.of_flow import flow_index
@@ -269,6 +269,9 @@ def _answer(
         kind = custom[answer["entry"]].kind
         for moment in filter(None, [answer["moment"], *answer["later"]]):
             moment["places"] = _class_places(kind, moment["event"])
+    against, moment = options.get("against"), answer["moment"]
+    if moment is not None and against is not None and base_name(against) in custom:
+        moment["other"]["places"] = _class_places(custom[base_name(against)].kind, moment["event"])
     return answer
 
 
