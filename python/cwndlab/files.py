@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,8 @@ from cwndlab.errors import Fault, OutputError
 def atomic_write(path: Path | str) -> Iterator[BinaryIO]:
     """A file to write; under its name only when the block ends without an error. Raises ``RecordsError``."""
     path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
+    # Two processes may write one file at once: each has its own part, and the last one to end has the name.
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:

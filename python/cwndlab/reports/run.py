@@ -10,7 +10,7 @@ from cwndlab.plot.series import flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
 from cwndlab.reports.sections import MOST_ABREAST, over_time
-from cwndlab.reports.tables import frame_table, table
+from cwndlab.reports.tables import Table, frame_table, table
 from cwndlab.statistics.digits import number
 
 #: What repeats a run: the page has its scenario.
@@ -33,11 +33,45 @@ def run_page(records: Records) -> str:
         commands=[line.format(seed=records.seed) for line in _COMMANDS],
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
+        stations=_stations(records),
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
         scenarios=[("Scenario", records.scenario.to_toml())],
         notes=records.notes,
     )
+
+
+def _stations(records: Records) -> Table | None:
+    """The stations of the wireless media of a run at its end; nothing where there is no medium."""
+    frame = records.stations
+    if not len(frame):
+        return None
+    last = frame.group_by("medium", "station", maintain_order=True).last()
+    seconds = int(records.rows("runs")[0]["duration_ns"]) / 1e9
+    header = [
+        "station",
+        "airtime\n%",
+        "carried\nMbit/s",
+        "attempts",
+        "without response\n%",
+        "collisions\n%",
+        "given up\npackets",
+    ]
+    rows = [
+        [
+            row["station"],
+            number(100 * row["airtime_ns"] / 1e9 / seconds),
+            number(8e-6 * row["sent_bytes"] / seconds),
+            str(row["attempts"]),
+            *(
+                number(100 * row[name] / row["attempts"]) if row["attempts"] else "–"
+                for name in ("failures", "collisions")
+            ),
+            str(row["given_up_packets"]),
+        ]
+        for row in last.sort("medium", "airtime_ns", descending=[False, True]).iter_rows(named=True)
+    ]
+    return table("Stations: what each one sends, with the responses to it (n = 1 run: no intervals)", header, rows)
 
 
 def _convergence(records: Records) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.study import compare as compare
     from cwndlab.study import differences as differences
     from cwndlab.study import executor as executor
+    from cwndlab.study import fields as fields
     from cwndlab.study import journal as journal
     from cwndlab.study import lock as lock
     from cwndlab.study import matrix as matrix
@@ -41,6 +42,7 @@ if not TYPE_CHECKING:
             "compare",
             "differences",
             "executor",
+            "fields",
             "journal",
             "lock",
             "matrix",

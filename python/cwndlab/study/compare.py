@@ -19,11 +19,13 @@ from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.of_flow import groups, is_flow, parse, resolve
 from cwndlab.records import Records
-from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import NO_RANDOM_ELEMENT, run
 from cwndlab.statistics import Until, enough
+from cwndlab.study.axes import readable
 from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.fields import places, shown
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
@@ -88,7 +90,7 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
 
 
 def _check(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str] | None,
     repetitions: int,
     scenario: Scenario,
     warm_up: str | None,
@@ -96,7 +98,7 @@ def _check(
     metrics: Sequence[str] | None,
     against: str | None,
 ) -> list[str]:
-    """The algorithms, each once; raises with every fault."""
+    """The algorithms, each once, or none where a field is compared; raises with every fault."""
     faults = []
     if warm_up not in (None, "mser"):
         faults.append(parameter_fault("warm_up", f"'{warm_up}' is no warm-up", hint="write mser, or '5 s'"))
@@ -112,18 +114,18 @@ def _check(
         elif one is not None and not is_flow(document, one.flow):
             there = f"there are {', '.join(groups(document))}"
             faults.append(parameter_fault("metrics", f"'{name}': no flow is called '{one.flow}'", hint=there))
-    if not algorithms:
+    if algorithms is not None and not algorithms:
         faults.append(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
     if repetitions < 1:
         faults.append(parameter_fault("repetitions", f"'{repetitions}' runs nothing", example=10))
-    for name in [*algorithms, *([] if against is None else [against])]:
+    for name in [*(algorithms or ()), *([] if against is None else [against])]:
         try:
             canonical(name, scenario.to_json())
         except ScenarioError as error:
             faults += error.faults
     if faults:
         raise ScenarioError(*faults)
-    return list(dict.fromkeys(algorithms))
+    return list(dict.fromkeys(algorithms or ()))
 
 
 def with_classes(
@@ -143,8 +145,9 @@ def with_classes(
 
 def compare(
     scenario: Scenario,
-    algorithms: str | type | Sequence[str | type] | Mapping[str, type],
+    algorithms: str | type | Sequence[str | type] | Mapping[str, type] = (),
     *,
+    over: Mapping[str, Sequence[Any]] | None = None,
     flows: str | int | Sequence[str | int] | None = None,
     against: str | type | None = None,
     repetitions: int = 10,
@@ -173,6 +176,9 @@ def compare(
     algorithms
         Texts or custom classes (`cwndlab.custom`); a mapping gives classes other names. The first one is the base of
         the differences.
+    over
+        In place of algorithms the values of one field, named as by ``--set``, such as queue disciplines:
+        ``{"dumbbell.bottleneck.queue.kind": ["droptail", "codel"]}``. The first one is the base.
     flows
         Names of tables ``[[flow]]``, or indices of flows as in the records, that use the algorithms; the others keep
         theirs, or use ``against``. Flows of a ``count`` have one algorithm. With ``against`` alone it is the first flow
@@ -214,18 +220,22 @@ def compare(
         ``out`` is in use or holds something else.
     """
     scenario, texts = with_classes(scenario, algorithms)
+    field = _field(over, texts, flows, against)
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)
     compared = _compared(scenario, [flows] if isinstance(flows, str | int) else flows, against)
     start_s, warm_up = _start(start_s, warm_up)
-    names = _check(texts, repetitions, scenario, warm_up, start_s, metrics, against)
+    names = _check(texts if over is None else None, repetitions, scenario, warm_up, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
     scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
-    points = _points(scenario, names, compared, against)
+    values = None if over is None else over[field]
+    points = _points(scenario, names, compared, against) if values is None else _points_over(scenario, field, values)
     seeds = list(range(seed, seed + (repetitions if rule is None else rule.at_least)))
     header = {
         "title": scenario.title or "",
-        "columns": ["algorithm"],
+        "columns": [field],
+        "compared": field,
+        "values": None if values is None else [toml_value(value) for value in values],
         "seeds": seeds,
         "until": None if rule is None else str(rule),
         **{"start_s": start_s, "end_s": end_s, "warm_up": warm_up, "flows": compared, "against": against},
@@ -278,6 +288,46 @@ def _set_up(header: Mapping[str, Any]) -> tuple[Any, ...]:
     return scenario, header.get("flows"), header.get("against")
 
 
+def _field(
+    over: Mapping[str, Sequence[Any]] | None, algorithms: Sequence[str], flows: object, against: str | None
+) -> str:
+    """What is compared: the algorithm, or the field of ``over``; raises where that is not one thing."""
+    if over is None:
+        return "algorithm"
+    others = {"algorithms": algorithms, "flows": flows, "against": against}
+    faults = [
+        parameter_fault(name, "there is a field to compare by --over, too", hint="leave one of the two out")
+        for name, value in others.items()
+        if value
+    ]
+    if len(over) != 1 or not all(over.values()):
+        hint = "name one field with its values; `cwndlab sweep` takes several"
+        faults.append(parameter_fault("over", f"there are {len(over)} fields with values", hint=hint))
+    if faults:
+        raise ScenarioError(*faults)
+    return next(iter(over))
+
+
+def _points_over(scenario: Scenario, field: str, values: Sequence[Any]) -> list[Point]:
+    """A point per value of a field; of values that are tables the label has the parts that differ."""
+    document = json.loads(scenario.to_json())
+    texts = [toml_value(value) for value in values]
+    kept = list(dict.fromkeys(texts))
+    labels = readable([shown(values[texts.index(text)]) for text in kept])
+    points, faults = [], []
+    for number, (text, label) in enumerate(zip(kept, labels, strict=True)):
+        changes = [(place, text) for place in places(field, document)]
+        try:
+            checked = check(scenario.to_json(), "json", changes=changes, classes=scenario.classes)
+        except ScenarioError as error:
+            faults += error.faults
+            continue
+        points.append(Point(number, {field: label}, checked.hash, checked.document))
+    if faults:
+        raise ScenarioError(*dict.fromkeys(faults))
+    return points
+
+
 def _points(scenario: Scenario, names: Sequence[str], flows: list[str] | None, against: str | None) -> list[Point]:
     points = []
     for number, name in enumerate(names):
@@ -316,7 +366,7 @@ class _Keeper:
         """The records of the first seed of each algorithm that has a row of it."""
         examples = {}
         for point in points:
-            name = str(point.labels["algorithm"])
+            name = str(point.labels[result.compared])
             if self._seed not in result.by_seed("goodput_bps")[name]:
                 continue
             if name not in self._examples and (folder := self._kept(name)) is not None:
@@ -346,7 +396,7 @@ class _Kept(Measure):
 
 
 def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
-    keep = partial(keeper, point.labels["algorithm"])
+    keep = partial(keeper, next(iter(point.labels.values())))
     return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, keep=keep)
 
 
@@ -381,7 +431,7 @@ def _without_variation(result: Result) -> list[str]:
     """Algorithms of which every seed gave the same run."""
     names = []
     for name in result.algorithms:
-        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
+        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row[result.compared] == name]
         if len(rows) > 1 and all(row == rows[0] for row in rows):
             names.append(name)
     return [f"{', '.join(names)}: {NO_RANDOM_ELEMENT}"] if names else []

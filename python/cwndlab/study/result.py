@@ -123,8 +123,14 @@ class Result:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether algorithms are all that varies."""
-        return self.columns == ["algorithm"]
+        """Whether algorithms, or the values of the field that `cwndlab.compare` was called with, are all that
+        varies."""
+        return self.columns == [self.compared]
+
+    @property
+    def compared(self) -> str:
+        """The label whose values a comparison compares: ``algorithm``, or a field of the scenario."""
+        return str(self.header.get("compared", "algorithm"))
 
     @cached_property
     def axes(self) -> list[Axis]:
@@ -158,10 +164,10 @@ class Result:
 
     @property
     def algorithms(self) -> list[str]:
-        """The algorithms that were compared, in their order."""
-        if "algorithm" not in self.points.columns:
+        """The algorithms that were compared, or the values of a field, in their order."""
+        if self.compared not in self.points.columns:
             return []
-        return list(self.points["algorithm"].unique(maintain_order=True))
+        return [text(one) for one in self.points[self.compared].unique(maintain_order=True)]
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -243,7 +249,7 @@ class Result:
         if not self.is_comparison:
             what = f"varies {', '.join(self.columns) or 'nothing'}: a value of an algorithm is not defined"
             raise ScenarioError(Fault("result", what, "use summary() or differences()"))
-        return self.grouped().get((), {})
+        return {text(name): runs for name, runs in self.grouped(self.compared).get((), {}).items()}
 
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
         """A metric of every run of a comparison: by algorithm, then by seed."""
@@ -374,7 +380,7 @@ class Result:
         for algorithm in self.algorithms:
             for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
                 one, test = self.estimate(algorithm, metric), compared.get((algorithm, metric))
-                row: Row = {"algorithm": algorithm, "metric": metric, "mean": one.mean if one.n else None}
+                row: Row = {self.compared: algorithm, "metric": metric, "mean": one.mean if one.n else None}
                 row |= {"low": one.low, "high": one.high, "n": one.n}
                 is_base = algorithm == self.algorithms[0]
                 row |= columns_of(None if is_base else self.difference(algorithm, metric))
@@ -450,6 +456,7 @@ class Result:
             "scenario": self.header["scenario"],
             "scenario_hash": self.scenario.hash,
             "version": version(),
+            "compared": self.compared,
             "algorithms": self.algorithms,
             "classes": self.header["scenario"].get("algorithms"),
             **{name: self.header.get(name) for name in names},

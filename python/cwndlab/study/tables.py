@@ -53,7 +53,10 @@ def means(result: Result, metrics: Sequence[str] | None = None) -> tuple[list[st
     """Header and cells of a comparison: mean ± half of the 95 % interval, and the number of values where some runs
     have none."""
     metrics = metrics or shown(result)
-    header = ["algorithm", *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics)]
+    header = [
+        *short([result.compared]),
+        *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics),
+    ]
     return header, [[name, *(cell(result, name, metric) for metric in metrics)] for name in result.algorithms]
 
 

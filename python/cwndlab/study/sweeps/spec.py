@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import Checked, check
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.compare import repeated
+from cwndlab.study.fields import places, plain, shown
 from cwndlab.study.spec import Measure, Point, Study
 
 if TYPE_CHECKING:
@@ -325,31 +325,6 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def places(path: str, document: Mapping[str, Any]) -> list[str]:
-    """``flow[*].rtt`` as every flow's; a path without ``[*]`` is itself."""
-    head, star, rest = path.partition("[*]")
-    if not star:
-        return [path]
-    at: Any = document
-    for step in re.split(r"\.", head) if head else []:
-        name, _, index = step.partition("[")
-        at = at.get(name) if isinstance(at, Mapping) else None
-        if index and isinstance(at, list) and index.rstrip("]").isdecimal() and int(index[:-1]) < len(at):
-            at = at[int(index[:-1])]
-    if not isinstance(at, list) or not at:
-        known = [name for name, value in document.items() if isinstance(value, list)]
-        raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
-    # What is sent by UDP has no algorithm.
-    skipped = [index for index, one in enumerate(at) if rest == ".algorithm" and one.get("transport") == "udp"]
-    indices = [index for index in range(len(at)) if index not in skipped]
-    return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
-
-
-def shown(value: Any) -> str:
-    """A value as a cell shows it: texts bare, tables as TOML writes them."""
-    return value if isinstance(value, str) else toml_value(value)
-
-
 def read(
     path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
 ) -> Sweep:
@@ -363,7 +338,7 @@ def read(
         return replace(
             made,
             base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
-                {name: _plain(value) for name, value in changes}
+                {name: plain(value) for name, value in changes}
             ),
         )
     document = toml_document(path, "name a sweep in TOML or Python")
@@ -395,13 +370,6 @@ def python_value(path: Path, name: str, kind: type) -> Any:
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
     return value
-
-
-def _plain(value: str) -> Any:
-    try:
-        return tomllib.loads(f"v = {value}")["v"]
-    except tomllib.TOMLDecodeError:
-        return value
 
 
 def from_table(
