@@ -158,7 +158,7 @@ def test_parameters_are_checked() -> None:
 
 CLASS = """\
 class Rising:
-    def __init__(self, gain: float = 1.0):
+    def __init__(self, path, gain: float = 1.0):
         self.window, self.gain = 10.0, gain
 
     def on_ack(self, ack):

@@ -28,7 +28,7 @@ def run_page(records: Records) -> str:
         "run.html",
         data={"flows": flows},
         algorithms=bool(flows),
-        title=records.scenario.title or "A run",
+        title=records.scenario.title or f"A run of {_algorithms(records, short=True)}",
         footer=f"scenario {records.scenario_hash} · seed {records.seed}",
         commands=[line.format(seed=records.seed) for line in _COMMANDS],
         facts=facts,
@@ -111,12 +111,18 @@ def runs_page(runs: Sequence[Records]) -> str:
 
 
 def side_by_side(runs: Sequence[Records]) -> Mapping[str, Records]:
-    """The runs by algorithms and seed; those that agree in both have a number, too."""
-    names = [
-        f"{', '.join(dict.fromkeys(records.flows['algorithm'].to_list()))}, seed {records.seed}" for records in runs
-    ]
+    """The runs by algorithms and seed; those that agree in both have a number, too. Of an algorithm its first part
+    suffices where that distinguishes the runs as well."""
+    texts = [[f"{_algorithms(one, short=short)}, seed {one.seed}" for one in runs] for short in (True, False)]
+    names = min(texts, key=lambda some: -len(set(some)))
     unique = [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
     return dict(zip(unique, runs, strict=True))
+
+
+def _algorithms(records: Records, *, short: bool) -> str:
+    """The algorithms of a run, each once; ``short`` without slow start and recovery."""
+    names = [one.split("/")[0].split("+")[0] if short else one for one in records.flows["algorithm"].to_list() if one]
+    return ", ".join(dict.fromkeys(names)) or "UDP"
 
 
 def _shown(value: float | None, factor: float) -> str:

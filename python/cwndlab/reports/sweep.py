@@ -226,7 +226,7 @@ def _grid(sweep: SweepResult, metric: str) -> tuple[list[list[Estimate | None]],
 
 
 def _intro(sweep: SweepResult) -> str:
-    fields = "; ".join(f"{name}: {', '.join(sweep.words(name))}" for name in sweep.fields)
+    fields = "; ".join(f"{sweep.labels[name]}: {', '.join(sweep.words(name))}" for name in sweep.fields)
     sizes = sorted({len(runs) for runs in sweep.cells.values()})
     runs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     more = (
