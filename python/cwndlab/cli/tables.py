@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
@@ -197,7 +197,7 @@ def show_sweep(
             say(f"{len(rows) - most} cells more with --format csv")
 
 
-def _pivot(result: Result, rows: list[Row], over: str, metric: str, format: Format) -> None:
+def _pivot(result: Result, rows: Sequence[dict[str, Any]], over: str, metric: str, format: Format) -> None:
     tables = cwndlab.study.tables
     down, comma, across = (part.strip() for part in over.partition(","))
     if not comma:

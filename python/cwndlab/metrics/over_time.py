@@ -45,7 +45,7 @@ def flows_over_time(
     table = _steps(table, "flow", _FLOW, span).with_columns(lived.alias("lived_ns")).filter(pl.col("lived_ns") > 0)
     rate = 8e9 * pl.col("delivered_bytes") / pl.col("lived_ns")
     all_flows = pl.col("delivered_bytes").sum().over("time_ns")
-    rtt_ns = pl.when(pl.col("rtt_count") > 0).then(pl.col("rtt_sum_ns") / pl.col("rtt_count"))
+    rtt_ns: pl.Expr = pl.when(pl.col("rtt_count") > 0).then(pl.col("rtt_sum_ns") / pl.col("rtt_count"))
     if not records.samples["rtt_count"].sum():
         rtt_ns = pl.col("srtt_ns").cast(pl.Float64)
     return table.sort("time_ns", "flow").select(

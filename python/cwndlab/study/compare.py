@@ -288,9 +288,7 @@ def _set_up(header: Mapping[str, Any]) -> tuple[Any, ...]:
     return scenario, header.get("flows"), header.get("against")
 
 
-def _field(
-    over: Mapping[str, Sequence[Any]] | None, algorithms: Sequence[str], flows: object, against: str | None
-) -> str:
+def _field(over: Mapping[str, Sequence[Any]] | None, algorithms: Sequence[str], flows: object, against: object) -> str:
     """What is compared: the algorithm, or the field of ``over``; raises where that is not one thing."""
     if over is None:
         return "algorithm"
@@ -314,7 +312,8 @@ def _points_over(scenario: Scenario, field: str, values: Sequence[Any]) -> list[
     texts = [toml_value(value) for value in values]
     kept = list(dict.fromkeys(texts))
     labels = readable([shown(values[texts.index(text)]) for text in kept])
-    points, faults = [], []
+    points: list[Point] = []
+    faults: list[Fault] = []
     for number, (text, label) in enumerate(zip(kept, labels, strict=True)):
         changes = [(place, text) for place in places(field, document)]
         try:
