@@ -592,6 +592,56 @@ def test_list_shows_the_names_by_which_papers_call_things(cli: Cli) -> None:
     assert re.search(r"^hystart-cubic +cubic\+hystart$", out, re.MULTILINE)
 
 
+COUNTED = """\
+schema_version = 1
+duration = "1 s"
+
+[dumbbell]
+bottleneck = { rate = "10 Mbps", delay = "10 ms" }
+
+[[flow]]
+name = "web"
+algorithm = "cubic"
+rtt = "40 ms"
+count = 2
+
+[[flow]]
+algorithm = "cubic"
+rtt = "40 ms"
+"""
+
+
+def test_an_index_is_that_of_a_flow_in_the_records_everywhere(cli: Cli, tmp_path: Path) -> None:
+    """Flows 0 and 1 are web-1 and web-2, flow 2 is flow1: in `debug`, in `--flows` and in metrics."""
+    file = tmp_path / "counted.toml"
+    file.write_text(COUNTED)
+    names = cwndlab.run(cwndlab.Scenario.load(file), seed=1).flows["name"].to_list()
+    assert names == ["web-1", "web-2", "flow1"]
+    for index, name in enumerate(names):
+        by_index = cli("debug", file, "--at", "500 ms", "--flow", index)
+        assert by_index[0] == 0
+        assert cli("debug", file, "--at", "500 ms", "--flow", name) == by_index
+    compare = ("compare", file, "--algorithms", "reno,vegas", "--repetitions", 2)
+    status, out, err = cli(*compare, "--flows", "2", "--format", "json")
+    assert (status, json.loads(out)["flows"]) == (0, ["flow1"]), err
+    for flow in ("0", "web-1"):
+        assert cli(*compare, "--flows", flow)[::2] == (
+            2,
+            "flows: flow 0 ('web-1') is one of 2 of the table 'web', which have one algorithm\n"
+            "  hint: name 'web', or give the flow a table [[flow]] of its own\n",
+        )
+    status, out, err = cli(*compare, "--metrics", "goodput_bps@1,goodput_bps@web-2,goodput_bps@web", "--format", "json")
+    assert status == 0, err
+    for row in json.loads(out)["rows"]:
+        assert row["goodput_bps@1"] == row["goodput_bps@web-2"] < row["goodput_bps@web"]
+    file.write_text(COUNTED[: COUNTED.rindex("[[flow]]")])
+    assert cli(*compare, "--flows", "web", "--against", "bic")[::2] == (
+        2,
+        "against: no flow over TCP is left that could use it: all 2 flows of the table 'web' use the compared "
+        "algorithms\n  hint: give one flow a table [[flow]] of its own\n",
+    )
+
+
 def test_compare_asks_for_coexistence(cli: Cli, path: Path) -> None:
     arguments = ("compare", path, "--algorithms", "cubic,vegas", "--repetitions", 2, "--set", "duration=1 s")
     status, out, err = cli(*arguments, "--flows", "1", "--against", "bic", "--format", "json")

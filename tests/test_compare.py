@@ -343,6 +343,8 @@ def test_slugs_are_names_of_folders() -> None:
         (237.18, 3.6, "237 ± 4"),
         (886.3, 40.0, "890 ± 40"),
         (146.7, 0.00479, "146.7 ± 0.1"),  # not narrower than its digits
+        (100.0, 4e-5, "100.0 ± 0.1"),
+        (1776.0, 0.04, "1776 ± 1"),
         (0.0, 0.0, "0"),
         (-1.78, 10.2, "-2 ± 10"),
         (12.0, None, "12.0"),
@@ -474,7 +476,7 @@ def test_faults_of_coexistence_are_named() -> None:
     found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
     assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
     assert [title.partition("\n")[0] for title in tables.means(found)[0][1:]] == [
-        "jitter of UDP of call",
+        "jitter of call",
         "one-way delay of UDP",
         "share of flow 0",
     ]

@@ -138,7 +138,7 @@ def test_the_command_prints_the_moment(cli: Cli) -> None:
     [
         (["single"], "--at: is missing"),
         (["single", "--at", "3"], "--at: '3' has no unit"),
-        (["single", "--at", "3 s", "--flow", "7"], "flow: there is no flow 7"),
+        (["single", "--at", "3 s", "--flow", "7"], "--flow: no flow is called '7'\n  hint: there are flow0"),
         (["uplink", "--at", "3 s", "--flow", "0"], "flow: flow 0 has no congestion control"),
         (["single", "--against", "cubik"], "against: no algorithm is called 'cubik'"),
     ],
@@ -154,3 +154,38 @@ def test_parameters_are_checked() -> None:
         look(load("single"), at_s=-1.0)
     with pytest.raises(ScenarioError, match="flows are counted from 0"):
         look(load("single"), at_s=1.0, flow=-1)
+
+
+CLASS = """\
+class Rising:
+    def __init__(self, path, gain: float = 1.0):
+        self.window, self.gain = 10.0, gain
+
+    def on_ack(self, ack):
+        self.window += self.gain
+
+    def on_congestion(self, event):
+        self.window = max(2.0, self.window / 4)
+
+    def cwnd(self):
+        return self.window
+"""
+
+
+def test_a_class_of_python_may_stand_on_either_side(cli: Cli, tmp_path: Path) -> None:
+    """Two classes, and a class beside cubic in both directions: the same moment, with the places of both sides."""
+    file = tmp_path / "rising.py"
+    file.write_text(CLASS)
+    debug = ("debug", "single", "--algorithm-file", file, "--format", "json")
+    found = {}
+    for own, other in (("cubic", "rising"), ("rising", "cubic"), ("rising", "rising(gain=2.0)")):
+        status, out, err = cli(*debug, "--set", f"flow[0].algorithm={own}", "--against", other)
+        assert status == 0, err
+        found[own, other] = json.loads(out)
+    beside = found["cubic", "rising"]
+    assert [(one["method"], Path(one["file"]).name) for one in beside["places"]] == [("on_ack", "rising.py")]
+    assert Path(found["rising", "cubic"]["moment"]["places"][0]["file"]).name == "rising.py"
+    first = found["rising", "rising(gain=2.0)"]
+    # By hand: at the first ACK the one has 11 segments, the other 12.
+    mss = first["moment"]["before"]["cwnd_bytes"] // 10
+    assert (first["moment"]["after"]["cwnd_bytes"], first["after"]["cwnd_bytes"]) == (11 * mss, 12 * mss)

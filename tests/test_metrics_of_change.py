@@ -182,6 +182,25 @@ def test_gains_in_slow_start_and_recovery_do_not_count() -> None:
     assert metrics.aggressiveness(records)["aggressiveness_segments"][0] is None
 
 
+def test_a_window_that_only_falls_has_no_aggressiveness_and_a_missing_one_no_value() -> None:
+    """By hand: of 9, 8, 7, 6 without a congestion event no RTT has a gain: 0, not −1. Where the windows of two instants
+    are missing, as those of transfers that arrive, 5 to 7 is the largest gain and 7 to 5 the largest cut, 2/7."""
+    falling = tables({"cwnd": [9, 8, 7, 6], "rtt": 1}, seconds=4)
+    gaps = tables({"cwnd": [7, 5, 7, 7, 9, 9], "rtt": 1}, seconds=6)
+    for records in (falling, gaps):
+        records.samples = records.samples.with_columns(
+            ssthresh_bytes=pl.lit(1_000), rtt_sum_ns=pl.col("time_ns"), congestion_events=pl.lit(0)
+        )
+    assert metrics.aggressiveness(falling)["aggressiveness_segments"][0] == 0.0
+    missing = pl.col("time_ns").is_in([4 * SECOND, 6 * SECOND])
+    gaps.samples = gaps.samples.with_columns(cwnd_bytes=pl.when(missing).then(None).otherwise(pl.col("cwnd_bytes")))
+    assert metrics.aggressiveness(gaps)["aggressiveness_segments"][0] == 2.0
+    assert metrics.smoothness(gaps)["largest_cut"][0] == pytest.approx(2 / 7)
+    gaps.samples = gaps.samples.with_columns(cwnd_bytes=pl.lit(None, dtype=pl.Int64))
+    for table in (metrics.aggressiveness(gaps), metrics.smoothness(gaps), metrics.responsiveness(gaps)):
+        assert table[:, -1].to_list() == [None]
+
+
 @given(st.lists(st.integers(1, 1000), min_size=10, max_size=10))
 @settings(max_examples=30, deadline=None)
 def test_cuts_are_parts_and_growth_has_none(windows: list[int]) -> None:

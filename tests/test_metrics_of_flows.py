@@ -227,7 +227,7 @@ def test_a_metric_of_one_flow_is_that_of_the_table_of_flows() -> None:
     assert found["goodput_bps@long"] == table["long"]["goodput_bps"]
     # By hand: rates and shares of the flows of a count add up; of minima it is the smallest.
     assert found["share@short"] == pytest.approx(1 - table["long"]["share"])
-    assert found["goodput_bps@1"] == table["short-1"]["goodput_bps"] + table["short-2"]["goodput_bps"]
+    assert found["goodput_bps@1"] == table["short-1"]["goodput_bps"]
     assert found["min_rtt_ms@short"] == min(table["short-1"]["min_rtt_ms"], table["short-2"]["min_rtt_ms"])
     assert found["timeouts@short-2"] == table["short-2"]["timeouts"]
     assert found["share@none"] is None
@@ -236,8 +236,12 @@ def test_a_metric_of_one_flow_is_that_of_the_table_of_flows() -> None:
 def test_names_of_flows_and_their_metrics() -> None:
     document = {"flow": [{"rtt": "1 ms"}, {"name": "web", "count": 2}]}
     assert groups(document) == {"flow0": ["flow0"], "web": ["web-1", "web-2"]}
-    assert (resolve(document, "web"), resolve(document, 0), resolve(document, "1")) == ("web", "flow0", "web")
-    with pytest.raises(cwndlab.ScenarioError, match="flows: no flow is called 'x'\n  hint: there are flow0, web"):
+    assert (resolve(document, "web"), resolve(document, 0)) == ("web", "flow0")
+    with pytest.raises(cwndlab.ScenarioError, match=r"flow 1 \('web-1'\) is one of 2 of the table 'web'"):
+        resolve(document, "1")
+    with pytest.raises(
+        cwndlab.ScenarioError, match="flows: no flow is called 'x'\n  hint: there are flow0, web, web-1"
+    ):
         resolve(document, "x")
     assert parse("share@web") == ("share", "web")
     assert [parse(name) for name in ("share", "jain@web", "share@", "@web")] == [None] * 4

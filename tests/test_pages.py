@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import re
 import time
@@ -276,6 +278,70 @@ def test_a_figure_is_saved_as_csv_and_png(browser: Browser, folder: Path, tmp_pa
     assert browser.complaints == []
 
 
+#: Elements that extend beyond the page, and texts that extend beyond their figure. What scrolls in itself may be wide.
+WIDE = """[...document.querySelectorAll('main *, footer, #tools *')].filter(one => {
+  const box = one.getBoundingClientRect(), most = document.documentElement.clientWidth;
+  const apart = one.closest('.scroll, pre, .unseen, .skip, dialog, .main-svg');
+  return box.width && !apart && (box.right > most + 1 || box.left < -1);
+}).map(one => one.outerHTML.slice(0, 80))"""
+CUT = """[...document.querySelectorAll('.main-svg text')].filter(one => {
+  const box = one.getBoundingClientRect(), place = one.closest('.chart').getBoundingClientRect();
+  const beyond = [box.right - place.right, place.left - box.left, box.bottom - place.bottom, place.top - box.top];
+  return box.width && one.textContent && Math.max(...beyond) > 2;
+}).map(one => one.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1400, 1000, 390])
+@pytest.mark.parametrize("page", ["comparison", "run", "pair", "sweep"])
+def test_nothing_is_cut_off_at_any_width(browser: Browser, folder: Path, page: str, width: int) -> None:
+    for dark in (False, True):
+        browser.open(folder / f"{page}.html", width=width, dark=dark)
+        assert browser.say("document.documentElement.scrollWidth <= innerWidth")
+        assert browser.say(WIDE) == []
+        assert browser.say(CUT) == []
+
+
+@pytest.mark.parametrize("width", [1400, 800, 390])
+def test_a_page_is_printed_complete_from_any_width(browser: Browser, folder: Path, width: int) -> None:
+    """680 px are 180 mm: what A4 (210 mm) and US Letter (216 mm) have between margins of 14 mm."""
+    browser.complaints.clear()
+    browser.open(folder / "comparison.html", width=width)
+    before = browser.say("document.getElementById('bars-goodput_bps').clientWidth")
+    browser.say("dispatchEvent(new Event('beforeprint'))")
+    drawn = "[...document.querySelectorAll('.js-plotly-plot')]"
+    sizes = f"{drawn}.map(one => [one.parentElement.clientWidth, one._fullLayout.width])"
+    found = browser.say(sizes)
+    assert len(found) == browser.say("document.querySelectorAll('.chart').length")
+    assert all(0 < width <= place <= 680 for place, width in found)
+    bars = "[...document.querySelectorAll('#bars-goodput_bps .point')].map(one => one.getBoundingClientRect())"
+    assert browser.say(f"{bars}.filter(box => box.width > 5 && box.right <= 680).length") == len(ALGORITHMS)
+    assert browser.say(CUT) == []
+    browser.say("dispatchEvent(new Event('afterprint'))")
+    browser.wait(f"document.getElementById('bars-goodput_bps')._fullLayout.width === {before}")
+    pages = {}
+    for name in ("printing", "printing handout"):
+        browser.say(f"document.documentElement.className = '{name}'")
+        told = browser.ask("Page.printToPDF", preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)
+        pages[name] = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(told["data"])))
+        browser.say("document.documentElement.className = ''")
+    assert pages["printing"] > 1
+    assert browser.complaints == []
+
+
+def test_no_colour_has_two_meanings(folder: Path) -> None:
+    """In every figure each label has its own colour; colours of flows are none of algorithms."""
+    text = (folder / "comparison.html").read_text(encoding="utf-8")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text)
+    assert data is not None
+    charts = json.loads(data[1])["charts"]
+    bars = charts["bars-goodput_bps"]["data"][0]["marker"]["color"]
+    assert len(set(bars)) == len(ALGORITHMS)
+    lines = {trace["name"]: trace["line"]["color"] for trace in charts["series-cwnd"]["data"] if "line" in trace}
+    assert len(set(lines.values())) == len(lines) >= 2
+    # Both flows use the compared algorithm: their colours are theirs in every panel.
+    assert not set(lines.values()) & set(bars)
+
+
 def test_the_first_key_skips_to_the_content(browser: Browser, folder: Path) -> None:
     browser.open(folder / "run.html")
     browser.press("Tab", 9)
@@ -357,9 +423,7 @@ def test_packed_series_are_within_a_pixel(folder: Path) -> None:
 def test_a_sweep_of_one_field_and_one_of_none() -> None:
     one = SweepResult(swept().frame.filter((pl.col("seed") == 1) & (pl.col("flow[0].algorithm") == "reno")).head(3))
     assert one.fields[0] == "dumbbell.bottleneck.queue.capacity"
-    header, rows = one.table()
-    assert header[0] == "dumbbell.bottleneck.queue.capacity"
-    assert len(rows) == len(one.frame)
+    assert len(one.cells) == len(one.frame)
     with pytest.raises(cwndlab.RecordsError, match="sweep: holds no finished run\n  hint: run `cwndlab sweep` again"):
         report(SweepResult(swept().frame.head(0)), Path("nowhere.html"))
     with pytest.raises(cwndlab.RecordsError, match="has no column that is a metric"):

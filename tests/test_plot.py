@@ -31,6 +31,7 @@ from cwndlab.plot import (
 )
 from cwndlab.plot.cdf import steps
 from cwndlab.plot.overview import phases
+from cwndlab.plot.palette import ALL_COLOURS, PHASE_COLOURS
 from cwndlab.plot.phase import path_of
 from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
 from cwndlab.plot.style import PRINT, SCREEN
@@ -104,8 +105,9 @@ def test_each_run_has_a_panel_with_named_axes(records: cwndlab.Records, kind: st
 
 def test_colours_go_by_position(records: cwndlab.Records) -> None:
     figure = series({"a": records, "b": records}, "cwnd").to_plotly()
-    assert [trace.line.color for trace in figure.data] == [*COLOURS[:2], *COLOURS[:2]]
-    assert len(set(COLOURS)) == len(COLOURS)
+    # The first two are those of the runs, as in bars.
+    assert [trace.line.color for trace in figure.data] == [*COLOURS[2:4], *COLOURS[2:4]]
+    assert len(set(ALL_COLOURS) | set(PHASE_COLOURS)) == len(ALL_COLOURS) + len(PHASE_COLOURS)
     shown = bars(["x", "y"], [estimate([1.0, 2.0]), estimate([2.0, 3.0])], COLUMNS["goodput_bps"]).to_plotly()
     assert list(shown.data[0].marker.color) == list(COLOURS[:2])
 

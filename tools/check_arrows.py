@@ -111,7 +111,7 @@ PYTHON: dict[str, set[str]] = {
     "scenario": {"errors", "engine", "custom"},
     "records": {"errors", "engine", "scenario"},
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
-    "gym": {"errors", "lazy", "engine", "custom", "scenario", "records", "simulate"},
+    "gym": {"errors", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "engine", "custom"},
     "metrics": {"errors", "records", "statistics"},
     "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},

@@ -190,6 +190,10 @@ def _ended(arguments: Sequence[str] | None) -> int:
         if message is None:
             raise
         context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+            # A group of commands without one of them: its help was asked for.
+            write(context.get_help())
+            return 0
         where = context.command_path if context is not None else "cwndlab"
         what, _, near = message().rstrip(".").partition(". ")
         hint = near[:1].lower() + near[1:] if near else f"`{where} --help` shows an example"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+
+from cwndlab.files import csv_cell, json_text
 
 Row = Mapping[str, Any]
 
@@ -52,7 +53,7 @@ def write(text: str) -> None:
 def write_json(value: object) -> None:
     """A value as JSON."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    write(json.dumps(value, indent=2, ensure_ascii=not is_unicode))
+    write(json_text(value, indent=2, ensure_ascii=not is_unicode))
 
 
 def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
@@ -61,8 +62,7 @@ def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = Tru
     if header:
         writer.writerow(columns)
     for row in rows:
-        cells = (row.get(column) for column in columns)
-        writer.writerow([json.dumps(cell) if isinstance(cell, dict | list) else cell for cell in cells])
+        writer.writerow([csv_cell(row.get(column)) for column in columns])
     sys.stdout.flush()
 
 
@@ -91,6 +91,7 @@ def write_table(
     rows: Iterable[Sequence[object]], columns: Sequence[str], *, right: Sequence[str] = (), wrap: Sequence[str] = ()
 ) -> None:
     """A table for people; the columns ``right`` are set to the right, ``wrap`` give way where room is short."""
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -99,15 +100,19 @@ def write_table(
     if not console.is_terminal:
         console.width = _WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    for at, column in enumerate(columns):
         justify = "right" if column in right else "left"
-        table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*(visible(str(cell)) for cell in row))
-    if not wrap:
-        # Numbers that are cut are worth less than a line that is long.
-        options = console.options.update(width=10_000)
-        console.width = max(console.width, Measurement.get(console, options, table).maximum)
+        # A column that does not give way is never cut, however narrow the terminal is.
+        lines = [line for text in (column, *(row[at] for row in cells)) for line in text.split("\n")]
+        width = None if column in wrap else max(map(cell_len, lines))
+        table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold", min_width=width)  # type: ignore[arg-type]
+    for row in cells:
+        table.add_row(*row)
+    # What is cut is worth less than a line that is long.
+    options = console.options.update(width=10_000)
+    measured = Measurement.get(console, options, table)
+    console.width = max(console.width, measured.minimum if wrap else measured.maximum)
     with console.capture() as page:
         console.print(table)
     for line in page.get().splitlines():

@@ -44,12 +44,12 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
 
 
 def listed(text: str | None) -> list[str] | None:
-    """``a,b(x=1, y=2),c`` at the commas that stand outside of parentheses."""
+    """``a,b(x=1, y=2),{ c = 1, d = 2 }`` at the commas that stand outside of parentheses, braces and brackets."""
     if text is None:
         return None
     result, depth = [""], 0
     for letter in text:
-        depth += (letter == "(") - (letter == ")")
+        depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
             result.append("")
         else:
@@ -84,7 +84,12 @@ ScenarioArgument = Annotated[
 ]
 AlgorithmsOption = Annotated[
     str | None,
-    typer.Option("--algorithms", help="Names of algorithms, joined by commas.", metavar="A,B,C", show_default=False),
+    typer.Option(
+        "--algorithms",
+        help="Names of algorithms or files of Python, joined by commas.",
+        metavar="A,B,FILE",
+        show_default=False,
+    ),
 ]
 FileOption = Annotated[
     list[Path] | None,
@@ -124,6 +129,19 @@ def classes_of(files: Sequence[Path] | None) -> dict[str, type] | None:
         return None
 
     return cwndlab.custom.merged(cwndlab.custom.load(file) for file in files)
+
+
+def algorithms_of(text: str | None, files: Sequence[Path] | None) -> tuple[list[str], list[Path]]:
+    """The names of ``--algorithms``, of which a file of Python stands for its classes, and all files of classes."""
+    names: list[str] = []
+    places = list(files or ())
+    for one in listed(text) or ():
+        if not one.endswith(".py"):
+            names.append(one)
+            continue
+        names += cwndlab.custom.load(Path(one))
+        places += [] if Path(one) in places else [Path(one)]
+    return names, places
 
 
 def scenario_of(

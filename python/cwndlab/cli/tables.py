@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
 from cwndlab.cli.findings import say_findings
+from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
-    from cwndlab.reports.sweep import SweepResult
     from cwndlab.study.result import Result
     from cwndlab.validation.conformance import CheckReport
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _SHOWN_FLOWS = 40
 _SHOWN_LINKS = 8
 _SHOWN_TRANSFERS = 9
+#: Cells of a sweep beside its report.
+SHOWN_CELLS = 20
 
 
 def show_run(records: Records, format: Format) -> None:
@@ -165,15 +167,53 @@ def show_comparison(result: Result, format: Format) -> None:
     say_seed(result.seeds[0], result.seeds[-1])
 
 
-def show_sweep(sweep: SweepResult, format: Format) -> None:
-    """A sweep: for people the cells with their means, for programs every run."""
-    if sweep.note:
-        say(sweep.note)
-    if format is Format.table:
-        header, rows = sweep.table()
-        write_table(rows, header, right=header[len(sweep.fields) :])
+def show_sweep(
+    result: Result,
+    format: Format,
+    metrics: Sequence[str] | None = None,
+    pivot: str | None = None,
+    most: int | None = None,
+) -> None:
+    """The cells of a sweep with their means; ``pivot`` names two fields over which the first metric is shown, ``most``
+    is how many cells people are shown."""
+    tables = cwndlab.study.tables
+    is_table = format is Format.table
+    rows = tables.by_axes(result, metrics) if is_table or pivot is not None else tables.by_cell(result, metrics)
+    if not rows:
+        say(f"{result.place}: no run has ended yet")
         return
-    write_rows(sweep.frame.to_dicts(), sweep.frame.columns, format)
+    if result.title and is_table:
+        say(result.title)
+    if result.unfinished:
+        say(f"{result.place}: {result.unfinished}")
+    say_findings(result.finding_rows())
+    names = tables.shown_of(result, metrics)
+    if pivot is not None:
+        _pivot(result, rows, pivot, names[0], format)
+    elif format is Format.json:
+        write_json(rows)
+    elif format is Format.csv:
+        write_rows(rows, tuple(rows[0]), format)
+    else:
+        header, cells = tables.cells(rows[:most], names)
+        write_table(cells, header, right=header[-len(names) - 1 :])
+        if most is not None and len(rows) > most:
+            say(f"{len(rows) - most} cells more with --format csv")
+
+
+def _pivot(result: Result, rows: Sequence[dict[str, Any]], over: str, metric: str, format: Format) -> None:
+    tables = cwndlab.study.tables
+    down, comma, across = (part.strip() for part in over.partition(","))
+    if not comma:
+        raise ScenarioError(Fault("--pivot", f"'{over}' names no two fields", "write --pivot rate,rtt"))
+    header, cells = tables.pivot(result, rows, down, across, metric)
+    if means := tables.averaged(result, rows, down, across):
+        say(means)
+    if format is Format.table:
+        say(tables.heading(metric))
+        write_table(cells, header, right=header[1:])
+        return
+    write_rows([dict(zip(header, line, strict=True)) for line in cells], header, format)
 
 
 def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:

@@ -10,7 +10,6 @@ clock, sizes bytes, rates bit/s.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, Way, Wire
-from cwndlab.files import atomic_write, slug
+from cwndlab.files import atomic_write, json_text, slug
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -56,7 +55,7 @@ def write(records: Records, folder: Path | str) -> list[Path]:
         path = Path(folder) / f"{slug(flow['name'])}.sqlog"
         with atomic_write(path) as file:
             for entry in [header(records, flow), *events(records, flow, wire)]:
-                text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
+                text = json_text(entry, separators=(",", ":"))
                 file.write(f"\x1e{text}\n".encode())
         made.append(path)
     return made

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cwndlab.errors import Fault, OutputError, ScenarioError, text_of
+from cwndlab.files import json_text
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array
 from cwndlab.gym.observations import Observation
@@ -260,7 +261,7 @@ class Policy:
             The file cannot be written.
         """
         try:
-            Path(path).write_text(json.dumps(self.to_document()) + "\n", encoding="utf-8")
+            Path(path).write_text(json_text(self.to_document()) + "\n", encoding="utf-8")
         except OSError as cause:
             raise OutputError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
 

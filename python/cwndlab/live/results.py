@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from cwndlab.errors import RecordsError
+from cwndlab.files import json_text
 from cwndlab.live.campaign import Block, State, block_name
 from cwndlab.live.rates import RateUnit
 from cwndlab.live.server_results import DAY_BEGINS, ServerResults
@@ -351,7 +351,7 @@ class Measurement:
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.as_dict(), indent=1, ensure_ascii=False)
 
     def _name(self, row: dict[str, Any]) -> str:
         return block_name(self.question, Block(row["round"], row["server"]))

@@ -15,7 +15,6 @@ bit, so they are not stored by content (`cwndlab.study.store`); journal, lock an
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import parsed, save, slug
+from cwndlab.files import json_text, parsed, save, slug
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock
@@ -129,7 +128,7 @@ class Folder:
         elif {path.name for path in self.place.iterdir() if not path.name.endswith(".partial")} - _OURS:
             raise RecordsError(Fault(str(self.place), "holds something else", "name an empty folder by --out"))
         document = {"schema_version": SCHEMA_VERSION, "question": spec.as_dict()}
-        save(json.dumps(document, indent=1) + "\n", self.place / SPEC)
+        save(json_text(document, indent=1) + "\n", self.place / SPEC)
 
     def _end_last_line(self) -> None:
         """Ends an incomplete line, so that the next one begins on its own."""
@@ -152,12 +151,12 @@ class Folder:
         shutil.rmtree(place, ignore_errors=True)
         records.save(place)
         with gzip.GzipFile(place / "answer.json.gz", "wb", mtime=0) as file:
-            file.write(json.dumps(dict(answer)).encode())
+            file.write(json_text(dict(answer)).encode())
 
     def keep_preflight(self, server: str, at: datetime, document: Mapping[str, Any]) -> None:
         """Adds the inspection of the path to a server."""
         inspections = [*read_preflight(self.place), {"server": server, "at": at.isoformat(), **document}]
-        text = json.dumps(inspections, indent=1, ensure_ascii=False)
+        text = json_text(inspections, indent=1, ensure_ascii=False)
         save(text + "\n", self.place / PREFLIGHT)
 
     def close(self) -> None:

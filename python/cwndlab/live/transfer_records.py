@@ -13,7 +13,6 @@ acknowledged bytes have what encrypts them.
 
 from __future__ import annotations
 
-import json
 import platform
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from cwndlab.engine import assemble_records, canonical_algorithm, version
+from cwndlab.files import json_text
 from cwndlab.live.server_info import ours
 from cwndlab.records import Records
 from cwndlab.scenario.reader import check
@@ -102,7 +102,7 @@ def joined(
             }
         ],
     }
-    checked = check(json.dumps(document), "json")
+    checked = check(json_text(document), "json")
     whole = answer["ended"] == "complete"
     header = {
         "scenario": checked.document,

@@ -20,7 +20,7 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
     half with delayed ACKs; it is the rate's increase, in segments per RTT per RTT, where the RTT stays.
 
     From the windows at the sampling instants: where these are further apart than the RTT, the gain between two of them
-    spread evenly over its RTTs. Null where nothing is left to measure.
+    spread evenly over its RTTs. 0 where the window never grows, null where nothing is left to measure.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
         k = one.width
         free = one.open[:-k] & one.open[k:] & (one.events[:-k] == one.events[k:])
         if np.any(free):
-            largest[one.flow] = float(np.max((one.cwnd[k:] - one.cwnd[:-k])[free])) * one.part
+            largest[one.flow] = max(0.0, float(np.max((one.cwnd[k:] - one.cwnd[:-k])[free])) * one.part)
     return records.flows.select(
         "flow",
         "name",

@@ -33,6 +33,8 @@ _TABLES: dict[Callable[..., pl.DataFrame], tuple[str, ...]] = {
 _HOME = {name: table for table, names in _TABLES.items() for name in names}
 #: Metrics that one flow has.
 NAMES = tuple(_HOME)
+# Names that an error lists.
+_MOST_NAMED = 20
 #: Of several flows rates, counts and shares add up.
 _ADDED = {"goodput_bps", "sent_goodput_bps", "throughput_bps", "share", *_TABLES[timeouts]}
 
@@ -60,14 +62,62 @@ def groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
     return found
 
 
+def members(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The flows of a scenario (plain values) by their index in the records: table and name of each."""
+    return [(table, name) for table, names in groups(document).items() for name in names]
+
+
 def resolve(document: Mapping[str, Any], flow: str | int) -> str:
-    """The table ``[[flow]]`` that ``flow`` means: its name, or its index from 0; raises ``ScenarioError``."""
-    names = list(groups(document))
-    if str(flow) in names:
+    """The table ``[[flow]]`` that ``flow`` means: its name, or the name or index of its only flow.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such flow, or it is one of several of a ``count``, which have one algorithm.
+    """
+    tables = groups(document)
+    if str(flow) in tables:
         return str(flow)
-    if str(flow).isdecimal() and int(flow) < len(names):
-        return names[int(flow)]
-    raise ScenarioError(Fault("flows", f"no flow is called '{flow}'", f"there are {', '.join(names)}"))
+    at = flow_index(document, flow, where="flows")
+    table, name = members(document)[at]
+    if (count := len(tables[table])) == 1:
+        return table
+    what = f"flow {at} ('{name}') is one of {count} of the table '{table}', which have one algorithm"
+    raise ScenarioError(Fault("flows", what, f"name '{table}', or give the flow a table [[flow]] of its own"))
+
+
+def flow_index(document: Mapping[str, Any], flow: str | int, *, where: str = "flow") -> int:
+    """The index in the records of the flow that ``flow`` means: its name or its index, or the name of a table with one
+    flow.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such flow; ``where`` is the parameter of the error.
+
+    Examples
+    --------
+    >>> document = {"flow": [{"name": "web", "count": 2}, {"name": "call"}]}
+    >>> [flow_index(document, one) for one in ("web-2", "call", 2)]
+    [1, 2, 2]
+    """
+    known = [name for _, name in members(document)]
+    if str(flow) in known:
+        return known.index(str(flow))
+    if str(flow).isascii() and str(flow).isdecimal() and int(flow) < len(known):
+        return int(flow)
+    names = list(dict.fromkeys([*groups(document), *known]))
+    there = ", ".join(names[:_MOST_NAMED]) + (
+        f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    )
+    raise ScenarioError(Fault(where, f"no flow is called '{flow}'", f"there are {there}"))
+
+
+def is_flow(document: Mapping[str, Any], flow: str) -> bool:
+    """Whether ``METRIC@FLOW`` may name it: a table, or a flow by its name or index."""
+    tables = groups(document)
+    count = sum(map(len, tables.values()))
+    return flow in tables or any(flow in names for names in tables.values()) or flow in map(str, range(count))
 
 
 def of_flow(
@@ -80,8 +130,8 @@ def of_flow(
     records
         A run.
     names
-        Metrics of flows, ``METRIC@FLOW``: one of `NAMES` and the name or index of a table ``[[flow]]``, or the name of
-        one flow of a ``count``.
+        Metrics of flows, ``METRIC@FLOW``: one of `NAMES` and the name of a table ``[[flow]]``, or the name or index of
+        a flow, as in the records.
     start_s, end_s
         The interval, in seconds of the run's clock.
 
@@ -101,7 +151,9 @@ def of_flow(
     """
     wanted = {name: one for name in names if (one := parse(name)) is not None}
     known = groups(records.document)
-    known |= {str(index): members for index, members in enumerate(known.values()) if str(index) not in known}
+    known |= {
+        str(index): [name] for index, (_, name) in enumerate(members(records.document)) if str(index) not in known
+    }
     tables: dict[Callable[..., pl.DataFrame], pl.DataFrame] = {}
     found: dict[str, float | None] = {}
     for name, (metric, flow) in wanted.items():

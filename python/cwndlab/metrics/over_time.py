@@ -21,7 +21,8 @@ def flows_over_time(
 ) -> pl.DataFrame:
     """Per window and flow, while the flow lives: ``time_s`` (the window's end), ``cwnd_segments`` at that instant,
     ``goodput_bps`` = 8 × delivered / time, its ``share`` of all flows' goodputs, ``rtt_ms`` = sum of RTT samples /
-    their number, ``retransmitted_packets``.
+    their number, ``retransmitted_packets``. Where the whole run has no RTT samples, as in a kernel, which reports the
+    smoothed RTT alone, ``rtt_ms`` is that at the window's end.
 
     A window is the smallest multiple of the sampling interval that is no less than ``window_s``.
 
@@ -44,6 +45,9 @@ def flows_over_time(
     table = _steps(table, "flow", _FLOW, span).with_columns(lived.alias("lived_ns")).filter(pl.col("lived_ns") > 0)
     rate = 8e9 * pl.col("delivered_bytes") / pl.col("lived_ns")
     all_flows = pl.col("delivered_bytes").sum().over("time_ns")
+    rtt_ns: pl.Expr = pl.when(pl.col("rtt_count") > 0).then(pl.col("rtt_sum_ns") / pl.col("rtt_count"))
+    if not records.samples["rtt_count"].sum():
+        rtt_ns = pl.col("srtt_ns").cast(pl.Float64)
     return table.sort("time_ns", "flow").select(
         (pl.col("time_ns") / 1e9).alias("time_s"),
         "flow",
@@ -51,7 +55,7 @@ def flows_over_time(
         (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("cwnd_segments"),
         rate.alias("goodput_bps"),
         pl.when(all_flows > 0).then(pl.col("delivered_bytes") / all_flows).alias("share"),
-        pl.when(pl.col("rtt_count") > 0).then(pl.col("rtt_sum_ns") / pl.col("rtt_count") / 1e6).alias("rtt_ms"),
+        (rtt_ns / 1e6).alias("rtt_ms"),
         "retransmitted_packets",
     )
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from cwndlab.metrics import interval
 from cwndlab.metrics.rtt import rtt
@@ -30,7 +31,8 @@ class Rounds(NamedTuple):
 
 def rounds(records: Records, start_s: float | None, end_s: float | None) -> list[Rounds]:
     """Per flow with samples and RTTs. ``cwnd`` is in segments; ``open`` where the flow is neither in recovery nor in
-    slow start: a window at or above ssthresh, or of a flow that never has one."""
+    slow start: a window at or above ssthresh, or of a flow that never has one. Transfers that arrive each have a
+    window, and their flow has none: it is not a number, and never ``open``."""
     span = interval.bounds(records, start_s, end_s)
     step_s = int(records.rows("runs")[0]["sample_interval_ns"]) / 1e9
     means = dict(rtt(records, start_s=start_s, end_s=end_s).select("flow", "mean_rtt_ms").iter_rows())
@@ -43,13 +45,14 @@ def rounds(records: Records, start_s: float | None, end_s: float | None) -> list
         one = records.samples.filter(flow=flow["flow"]).sort("time_ns")
         threshold = one["ssthresh_bytes"]
         above = (one["cwnd_bytes"] >= threshold).fill_null(threshold.null_count() == len(threshold))
+        above &= one["cwnd_bytes"].is_not_null()
         inside = one["time_ns"].is_between(low, high)
         width = max(1, math.ceil(mean_ms / 1e3 / step_s - 1e-9))
         found.append(
             Rounds(
                 flow["flow"],
                 one["time_ns"].filter(inside).to_numpy() / 1e9,
-                one["cwnd_bytes"].filter(inside).to_numpy() / flow["mss_bytes"],
+                one["cwnd_bytes"].filter(inside).cast(pl.Float64).to_numpy() / flow["mss_bytes"],
                 (above & (one["state"] <= 1)).filter(inside).to_numpy(),
                 one["congestion_events"].filter(inside).to_numpy(),
                 mean_ms / 1e3,

@@ -31,9 +31,10 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):
         k = one.width
-        before = one.cwnd[:-k]
-        if np.any(before > 0):
-            cuts = 1 - one.cwnd[k:][before > 0] / before[before > 0]
+        before, after = one.cwnd[:-k], one.cwnd[k:]
+        known = (before > 0) & np.isfinite(after)
+        if np.any(known):
+            cuts = 1 - after[known] / before[known]
             largest[one.flow] = max(0.0, float(np.max(cuts)))
     return records.flows.select(
         "flow",

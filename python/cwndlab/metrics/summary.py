@@ -67,7 +67,7 @@ class Columns(dict[str, Column]):
         # More for one flow is less for another.
         direction = 0 if one.metric in _ZERO_SUM else base.direction
         flow = f"flow {one.flow}" if one.flow.isdecimal() else one.flow
-        return base._replace(title=f"{base.title} of {flow}", direction=direction)
+        return base._replace(title=f"{base.title.removesuffix(' of UDP')} of {flow}", direction=direction)
 
 
 _ZERO_SUM = ("goodput_bps", "sent_goodput_bps", "throughput_bps", "share")

@@ -10,6 +10,7 @@ from cwndlab.metrics.distribution import Of
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.panels import titled
+from cwndlab.plot.series import positions
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -54,12 +55,15 @@ def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str
     >>> len(figure.to_plotly().data)
     1
     """
-    distributions = {name: steps(records, of) for name, records in titled(runs).items()}
+    runs = titled(runs)
+    distributions = {name: steps(records, of) for name, records in runs.items()}
     if not any(one.values for one in distributions.values()):
         return None
+    # Of several runs a line has the colour of its run; that of one run is of no single flow.
+    first = 0 if len(runs) > 1 else 1 + max(positions(runs)[next(iter(runs))].values(), default=-1)
     lines = [
         Series(name, one.values, one.shares, kind="steps", position=position, opens=(targets or {}).get(name, ""))
-        for position, (name, one) in enumerate(distributions.items())
+        for position, (name, one) in enumerate(distributions.items(), first)
     ]
     return Figure(
         name=f"cdf-{of}",

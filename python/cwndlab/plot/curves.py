@@ -1,7 +1,9 @@
-"""Curves: the mean of a metric with its 95 % interval over one swept field, a line per value of another."""
+"""Curves: the mean of a metric with its 95 % interval over one swept field, a line per value of another; bars where
+the field has names and no quantities, between which a line would mean nothing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from cwndlab.metrics.summary import Column
@@ -12,6 +14,16 @@ from cwndlab.statistics import Estimate
 
 #: Lines that are drawn at most: the first ones.
 MOST_LINES = len(COLOURS)
+_QUANTITY = re.compile(r"[-+]?\.?\d")
+
+
+def is_ordered(values: Sequence[str]) -> bool:
+    """Whether the values of a field are quantities, such as ``10 ms``.
+
+    >>> is_ordered(["5 Mbps", "10 Mbps"]), is_ordered(["droptail", "codel"])
+    (True, False)
+    """
+    return all(map(_QUANTITY.match, values))
 
 
 def curves(
@@ -20,7 +32,7 @@ def curves(
     column: Column,
     targets: Sequence[Sequence[str]] = (),
 ) -> Figure:
-    """A line for each of ``lines`` over the field ``across`` (its name and its values).
+    """A line for each of ``lines`` over the field ``across`` (its name and its values), or a group of bars.
 
     ``targets`` are the addresses that clicks on each line's points open.
 
@@ -34,7 +46,7 @@ def curves(
     >>> len(figure.to_plotly().data)
     1
     """
-    factor = column.factor
+    factor, ordered = column.factor, is_ordered(across[1])
     series = [
         Series(
             name,
@@ -43,7 +55,8 @@ def curves(
             position=position,
             low=[None if one is None or one.low is None else one.low * factor for one in estimates],
             high=[None if one is None or one.high is None else one.high * factor for one in estimates],
-            signs=True,
+            kind="line" if ordered else "bars",
+            signs=ordered,
             opens=targets[position] if targets else "",
         )
         for position, (name, estimates) in enumerate(list(lines.items())[:MOST_LINES])

@@ -45,6 +45,9 @@ def spec(figure: Description) -> dict[str, Any]:
             named.add(series.label)
             data.append(trace)
         data += [trace | axes for trace in _marks(panel.events, named)]
+        if not any((trace["xaxis"], trace["yaxis"]) == (axes["xaxis"], axes["yaxis"]) for trace in data):
+            # Of a panel without a trace plotly knows no pair of axes, and places its axis of time elsewhere.
+            data.append({"type": "scatter", "x": [None], "y": [None], "showlegend": False, "hoverinfo": "skip"} | axes)
     return {"data": data, "layout": layout}
 
 

@@ -11,19 +11,19 @@ import polars as pl
 from cwndlab.plot.description import Axis, Band, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.panels import end_s, titled
-from cwndlab.plot.series import MOST_FLOWS, SERIES, marks, panel_of, present
+from cwndlab.plot.series import SERIES, drawn_flows, marks, panel_of, positions, present
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Phases of a flow, with the positions of their colours.
-PHASES = {"slow start": 2, "recovery": 4, "RTO recovery": 1}
+PHASES = {"slow start": -1, "recovery": -2, "RTO recovery": -3}
 # What ends the first slow start of a flow, and one after a timeout.
 _ENDS = ("slow-start-exit", "recovery", "ecn", "timeout")
 
 
 def phases(records: Records) -> dict[int, dict[str, list[tuple[float, float]]]]:
-    """Slow start, recovery and RTO recovery of the first flows, as spans in seconds, by flow and phase.
+    """Slow start, recovery and RTO recovery of the flows that are drawn, as spans in seconds, by flow and phase.
 
     Recovery ends with the row ``recovered`` of ``events``. The first slow start ends with ``slow-start-exit``, else
     with the first loss, ECN echo or timeout; slow start after a timeout ends at the first sample whose window is not
@@ -31,7 +31,7 @@ def phases(records: Records) -> dict[int, dict[str, list[tuple[float, float]]]]:
     """
     made = {}
     last = end_s([records])
-    for flow in records.flows.head(MOST_FLOWS)["flow"].to_list():
+    for flow in drawn_flows(records)["flow"].to_list():
         rows = records.events.filter(pl.col("flow") == flow).sort("time_ns").select("time_ns", "kind").rows()
         events = [(time / 1e9, kind) for time, kind in rows]
         samples = records.samples.filter(pl.col("flow") == flow)
@@ -88,14 +88,14 @@ def overview(runs: Mapping[str, Records] | Records) -> Figure:
     True
     """
     runs = titled(runs)
-    kinds = present(runs.values())
+    kinds, tints = present(runs.values()), positions(runs)
     panels = []
     for row, kind in enumerate(kinds):
         for name, records in runs.items():
             title = name if row == 0 and len(runs) > 1 else ""
-            panel = panel_of(records, kind, runs=len(runs), title=title)
+            panel = panel_of(records, kind, tints[name], runs=len(runs), title=title)
             if not SERIES[kind].of_flows and len(panel.series) == 1:
-                # The axis names the one bottleneck, whose colour is that of the first flow.
+                # The axis names the one bottleneck.
                 panel = replace(panel, series=[replace(panel.series[0], legend=False)])
             if kind == "cwnd":
                 panel = replace(panel, events=marks(records), bands=_behind(records), height=1.4)
@@ -132,7 +132,7 @@ def _behind(records: Records) -> list[Band]:
 
 def _lanes(records: Records) -> Panel:
     """A row for each flow with its phases."""
-    names = records.flows.head(MOST_FLOWS)["name"].to_list()
+    names = drawn_flows(records)["name"].to_list()
     by_flow = phases(records)
     bands = [
         Band(name, of_flow[name], PHASES[name], place)

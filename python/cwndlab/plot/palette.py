@@ -17,6 +17,27 @@ COLOURS = (
 )
 
 
+#: Colours of the phases of a flow, which no line or bar has: P. Tol's scheme "light" (the same report).
+PHASE_COLOURS = ("#BBCC33", "#EEDD88", "#FFAABB")
+#: What the colours are mixed with after the last one, and how much of it: lighter, then darker.
+_MIXED = ((255, 0.0), (255, 0.5), (0, 0.4))
+
+
 def colour(position: int) -> str:
-    """The colour of the ``position``-th thing."""
-    return COLOURS[position % len(COLOURS)]
+    """The colour of the ``position``-th thing; below zero that of a phase. 36 positions have different colours.
+
+    >>> colour(0), colour(12), colour(-1)
+    ('#0072B2', '#80b8d8', '#BBCC33')
+    """
+    if position < 0:
+        return PHASE_COLOURS[-position - 1]
+    base = COLOURS[position % len(COLOURS)]
+    ink, part = _MIXED[position // len(COLOURS) % len(_MIXED)]
+    if not part:
+        return base
+    parts = (int(base[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{int(one + (ink - one) * part + 0.5):02x}" for one in parts)
+
+
+#: All colours of positions, in their order.
+ALL_COLOURS = tuple(colour(position) for position in range(len(COLOURS) * len(_MIXED)))

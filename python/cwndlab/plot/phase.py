@@ -60,7 +60,7 @@ def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "
     is_single = len(chosen) == 1
     return Figure(
         name="phase",
-        title=f"{next(iter(chosen))}: window of the second flow" if is_single and name else "window of the second flow",
+        title=next(iter(chosen)) if is_single and name else "window of the second flow",
         x=Axis(across, from_zero=True),
         panels=[
             Panel(Axis(up, from_zero=True), _paths(records, target), "" if is_single else title)

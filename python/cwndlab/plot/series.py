@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import flows_over_time, links_over_time
+from cwndlab.metrics import flows_over_time, interval, links_over_time
 from cwndlab.plot.description import Axis, Events, Panel, Series
 from cwndlab.plot.figure import Figure
+from cwndlab.plot.palette import COLOURS
 from cwndlab.plot.panels import end_s, over_time, titled
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Points per line, and of all lines of a figure, at most.
 MOST_POINTS, MOST_OF_ALL = 2000, 24_000
-#: Flows, and bottlenecks of a single run, that are drawn: the first ones.
-MOST_FLOWS, MOST_LINKS = 8, 4
+#: Flows that are drawn, and bottlenecks of a single run: as many as there are colours, and the first ones.
+MOST_FLOWS, MOST_LINKS = len(COLOURS), 4
 # A bottleneck beside the first one is drawn from this mean queue on, in packets.
 _LEAST_QUEUE = 0.1
 # Rates are means over intervals of at least this part of a run: a repaired loss delivers many segments at once.
@@ -71,7 +72,7 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
     """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a
     queue (of several runs only the first one); of at most ``points`` each where that is given."""
     what = known(kind)
-    flows = records.flows.head(MOST_FLOWS)
+    flows = drawn_flows(records)
     several = MOST_LINKS if runs == 1 else 1
     count = (len(flows) if what.of_flows else several) * runs
     duration = end_s([records])
@@ -80,7 +81,7 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
         width = max(width, duration / _RATE_WINDOWS)
     if what.of_flows:
         table, key = flows_over_time(records, window_s=width, start_s=0.0), "flow"
-        labels = dict(zip(flows["flow"], _labels(flows), strict=True))
+        labels = dict(zip(flows["flow"], labels_of(flows), strict=True))
     else:
         table, key = links_over_time(records, window_s=width, start_s=0.0), "link"
         busy = records.links.filter(pl.col("mean_queue_packets") >= _LEAST_QUEUE)["name"].to_list()
@@ -91,6 +92,41 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
         mine = table.filter(pl.col(key) == one)
         values = (mine[what.column] * what.factor).round_sig_figs(5)
         made.append(Line(label, mine["time_s"].round(4).to_list(), values.to_list(), position))
+    return made
+
+
+def drawn_flows(records: Records) -> pl.DataFrame:
+    """The rows of the flows that are drawn: all, or of many those that delivered most."""
+    flows = records.flows
+    if len(flows) <= MOST_FLOWS:
+        return flows
+    most = flows.sort("delivered_bytes", descending=True, maintain_order=True).head(MOST_FLOWS)["flow"]
+    return flows.filter(pl.col("flow").is_in(most.implode()))
+
+
+def positions(runs: Mapping[str, Records]) -> dict[str, dict[str, int]]:
+    """The positions of the colours of all lines, by run and label, so that no two labels of a figure have the same.
+
+    Of several runs, a flow that only one of them has, such as that of the compared algorithm, has the colour of its
+    run, as bars and distributions have it. Other flows and the bottlenecks follow after all runs.
+    """
+    flows = {name: labels_of(drawn_flows(records)) for name, records in runs.items()}
+    known: dict[str, int] = {}
+    following = 0 if len(runs) == 1 else len(runs)
+    for place, (name, labels) in enumerate(flows.items()):
+        others = {label for other, some in flows.items() if other != name for label in some}
+        own = [label for label in labels if label not in others and len(runs) > 1]
+        for label in labels:
+            if label in known:
+                continue
+            is_first = label in own[:1]
+            known[label] = place if is_first else following
+            following += not is_first
+    made = {}
+    for name, records in runs.items():
+        links = interval.bottlenecks(records)["name"].to_list()
+        named = {label: known[label] for label in flows[name]}
+        made[name] = {link: following + at for at, link in enumerate(links)} | named
     return made
 
 
@@ -126,17 +162,20 @@ def series(runs: Mapping[str, Records] | Records, kind: str) -> Figure:
     """
     runs, what = titled(runs), known(kind)
     is_single = len(runs) == 1
+    tints = positions(runs)
     panels = [
-        panel_of(records, kind, runs=len(runs), title="" if is_single else name) for name, records in runs.items()
+        panel_of(records, kind, tints[name], runs=len(runs), title="" if is_single else name)
+        for name, records in runs.items()
     ]
     ends, legend = end_s(runs.values()), what.of_flows or is_single
     return over_time(kind, f"{what.axis} over time", panels, ends, legend=legend)
 
 
-def panel_of(records: Records, kind: str, *, runs: int = 1, title: str = "") -> Panel:
-    """The panel of a run that is one of ``runs`` of a figure."""
+def panel_of(records: Records, kind: str, tints: Mapping[str, int], *, runs: int = 1, title: str = "") -> Panel:
+    """The panel of a run that is one of ``runs`` of a figure, with the positions of the colours of its lines."""
     drawn = [
-        Series(line.label, line.time_s, line.values, position=line.position) for line in lines(records, kind, runs=runs)
+        Series(line.label, line.time_s, line.values, position=tints[line.label])
+        for line in lines(records, kind, runs=runs)
     ]
     events = marks(records) if kind == "cwnd" and runs == 1 else ()
     return Panel(Axis(SERIES[kind].axis, from_zero=True), drawn, title, events)
@@ -152,7 +191,7 @@ def present(runs: Iterable[Records]) -> list[str]:
 
 def marks(records: Records) -> list[Events]:
     """The events of the flows that are drawn, at the windows before them."""
-    flows = records.flows.head(MOST_FLOWS).select("flow", "mss_bytes")
+    flows = drawn_flows(records).select("flow", "mss_bytes")
     events = records.events.join(flows, on="flow").sort("time_ns")
     made = []
     for kind, (label, sign) in _MARKS.items():
@@ -165,12 +204,12 @@ def marks(records: Records) -> list[Events]:
 
 def flow_labels(records: Records) -> dict[str, int]:
     """The flows with a congestion control among those that `lines` draws: index by label."""
-    flows = records.flows.head(MOST_FLOWS)
-    labels = zip(_labels(flows), flows["flow"], flows["algorithm"], strict=True)
+    flows = drawn_flows(records)
+    labels = zip(labels_of(flows), flows["flow"], flows["algorithm"], strict=True)
     return {label: flow for label, flow, algorithm in labels if algorithm}
 
 
-def _labels(flows: pl.DataFrame) -> list[str]:
+def labels_of(flows: pl.DataFrame) -> list[str]:
     """The name of each flow with its RTT, and with its algorithm where the flows differ in it."""
     algorithms = _short(flows["algorithm"].to_list())
     labels = []

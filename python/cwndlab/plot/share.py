@@ -9,7 +9,7 @@ from cwndlab.metrics import flows_over_time
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.panels import end_s, over_time, titled
-from cwndlab.plot.series import MOST_FLOWS, Line
+from cwndlab.plot.series import Line, drawn_flows, labels_of, positions
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -21,15 +21,15 @@ _WINDOWS = 60
 
 def lines(records: Records) -> list[Line]:
     """The shares of the flows that are drawn, at the same times for all: 0 where a flow does not exist."""
-    flows = records.flows.head(MOST_FLOWS)
+    flows = drawn_flows(records)
     table = flows_over_time(records, window_s=end_s([records]) / _WINDOWS, start_s=0.0)
     times = sorted(set(table["time_s"].to_list()))
     made = []
-    for position, (flow, name) in enumerate(flows.select("flow", "name").rows()):
+    for position, (flow, label) in enumerate(zip(flows["flow"], labels_of(flows), strict=True)):
         mine = table.filter(table["flow"] == flow)
         shares = dict(zip(mine["time_s"].to_list(), mine["share"].to_list(), strict=True))
         values = [round(100 * (shares.get(time) or 0.0), 2) for time in times]
-        made.append(Line(name, [round(time, 4) for time in times], list(values), position))
+        made.append(Line(label, [round(time, 4) for time in times], list(values), position))
     return made
 
 
@@ -45,11 +45,12 @@ def share(runs: Mapping[str, Records] | Records) -> Figure:
     2
     """
     runs = titled(runs)
+    tints = positions(runs)
     y = Axis(AXIS, ends=(0, 100))
     panels = [
         Panel(
             y,
-            [Series(line.label, line.time_s, line.values, "area", line.position) for line in lines(records)],
+            [Series(line.label, line.time_s, line.values, "area", tints[name][line.label]) for line in lines(records)],
             name if len(runs) > 1 else "",
         )
         for name, records in runs.items()

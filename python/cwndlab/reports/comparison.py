@@ -16,6 +16,7 @@ from cwndlab.reports.sections import over_time
 from cwndlab.reports.tables import Table, table
 from cwndlab.statistics import Decision
 from cwndlab.statistics.digits import interval
+from cwndlab.study.axes import short, text
 from cwndlab.study.result import Result
 from cwndlab.study.tables import differences as differences_table
 from cwndlab.study.tables import means as means_table
@@ -39,7 +40,7 @@ def comparison_page(comparison: Result) -> str:
     if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
     page, shown, behind = Page(), comparison.judged(), _behind(comparison)
-    targets = {(row["algorithm"], row["seed"]): f"#run={at}" for at, row in enumerate(comparison.rows)}
+    targets = {(text(row[comparison.compared]), row["seed"]): f"#run={at}" for at, row in enumerate(comparison.rows)}
     means, spreads = [], []
     for metric in shown:
         estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.algorithms]
@@ -53,7 +54,7 @@ def comparison_page(comparison: Result) -> str:
     differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
     return page.render(
         "comparison.html",
-        title=comparison.scenario.title or "Comparison of congestion controls",
+        title=_title(comparison),
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
         commands=_commands(comparison),
         run_findings=comparison.finding_rows(),
@@ -84,7 +85,7 @@ def _behind(comparison: Result) -> Links:
 def _examples(comparison: Result) -> dict[str, str]:
     """What the lines of an algorithm open: their run."""
     first = {
-        row["algorithm"]: at
+        text(row[comparison.compared]): at
         for at, row in reversed(list(enumerate(comparison.rows)))
         if row["seed"] == comparison.seeds[0]
     }
@@ -94,15 +95,17 @@ def _examples(comparison: Result) -> dict[str, str]:
 def _means(comparison: Result, shown: Sequence[str], opens: Sequence[str]) -> Table:
     """The table of the comparison with the number of runs of each algorithm."""
     header, rows = means_table(comparison, shown)
-    runs = [sum(row["algorithm"] == name for row in comparison.rows) for name in comparison.algorithms]
+    runs = [sum(text(row[comparison.compared]) == name for row in comparison.rows) for name in comparison.algorithms]
     counted = [[name, str(n), *cells] for (name, *cells), n in zip(rows, runs, strict=True)]
     caption = "Mean ± half of the 95 % interval (Student's t) over n runs"
     return table(caption, [header[0], "n", *header[1:]], counted, opens=opens)
 
 
 def _packed(comparison: Result) -> dict[str, Any]:
-    fields = {name: [row[name] for row in comparison.rows] for name in ("algorithm", "seed")}
-    places = {(row["algorithm"], row["seed"]): at for at, row in enumerate(comparison.rows)}
+    label = short([comparison.compared])[0]
+    words = [text(row[comparison.compared]) for row in comparison.rows]
+    fields = {label: words, "seed": [row["seed"] for row in comparison.rows]}
+    places = {(text(row[comparison.compared]), row["seed"]): at for at, row in enumerate(comparison.rows)}
     groups = [
         Group(name, [at for (algorithm, _), at in places.items() if algorithm == name])
         for name in comparison.algorithms
@@ -110,18 +113,36 @@ def _packed(comparison: Result) -> dict[str, Any]:
     series = [(places[key], read) for key, read in comparison.kept().items() if key in places]
     flows = max((len(records.flows) for records in comparison.examples.values()), default=1)
     metrics = {name: [row.get(name) for row in comparison.rows] for name in comparison.judged()}
-    return packed(fields, metrics, groups, series, flows=flows)
+    return packed(fields, metrics, groups, series, flows=flows, first_colour=len(comparison.algorithms))
+
+
+#: Algorithms that a title names.
+_MOST_NAMED = 6
+
+
+def _title(comparison: Result) -> str:
+    """What was compared, and where: the title of the scenario may name algorithms that were not run."""
+    names = comparison.algorithms
+    few = [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
+    many = "algorithms" if comparison.compared == "algorithm" else f"values of {comparison.compared}"
+    title = " and ".join(few) if len(names) <= _MOST_NAMED else f"{len(names)} {many}"
+    title += "" if comparison.flows is None else f" in {', '.join(comparison.flows)}"
+    return title + ("" if comparison.against is None else f" beside {comparison.against}")
 
 
 def _intro(comparison: Result) -> str:
+    title, seeds = comparison.scenario.title, len(comparison.seeds)
+    scenario = f"The scenario “{title}”: " if title else ""
+    count, total = len(comparison.rows), len(comparison.algorithms) * seeds
+    missing = "" if count == total else f" {count} of {total} runs finished."
+    method = f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
+    if comparison.compared != "algorithm":
+        values = f"{len(comparison.algorithms)} values of {comparison.compared}"
+        return f"{scenario}{values}, {seeds} runs each with the same seeds.{method}"
     used = "in every flow" if comparison.flows is None else f"in {', '.join(comparison.flows)}"
     used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
-    count, total = len(comparison.rows), len(comparison.algorithms) * len(comparison.seeds)
-    missing = "" if count == total else f" {count} of {total} runs finished."
-    return (
-        f"{len(comparison.algorithms)} algorithms, each {used}, {len(comparison.seeds)} runs each with the same seeds."
-        f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
-    )
+    many = f"{len(comparison.algorithms)} algorithms, each {used}"
+    return f"{scenario}{many}, {seeds} runs each with the same seeds.{method}"
 
 
 def _verdicts(comparison: Result) -> list[Sentence]:
@@ -149,18 +170,22 @@ def _verdicts(comparison: Result) -> list[Sentence]:
             unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
             valuation = f", {verdict.valuation}" if verdict.valuation else ""
             shown.append(f"{column.title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
-        text = f"{'; '.join(shown) or 'no relevant difference is shown'}."
-        text += f" No relevant difference: {', '.join(equal)}." if equal else ""
-        text += f" Inconclusive: {', '.join(open_)}." if open_ else ""
-        text += f" {len(comparison.seeds)} runs, one result: {', '.join(copies)}." if copies else ""
-        made.append(Sentence(name, text))
+        sentence = f"{'; '.join(shown) or 'no relevant difference is shown'}."
+        sentence += f" No relevant difference: {', '.join(equal)}." if equal else ""
+        sentence += f" Inconclusive: {', '.join(open_)}." if open_ else ""
+        sentence += f" {len(comparison.seeds)} runs, one result: {', '.join(copies)}." if copies else ""
+        made.append(Sentence(name, sentence))
     return made
 
 
 def _commands(comparison: Result) -> list[str]:
     """The command that makes the comparison again from the scenario on its page."""
     count = len(comparison.seeds)
-    words = ["cwndlab", "compare", "scenario.toml", "--algorithms", ",".join(comparison.algorithms)]
+    words = ["cwndlab", "compare", "scenario.toml"]
+    if comparison.compared == "algorithm":
+        words += ["--algorithms", ",".join(comparison.algorithms)]
+    else:
+        words += ["--over", f"{comparison.compared}={','.join(comparison.header['values'])}"]
     words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
     words += ["--against", comparison.against] if comparison.against is not None else []
     words += ["--seed", str(comparison.seeds[0])]

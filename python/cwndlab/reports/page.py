@@ -18,6 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cwndlab.engine import version
+from cwndlab.files import json_text
 from cwndlab.findings import merged
 from cwndlab.plot.figure import Figure
 
@@ -127,5 +128,6 @@ def _environment() -> Environment:
         extensions=["jinja2.ext.do"],
     )
     made.filters["slug"] = slug
-    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+    made.policies["json.dumps_function"] = json_text
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return made

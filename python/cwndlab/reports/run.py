@@ -10,7 +10,7 @@ from cwndlab.plot.series import flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
 from cwndlab.reports.sections import MOST_ABREAST, over_time
-from cwndlab.reports.tables import frame_table, table
+from cwndlab.reports.tables import Table, frame_table, table
 from cwndlab.statistics.digits import number
 
 #: What repeats a run: the page has its scenario.
@@ -19,30 +19,69 @@ _COMMANDS = ("cwndlab run scenario.toml --seed {seed} --out out", "cwndlab repor
 
 def run_page(records: Records) -> str:
     """The page of one run."""
-    fair, near = fairness(records)["jain"][0], convergence(records).row(0, named=True)
+    fair = fairness(records)["jain"][0]
     facts = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
-    if near["convergence_s"] is not None:
-        facts.append(
-            f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."
-        )
-    elif len(records.flows) > 1:
-        facts.append(f"Convergence time: none, {near['reason']}.")
+    facts += _convergence(records)
     page = Page()
     flows = flow_labels(records)
     return page.render(
         "run.html",
         data={"flows": flows},
         algorithms=bool(flows),
-        title=records.scenario.title or "A run",
+        title=records.scenario.title or f"A run of {_algorithms(records, short=True)}",
         footer=f"scenario {records.scenario_hash} · seed {records.seed}",
         commands=[line.format(seed=records.seed) for line in _COMMANDS],
         run_findings=records.rows("findings"),
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
+        stations=_stations(records),
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
         scenarios=[("Scenario", records.scenario.to_toml())],
     )
+
+
+def _stations(records: Records) -> Table | None:
+    """The stations of the wireless media of a run at its end; nothing where there is no medium."""
+    frame = records.stations
+    if not len(frame):
+        return None
+    last = frame.group_by("medium", "station", maintain_order=True).last()
+    seconds = int(records.rows("runs")[0]["duration_ns"]) / 1e9
+    header = [
+        "station",
+        "airtime\n%",
+        "carried\nMbit/s",
+        "attempts",
+        "without response\n%",
+        "collisions\n%",
+        "given up\npackets",
+    ]
+    rows = [
+        [
+            row["station"],
+            number(100 * row["airtime_ns"] / 1e9 / seconds),
+            number(8e-6 * row["sent_bytes"] / seconds),
+            str(row["attempts"]),
+            *(
+                number(100 * row[name] / row["attempts"]) if row["attempts"] else "–"
+                for name in ("failures", "collisions")
+            ),
+            str(row["given_up_packets"]),
+        ]
+        for row in last.sort("medium", "airtime_ns", descending=[False, True]).iter_rows(named=True)
+    ]
+    return table("Stations: what each one sends, with the responses to it (n = 1 run: no intervals)", header, rows)
+
+
+def _convergence(records: Records) -> list[str]:
+    """How long the second of two flows took to come near the first; of more flows two windows tell nothing."""
+    if len(records.flows) != 2:
+        return []
+    near = convergence(records).row(0, named=True)
+    if near["convergence_s"] is None:
+        return [f"Convergence time: none, {near['reason']}."]
+    return [f"The second flow's window reached 80 % of the first one's after {number(near['convergence_s'])} s."]
 
 
 def runs_page(runs: Sequence[Records]) -> str:
@@ -76,12 +115,18 @@ def runs_page(runs: Sequence[Records]) -> str:
 
 
 def side_by_side(runs: Sequence[Records]) -> Mapping[str, Records]:
-    """The runs by algorithms and seed; those that agree in both have a number, too."""
-    names = [
-        f"{', '.join(dict.fromkeys(records.flows['algorithm'].to_list()))}, seed {records.seed}" for records in runs
-    ]
+    """The runs by algorithms and seed; those that agree in both have a number, too. Of an algorithm its first part
+    suffices where that distinguishes the runs as well."""
+    texts = [[f"{_algorithms(one, short=short)}, seed {one.seed}" for one in runs] for short in (True, False)]
+    names = min(texts, key=lambda some: -len(set(some)))
     unique = [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
     return dict(zip(unique, runs, strict=True))
+
+
+def _algorithms(records: Records, *, short: bool) -> str:
+    """The algorithms of a run, each once; ``short`` without slow start and recovery."""
+    names = [one.split("/")[0].split("+")[0] if short else one for one in records.flows["algorithm"].to_list() if one]
+    return ", ".join(dict.fromkeys(names)) or "UDP"
 
 
 def _shown(value: float | None, factor: float) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from cwndlab.metrics.summary import COLUMNS
 from cwndlab.plot.description import Axis, Panel
 from cwndlab.plot.figure import Figure
-from cwndlab.plot.palette import COLOURS
+from cwndlab.plot.palette import ALL_COLOURS
 from cwndlab.plot.series import MOST_FLOWS, MOST_LINKS, SERIES, Line, lines
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def packed(
     series: Iterable[tuple[int, Callable[[], Records]]] = (),
     *,
     flows: int = 1,
+    first_colour: int = 0,
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -62,10 +63,12 @@ def packed(
         What reads the records of a run, by its place; one after the other is read.
     flows:
         The largest number of flows of a run.
+    first_colour:
+        The position of the first colour that nothing else of the page has.
     """
     count = len(next(iter(fields.values())))
     data: dict[str, Any] = {
-        "colours": list(COLOURS),
+        "colours": list(ALL_COLOURS),
         "without": WITHOUT,
         "runs": {
             "count": count,
@@ -82,7 +85,7 @@ def packed(
         data["series"] = {}
         left = ROOM
         for place, read in _in_turn(wanted, groups):
-            one = pack(read(), points)
+            one = pack(read(), points, first_colour)
             left -= sum(len(line["data"]) for panel in one for line in panel["lines"])
             if left < 0:
                 break
@@ -108,13 +111,15 @@ def single(values: Iterable[float | None]) -> str:
     return base64.b64encode(numbers.tobytes()).decode("ascii")
 
 
-def pack(records: Records, points: int) -> list[dict[str, Any]]:
+def pack(records: Records, points: int, first_colour: int = 0) -> list[dict[str, Any]]:
     """The time series of a run: a panel per kind, with at most ``points`` points per line."""
     if not len(records.samples):
         return []
     panels = []
+    beyond = min(len(records.flows), MOST_FLOWS)
     for kind, what in SERIES.items():
-        packed_lines = [_packed(line) for line in lines(records, kind, points=points) if line.time_s]
+        first = first_colour + (0 if what.of_flows else beyond)
+        packed_lines = [_packed(line, first) for line in lines(records, kind, points=points) if line.time_s]
         if packed_lines:
             panels.append({"kind": kind, "axis": what.axis, "lines": packed_lines})
     return panels
@@ -141,14 +146,14 @@ def _frame(kinds: Sequence[str], columns: int) -> dict[str, Any]:
     return {"kinds": list(kinds), "layout": figure.spec()["layout"]}
 
 
-def _packed(line: Line) -> dict[str, Any]:
+def _packed(line: Line, first: int) -> dict[str, Any]:
     values = np.array([np.nan if value is None else value for value in line.values])
     most = float(np.nanmax(values, initial=0.0)) or 1.0
     steps = np.where(np.isnan(values), 65535, np.rint(np.nan_to_num(values) / most * 65534)).astype("<u2")
     count = len(line.time_s)
     return {
         "name": line.label,
-        "position": line.position,
+        "position": first + line.position,
         "from": line.time_s[0],
         "step": (line.time_s[-1] - line.time_s[0]) / max(1, count - 1),
         "most": most,

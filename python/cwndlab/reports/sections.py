@@ -33,7 +33,7 @@ def over_time(
     if not all(len(records.samples) for records in runs.values()):
         return OverTime(heading, "The scenario takes no samples, so there is no figure over time.", [], [], [])
     flows = max(len(records.flows) for records in runs.values())
-    note = f"The first {MOST_FLOWS} of {flows} flows are drawn." if flows > MOST_FLOWS else ""
+    note = f"The {MOST_FLOWS} of {flows} flows that delivered most are drawn." if flows > MOST_FLOWS else ""
     if linked:
         figures = [page.figure(overview(runs), "overview", opens=behind)]
     else:
@@ -47,7 +47,7 @@ def over_time(
         phases = [
             page.figure(phase(records, name, opens.get(name, "")), f"phase-{at}", opens=behind[at : at + 1])
             for at, (name, records) in enumerate(runs.items())
-            if len(records.flows) > 1
+            if len(records.flows) == 2
         ]
     distributions = []
     for of, axis in CDFS.items():

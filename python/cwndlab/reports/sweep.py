@@ -18,13 +18,17 @@ from cwndlab.plot.interactive import LINE_SIGNS
 from cwndlab.plot.style import Style
 from cwndlab.reports.page import Page
 from cwndlab.reports.runs import MOST_RUNS, Group, described, packed, single
+from cwndlab.reports.tables import Table, table
+from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
-from cwndlab.statistics.digits import mean_with_interval, number
+from cwndlab.statistics.digits import number
+from cwndlab.study.axes import Axis, folded, short, text
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.records import Records
+    from cwndlab.study.result import Result
 
 #: Columns of a sweep's table that are neither fields nor metrics of the page.
 _APART = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
@@ -46,6 +50,32 @@ class SweepResult:
     """The folder that holds it, as it was named; the word of the help texts if there is none."""
     findings: Sequence[Mapping[str, Any]] = ()
     """Findings of its runs, as rows of the table ``findings``."""
+    axes: Sequence[Axis] = ()
+    """What the columns of its fields stand for, where a field is an axis of several labels or of tables."""
+    drawn: Sequence[str] = ()
+    """The metrics that have figures of their own as files, by default all."""
+    wanted: Sequence[str] = ()
+    """The metrics that the sweep requests; the first one is selected on the page."""
+
+    @classmethod
+    def of(cls, result: Result, title: str, folder: str = "DIR") -> SweepResult:
+        """The result as a page shows it: the run of a row can be repeated."""
+
+        def again(row: int) -> Records:
+            return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
+
+        frame = folded(result.runs, result.axes)
+        return cls(
+            frame,
+            result.title or title,
+            again,
+            result.unfinished,
+            folder,
+            result.finding_rows(),
+            result.axes,
+            result.judged(),
+            result.further,
+        )
 
     @cached_property
     def fields(self) -> list[str]:
@@ -72,27 +102,21 @@ class SweepResult:
     @cached_property
     def labels(self) -> dict[str, str]:
         """What each field is called: the shortest end of its path that no other field has."""
-        made = {}
-        for name in self.fields:
-            parts = name.split(".")
-            ends = [".".join(parts[-count:]) for count in range(1, len(parts) + 1)]
-            others = [other for other in self.fields if other != name]
-            made[name] = next((end for end in ends if not any(f".{one}".endswith(f".{end}") for one in others)), name)
-        return made
+        return dict(zip(self.fields, short(self.fields), strict=True))
 
     def words(self, name: str) -> list[str]:
         """The values of a field as they are written."""
-        return [_word(value) for value in self.values[name]]
+        return [text(value) for value in self.values[name]]
 
     @cached_property
     def cells(self) -> dict[tuple[int, ...], list[int]]:
         """The runs (rows of the table) of each combination of fields, by the places of their values."""
         places = {name: {value: at for at, value in enumerate(values)} for name, values in self.values.items()}
         made: dict[tuple[int, ...], list[int]] = {}
-        for run, row in enumerate(self.frame.select(self.fields).iter_rows()):
+        for at, row in enumerate(self.frame.select(self.fields).iter_rows()):
             made.setdefault(
                 tuple(places[name][value] for name, value in zip(self.fields, row, strict=True)), []
-            ).append(run)
+            ).append(at)
         return dict(sorted(made.items()))
 
     @cached_property
@@ -116,23 +140,11 @@ class SweepResult:
     def title_of(self, cell: tuple[int, ...]) -> str:
         """A cell in words."""
         pairs = zip(self.fields, cell, strict=True)
-        return ", ".join(f"{self.labels[name]} {_word(self.values[name][at])}" for name, at in pairs)
+        return ", ".join(f"{self.labels[name]} {text(self.values[name][at])}" for name, at in pairs)
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and cells for people: fields, runs, and mean ± half of the 95 % interval."""
-        shown = [name for name in _FIRST if name in self.metrics] or self.metrics[:4]
-        header = [*self.fields, "runs", *(f"{COLUMNS[name].title}\n{COLUMNS[name].unit}".strip() for name in shown)]
-        rows = []
-        for cell, runs in self.cells.items():
-            words = [_word(self.values[name][at]) for name, at in zip(self.fields, cell, strict=True)]
-            estimates = [(self.estimate(cell, name), COLUMNS[name].factor) for name in shown]
-            means = ["–" if one is None else mean_with_interval(one, factor) for one, factor in estimates]
-            rows.append([*words, str(len(runs)), *means])
-        return header, rows
-
-
-def _word(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    def described(self) -> list[tuple[str, Axis]]:
+        """The axes whose values are only named by the words of the page, with what they are called."""
+        return [(self.labels[axis.name], axis) for axis in self.axes if axis.name in self.labels and axis.is_described]
 
 
 def _checked(sweep: SweepResult) -> None:
@@ -166,6 +178,7 @@ def sweep_page(sweep: SweepResult, *, series: int = 0) -> str:
         intro=_intro(sweep),
         note=sweep.note,
         choices=_choices(sweep),
+        definitions=_definitions(sweep),
         heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),
         curves=page.figure(curves(across, named, COLUMNS[metric], targets), "sweep-curves", opens=behind),
     )
@@ -177,7 +190,7 @@ def _packed(sweep: SweepResult, series: int) -> dict[str, Any]:
     is_small = len(sweep.frame) <= MOST_RUNS
     fields: dict[str, list[object]] = {"runs": []}
     if is_small:
-        fields = {sweep.labels[name]: [_word(value) for value in sweep.frame[name]] for name in sweep.fields}
+        fields = {sweep.labels[name]: [text(value) for value in sweep.frame[name]] for name in sweep.fields}
         if "seed" in sweep.frame.columns:
             fields["seed"] = sweep.frame["seed"].to_list()
     metrics = {name: sweep.frame[name].to_list() for name in sweep.metrics} if is_small else {}
@@ -202,7 +215,7 @@ def _estimates(sweep: SweepResult, metric: str) -> list[float | None]:
 
 
 def _first_metric(sweep: SweepResult) -> str:
-    return next((name for name in _FIRST if name in sweep.metrics), sweep.metrics[0])
+    return next((name for name in (*sweep.wanted, *_FIRST) if name in sweep.metrics), sweep.metrics[0])
 
 
 def _axes(sweep: SweepResult) -> tuple[tuple[str, list[str]], tuple[str, list[str]]]:
@@ -224,7 +237,7 @@ def _grid(sweep: SweepResult, metric: str) -> tuple[list[list[Estimate | None]],
 
 
 def _intro(sweep: SweepResult) -> str:
-    fields = "; ".join(f"{name}: {', '.join(sweep.words(name))}" for name in sweep.fields)
+    fields = "; ".join(f"{sweep.labels[name]}: {', '.join(sweep.words(name))}" for name in sweep.fields)
     sizes = sorted({len(runs) for runs in sweep.cells.values()})
     runs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     more = (
@@ -236,6 +249,18 @@ def _intro(sweep: SweepResult) -> str:
         f"{len(sweep.frame)} runs, {len(sweep.cells)} combinations of {fields}, with {runs} runs each. "
         f"Intervals are 95 % of Student's t over the runs of a cell.{more}"
     )
+
+
+def _definitions(sweep: SweepResult) -> list[Table]:
+    """Tables of what the words of the page stand for."""
+    made = []
+    for label, axis in sweep.described():
+        # The label itself is the first column.
+        kept = [at for at, name in enumerate(axis.columns) if name != axis.name or not name.startswith("@")]
+        names = short(axis.columns)
+        rows = [[word, *(text(row[at]) for at in kept)] for word, row in zip(axis.texts, axis.rows, strict=True)]
+        made.append(table(f"Values of {label}", [label, *(names[at] for at in kept)], rows))
+    return made
 
 
 class Choice(NamedTuple):
@@ -270,7 +295,7 @@ def sweep_figures(sweep: SweepResult, folder: Path, formats: Sequence[str], styl
     _checked(sweep)
     made = []
     across, up = _axes(sweep)
-    for metric in sweep.metrics:
+    for metric in [name for name in sweep.metrics if name in sweep.drawn] or sweep.metrics:
         cells, _ = _grid(sweep, metric)
         means = [[one.mean if one is not None else None for one in row] for row in cells]
         lines = {_line(sweep, word): row for word, row in list(zip(up[1], cells, strict=True))[:MOST_LINES]}

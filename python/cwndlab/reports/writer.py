@@ -18,7 +18,6 @@ from cwndlab.reports.comparison import comparison_page
 from cwndlab.reports.measurement import measurement_page
 from cwndlab.reports.run import run_page, runs_page, side_by_side
 from cwndlab.reports.sweep import SweepResult, sweep_figures, sweep_page
-from cwndlab.simulate import run
 from cwndlab.study.result import Result
 
 #: What has a page: a result, or the folder that holds one.
@@ -37,16 +36,7 @@ def load(folder: Path | str) -> Result | Measurement | Records | SweepResult:
     if not any((folder / name).exists() for name in ("manifest.json", "comparison.json")):
         return Records.read(folder)
     result = Result.read(folder)
-    return result if result.is_comparison else _sweep(result, folder.resolve().name, str(folder))
-
-
-def _sweep(result: Result, name: str = "A sweep", folder: str = "DIR") -> SweepResult:
-    """The result as a page shows it: the run of a row can be repeated."""
-
-    def again(row: int) -> Records:
-        return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
-
-    return SweepResult(result.runs, result.title or name, again, result.unfinished, folder, result.finding_rows())
+    return result if result.is_comparison else SweepResult.of(result, folder.resolve().name, str(folder))
 
 
 def report(result: Reported | Sequence[Records | Path | str], path: Path | str, *, series: int = 0) -> None:
@@ -67,7 +57,7 @@ def report(result: Reported | Sequence[Records | Path | str], path: Path | str, 
     if isinstance(result, Path | str):
         result = load(result)
     if isinstance(result, Result) and not result.is_comparison:
-        result = _sweep(result)
+        result = SweepResult.of(result, "A sweep")
     if isinstance(result, Result):
         save(comparison_page(result), path)
     elif isinstance(result, Records):
@@ -108,7 +98,7 @@ def figures(
     if isinstance(result, Path | str):
         result = load(result)
     if isinstance(result, Result) and not result.is_comparison:
-        result = _sweep(result)
+        result = SweepResult.of(result, "A sweep")
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -144,7 +134,9 @@ def _figures(result: Result | Measurement | Records | Sequence[Records]) -> dict
         made |= {kind: series(runs, kind) for kind in present(runs.values())}
         made |= {"overview": overview(runs)} if is_linked else {}
     if any(len(records.flows) > 1 for records in runs.values()):
-        made |= {"share": share(runs), "phase": phase(runs)}
+        made |= {"share": share(runs)}
+    if pairs := {name: records for name, records in runs.items() if len(records.flows) == 2}:
+        made |= {"phase": phase(pairs)}
     for of in CDFS if runs else ():
         one = cdf(runs, of)
         made |= {f"cdf-{of}": one} if one is not None else {}

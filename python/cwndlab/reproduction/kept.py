@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cwndlab.engine import available_cores, engine_version, version
 from cwndlab.errors import Error, Fault, OutputError, Parameter, RecordsError, ScenarioError
-from cwndlab.files import atomic_write, parsed, save
+from cwndlab.files import atomic_write, json_text, parsed, save
 from cwndlab.reproduction.cases import Case, Measure
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.scenario.reader import check
@@ -78,7 +78,7 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
     True
     """
     stated = {name: value for name, value in scenario.items() if name != "title"}
-    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json_text(stated, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def measure_name(measure: Measure) -> str:
@@ -116,13 +116,13 @@ class Probe:
     @property
     def digest(self) -> str:
         """12 hexadecimal digits that name the probe in the rows."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+        return hashlib.sha256(json_text(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
 
     @classmethod
     def of(cls, case: Case) -> Probe:
         """Runs the scenario of a case."""
-        records, values = _run(json.dumps(case.scenario), case.measure)
-        scenario = json.dumps(case.scenario, sort_keys=True)
+        records, values = _run(json_text(case.scenario), case.measure)
+        scenario = json_text(case.scenario, sort_keys=True)
         return cls(measure_name(case.measure), kind(case.scenario), scenario, _SEED, records, values)
 
     def difference(self, measure: Measure) -> str:
@@ -299,7 +299,7 @@ class KeptResults:
     def _save_index(self) -> None:
         self._index["probes"] = {digest: asdict(self.probes[digest]) for digest in sorted(self.probes)}
         self._index["experiments"] = dict(sorted(self._index["experiments"].items()))
-        save(json.dumps(self._index, indent=1, ensure_ascii=False) + "\n", self.folder / INDEX)
+        save(json_text(self._index, indent=1, ensure_ascii=False) + "\n", self.folder / INDEX)
 
     def is_due(self) -> bool:
         """Whether rows should be written now."""
@@ -382,7 +382,7 @@ def _processor() -> str:
 
 def cost(scenario: Mapping[str, Any]) -> float:
     """Packets that the path of a scenario could carry: an order of costs, not an estimate."""
-    return size(json.loads(check(json.dumps(scenario), "json").canonical))
+    return size(json.loads(check(json_text(scenario), "json").canonical))
 
 
 def _thinned(points: Sequence[float | None]) -> list[Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cwndlab.engine import to_toml
-from cwndlab.files import save
+from cwndlab.files import json_text, save
 from cwndlab.reports.page import BUNDLE, Page, Placed, slug
 from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.cases import file_stem
@@ -311,5 +310,5 @@ def _write_universe(one: Multiverse, universe: Universe, finding: Finding, folde
     lines = [f"# {finding.quantity}: {finding.outcome}{measured}"]
     lines += [f"# {name}: {choice}" for name, choice in universe.items()]
     for case in one.space.cases(universe):
-        text = to_toml(json.dumps(case.scenario))
+        text = to_toml(json_text(case.scenario))
         save("\n".join([*lines, text]), folder / f"{file_stem(case.labels)}.toml")

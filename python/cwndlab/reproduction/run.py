@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
-from cwndlab.files import parsed
+from cwndlab.files import json_text, parsed
 from cwndlab.reproduction.cases import Case, Size, Table
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
@@ -281,7 +280,7 @@ def restore(
 def _stored(job: Job, measure: Measure, payload: Mapping[str, Any]) -> StoredRow:
     """A row of the study's store."""
     row = {"key": job.key, "scenario_hash": job.hash, "seed": job.seed, "engine": engine_version()}
-    return row | {"measure": measure.digest, "payload": json.dumps(payload, separators=(",", ":"))}
+    return row | {"measure": measure.digest, "payload": json_text(payload, separators=(",", ":"))}
 
 
 class _Keeper:
@@ -365,7 +364,7 @@ def _study(experiment: Experiment, size: Size, seed: int) -> Study:
     """The runs of an experiment: a point per case; curves of the first repetitions."""
     points, measures = [], []
     for number, case in enumerate(experiment.cases(size)):
-        checked = check(json.dumps(case.scenario), "json")
+        checked = check(json_text(case.scenario), "json")
         points.append(Point(number, dict(case.labels), checked.hash, checked.document))
         plain = Measure(None, payload=partial(payload, case.measure))
         traced = plain if case.trace is None else Measure(None, payload=partial(payload, case.measure, case.trace))

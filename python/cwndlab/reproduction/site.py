@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cwndlab.engine import to_toml
 from cwndlab.errors import Fault, OutputError
-from cwndlab.files import parsed, save
+from cwndlab.files import json_text, parsed, save
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
@@ -68,7 +67,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     target = folder / one.paper / f"{one.figure}.html"
     save(_page(outcome, files), target)
     summary = outcome.as_dict() | {"cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome)}
-    save(json.dumps(summary, indent=1, ensure_ascii=False), place / "outcome.json")
+    save(json_text(summary, indent=1, ensure_ascii=False), place / "outcome.json")
     return target
 
 
@@ -338,7 +337,7 @@ def _scenarios(outcome: Reproduction, folder: Path) -> list[tuple[str, Labels]]:
     wanted = set()
     for case in outcome.cases:
         name = f"{file_stem(case.labels)}.toml"
-        text = to_toml(json.dumps(case.scenario))
+        text = to_toml(json_text(case.scenario))
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             save(text, path)

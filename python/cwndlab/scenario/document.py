@@ -178,13 +178,15 @@ class Scenario(Table):
             raise OutputError(Fault(str(path), f"cannot be written ({cause.strerror})", "name another file")) from None
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
-        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name.
+        """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name, as
+        that of the constructor: ``flows=[…]``.
 
         ``algorithms`` come to those that there are.
         """
         values = {**(changes or {}), **top}
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
-        pairs = [(path, toml_value(value)) for path, value in values.items()]
+        singular = {plural: name for name, plural in _PLURAL.items()}
+        pairs = [(singular.get(path, path), toml_value(value)) for path, value in values.items()]
         return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes))
 
     def perturbed(self, perturb: bool | None) -> Self:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
+    from cwndlab.study import axes as axes
     from cwndlab.study import benchmark as benchmark
     from cwndlab.study import calibration as calibration
     from cwndlab.study import cluster as cluster
     from cwndlab.study import compare as compare
     from cwndlab.study import differences as differences
     from cwndlab.study import executor as executor
+    from cwndlab.study import fields as fields
     from cwndlab.study import journal as journal
     from cwndlab.study import lock as lock
     from cwndlab.study import matrix as matrix
@@ -33,12 +35,14 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
         modules=(
+            "axes",
             "benchmark",
             "calibration",
             "cluster",
             "compare",
             "differences",
             "executor",
+            "fields",
             "journal",
             "lock",
             "matrix",

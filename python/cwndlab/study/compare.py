@@ -15,14 +15,17 @@ from typing import Any, Literal
 from cwndlab.catalogue import canonical
 from cwndlab.custom import Classes, by_name, name_of
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS, competing
-from cwndlab.metrics.of_flow import groups, parse, resolve
+from cwndlab.metrics.of_flow import groups, is_flow, parse, resolve
 from cwndlab.records import Records
-from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
+from cwndlab.study.axes import readable
 from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.fields import places, shown
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
@@ -74,15 +77,21 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
         if name not in tcp:
             faults.append(Fault("flows", f"'{name}' is sent by UDP, without an algorithm", "name a flow over TCP"))
     if not faults and against is not None and set(tcp) <= set(names):
-        hint = "name fewer flows, or add a flow to the scenario"
-        faults.append(Fault("against", "no flow over TCP is left that could use it", hint))
+        tables = groups(document)
+        several = [f"all {len(tables[name])} flows of the table '{name}'" for name in names if len(tables[name]) > 1]
+        what = "no flow over TCP is left that could use it"
+        what += f": {' and '.join(several)} use the compared algorithms" if several else ""
+        hint = (
+            "give one flow a table [[flow]] of its own" if several else "name fewer flows, or add one to the scenario"
+        )
+        faults.append(Fault("against", what, hint))
     if faults:
         raise ScenarioError(*faults)
     return list(dict.fromkeys(names))
 
 
 def _check(
-    algorithms: Sequence[str],
+    algorithms: Sequence[str] | None,
     repetitions: int,
     scenario: Scenario,
     warm_up: str | None,
@@ -90,37 +99,34 @@ def _check(
     metrics: Sequence[str] | None,
     against: str | None,
 ) -> list[str]:
-    """The algorithms, each once; raises with every fault."""
+    """The algorithms, each once, or none where a field is compared; raises with every fault."""
     faults = []
     if warm_up not in (None, "mser"):
         faults.append(parameter_fault("warm_up", f"'{warm_up}' is no warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
         faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = json.loads(scenario.to_json())
-    flows = {flow for name, members in groups(document).items() for flow in (name, *members)}
     for name in metrics or ():
         one = parse(name)
         if name not in COLUMNS:
             faults.append(
                 parameter_fault("metrics", f"no metric is called '{name}'", hint="`cwndlab list --metrics` lists them")
             )
-        elif one is not None and one.flow not in flows:
-            try:
-                resolve(document, one.flow)
-            except ScenarioError as error:
-                faults += [parameter_fault("metrics", f"'{name}': {one.what}", hint=one.hint) for one in error.faults]
-    if not algorithms:
+        elif one is not None and not is_flow(document, one.flow):
+            there = f"there are {', '.join(groups(document))}"
+            faults.append(parameter_fault("metrics", f"'{name}': no flow is called '{one.flow}'", hint=there))
+    if algorithms is not None and not algorithms:
         faults.append(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
     if repetitions < 1:
         faults.append(parameter_fault("repetitions", f"'{repetitions}' runs nothing", example=10))
-    for name in [*algorithms, *([] if against is None else [against])]:
+    for name in [*(algorithms or ()), *([] if against is None else [against])]:
         try:
             canonical(name, scenario.to_json())
         except ScenarioError as error:
             faults += error.faults
     if faults:
         raise ScenarioError(*faults)
-    return list(dict.fromkeys(algorithms))
+    return list(dict.fromkeys(algorithms or ()))
 
 
 def split_at_commas(text: str) -> list[str]:
@@ -168,8 +174,9 @@ def with_classes(
 
 def compare(
     scenario: Scenario,
-    algorithms: str | type | Sequence[str | type] | Mapping[str, type],
+    algorithms: str | type | Sequence[str | type] | Mapping[str, type] = (),
     *,
+    over: Mapping[str, Sequence[Any]] | None = None,
     flows: str | int | Sequence[str | int] | None = None,
     against: str | type | None = None,
     repetitions: int = 10,
@@ -199,10 +206,13 @@ def compare(
     algorithms
         Texts or custom classes (`cwndlab.custom`); a mapping gives classes other names. The first one is the base of
         the differences.
+    over
+        In place of algorithms the values of one field, named as by ``--set``, such as queue disciplines:
+        ``{"dumbbell.bottleneck.queue.kind": ["droptail", "codel"]}``. The first one is the base.
     flows
-        Names or indices of tables ``[[flow]]`` that use the algorithms; the others keep theirs, or use ``against``.
-        With ``against`` alone it is the first flow over TCP. Goodput and share of each table of flows over TCP are
-        then measured, too (`cwndlab.metrics.of_flow`).
+        Names of tables ``[[flow]]``, or indices of flows as in the records, that use the algorithms; the others keep
+        theirs, or use ``against``. Flows of a ``count`` have one algorithm. With ``against`` alone it is the first flow
+        over TCP. Goodput and share of each table of flows over TCP are then measured, too (`cwndlab.metrics.of_flow`).
     against
         The algorithm of the other flows over TCP.
     repetitions, seed
@@ -243,18 +253,22 @@ def compare(
     """
     reject_seeds(seed, repetitions)
     scenario, texts = with_classes(scenario.perturbed(perturb), algorithms)
+    field = _field(over, texts, flows, against)
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)
     compared = _compared(scenario, [flows] if isinstance(flows, str | int) else flows, against)
     start_s, warm_up = _start(start_s, warm_up)
-    names = _check(texts, repetitions, scenario, warm_up, start_s, metrics, against)
+    names = _check(texts if over is None else None, repetitions, scenario, warm_up, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=repetitions)
     scenario = repeated(scenario, repetitions if rule is None else rule.at_most)
-    points = _points(scenario, names, compared, against)
+    values = None if over is None else over[field]
+    points = _points(scenario, names, compared, against) if values is None else _points_over(scenario, field, values)
     seeds = list(range(seed, seed + (repetitions if rule is None else rule.at_least)))
     header = {
         "title": scenario.title or "",
-        "columns": ["algorithm"],
+        "columns": [field],
+        "compared": field,
+        "values": None if values is None else [toml_value(value) for value in values],
         "seeds": seeds,
         "until": None if rule is None else str(rule),
         **{"start_s": start_s, "end_s": end_s, "warm_up": warm_up, "flows": compared, "against": against},
@@ -307,10 +321,49 @@ def _set_up(header: Mapping[str, Any]) -> tuple[Any, ...]:
     return scenario, header.get("flows"), header.get("against")
 
 
+def _field(over: Mapping[str, Sequence[Any]] | None, algorithms: Sequence[str], flows: object, against: object) -> str:
+    """What is compared: the algorithm, or the field of ``over``; raises where that is not one thing."""
+    if over is None:
+        return "algorithm"
+    others = {"algorithms": algorithms, "flows": flows, "against": against}
+    faults = [
+        parameter_fault(name, "there is a field to compare by --over, too", hint="leave one of the two out")
+        for name, value in others.items()
+        if value
+    ]
+    if len(over) != 1 or not all(over.values()):
+        hint = "name one field with its values; `cwndlab sweep` takes several"
+        faults.append(parameter_fault("over", f"there are {len(over)} fields with values", hint=hint))
+    if faults:
+        raise ScenarioError(*faults)
+    return next(iter(over))
+
+
+def _points_over(scenario: Scenario, field: str, values: Sequence[Any]) -> list[Point]:
+    """A point per value of a field; of values that are tables the label has the parts that differ."""
+    document = json.loads(scenario.to_json())
+    texts = [toml_value(value) for value in values]
+    kept = list(dict.fromkeys(texts))
+    labels = readable([shown(values[texts.index(text)]) for text in kept])
+    points: list[Point] = []
+    faults: list[Fault] = []
+    for number, (text, label) in enumerate(zip(kept, labels, strict=True)):
+        changes = [(place, text) for place in places(field, document)]
+        try:
+            checked = check(scenario.to_json(), "json", changes=changes, classes=scenario.classes)
+        except ScenarioError as error:
+            faults += error.faults
+            continue
+        points.append(Point(number, {field: label}, checked.hash, checked.document))
+    if faults:
+        raise ScenarioError(*dict.fromkeys(faults))
+    return points
+
+
 def _points(scenario: Scenario, names: Sequence[str], flows: list[str] | None, against: str | None) -> list[Point]:
     points = []
     for number, name in enumerate(names):
-        document = json.dumps(with_algorithm(scenario, name, flows, against))
+        document = json_text(with_algorithm(scenario, name, flows, against))
         checked = check(document, "json", classes=scenario.classes)
         points.append(Point(number, {"algorithm": name}, checked.hash, checked.document))
     return points
@@ -345,7 +398,7 @@ class _Keeper:
         """The records of the first seed of each algorithm that has a row of it."""
         examples = {}
         for point in points:
-            name = str(point.labels["algorithm"])
+            name = str(point.labels[result.compared])
             if self._seed not in result.by_seed("goodput_bps")[name]:
                 continue
             if name not in self._examples and (folder := self._kept(name)) is not None:
@@ -375,7 +428,7 @@ class _Kept(Measure):
 
 
 def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
-    keep = partial(keeper, point.labels["algorithm"])
+    keep = partial(keeper, next(iter(point.labels.values())))
     return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, keep=keep)
 
 
@@ -411,7 +464,7 @@ def _without_variation(result: Result) -> list[str]:
     notes, count = [], len(result.seeds)
     constant: dict[str, list[str]] = {}
     for name in result.algorithms:
-        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row["algorithm"] == name]
+        rows = [{key: row[key] for key in row if key != "seed"} for row in result.rows if row[result.compared] == name]
         if len(rows) > 1 and all(row == rows[0] for row in rows):
             continue  # a remark of its own
         for metric in result.judged():

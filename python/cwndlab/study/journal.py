@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cwndlab.files import parsed
+from cwndlab.files import json_text, parsed
 
 
 def entry(row: Mapping[str, Any]) -> bytes:
     """A row as a line."""
-    text = json.dumps(row).encode()
+    text = json_text(row).encode()
     return _digest(text) + b" " + text + b"\n"
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import platform
 import secrets
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.files import parsed
+from cwndlab.files import json_text, parsed
 
 # Holders renew their markers on an object store at this interval.
 BEAT_S = 10.0
@@ -63,7 +62,7 @@ class FileLock:
             os.close(self._file)
             raise _taken(str(folder), holder) from None
         os.ftruncate(self._file, 0)
-        os.write(self._file, json.dumps(_own_marker()).encode())
+        os.write(self._file, json_text(_own_marker()).encode())
 
     def release(self) -> None:
         """Releases the lock."""
@@ -108,7 +107,7 @@ class ObjectLock:
         self._write(holds=True)
 
     def _write(self, *, holds: bool) -> None:
-        self._fs.pipe_file(self._path, json.dumps(_own_marker() | {"holds": holds}).encode())
+        self._fs.pipe_file(self._path, json_text(_own_marker() | {"holds": holds}).encode())
 
     def _remove(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError):

@@ -20,6 +20,7 @@ from cwndlab import metrics
 from cwndlab.catalogue import algorithms as entries
 from cwndlab.catalogue import entries_of
 from cwndlab.errors import RunError
+from cwndlab.files import json_text
 from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, results, threads
 from cwndlab.study.spec import Measure, Point, Progress, Study
@@ -185,7 +186,7 @@ def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None, 
         setting = settings[cell["setting"]]
         names = list(classes or ())
         text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], names, perturb=perturb)
-        checked = check(json.dumps(text), "json", classes=classes)
+        checked = check(json_text(text), "json", classes=classes)
         points.append(Point(number, cell, checked.hash, checked.document))
     late, other = (Measure(None, columns=partial(_values, start_s)) for start_s in (_LATE_FROM_S, _FROM_S))
 

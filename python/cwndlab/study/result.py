@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import version
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
-from cwndlab.files import slug
+from cwndlab.files import csv_cell, json_text, slug
 from cwndlab.findings import SEVERITIES, finding
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups
@@ -20,6 +20,7 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.simulate import NO_RANDOM_ELEMENT
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
+from cwndlab.study.axes import Axis, axes, folded, text
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
 from cwndlab.study.spec import Outcome, Row
 from cwndlab.study.store import Store
@@ -127,13 +128,38 @@ class Result:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether algorithms are all that varies."""
-        return self.columns == ["algorithm"]
+        """Whether algorithms, or the values of the field that `cwndlab.compare` was called with, are all that
+        varies."""
+        return self.columns == [self.compared]
+
+    @property
+    def compared(self) -> str:
+        """The label whose values a comparison compares: ``algorithm``, or a field of the scenario."""
+        return str(self.header.get("compared", "algorithm"))
+
+    @cached_property
+    def axes(self) -> list[Axis]:
+        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zips`)."""
+        return axes(self.points, self.header.get("axes") or [[name] for name in self.columns])
+
+    def axis(self, name: str) -> Axis:
+        """The axis that has a name or a label.
+
+        Raises
+        ------
+        ScenarioError
+            There is none.
+        """
+        for axis in self.axes:
+            if name in (axis.name, *axis.columns):
+                return axis
+        hint = f"there are {', '.join(self.columns)}"
+        raise ScenarioError(parameter_fault("over", f"no label is called '{name}'", hint=hint))
 
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario before its fields varied."""
-        return Scenario.from_json(json.dumps(self.header["scenario"]))
+        return Scenario.from_json(json_text(self.header["scenario"]))
 
     def scenario_of(self, cell: int) -> Scenario:
         """The scenario of a cell, with which `cwndlab.run` repeats any of its runs to the bit."""
@@ -143,10 +169,10 @@ class Result:
 
     @property
     def algorithms(self) -> list[str]:
-        """The algorithms that were compared, in their order."""
-        if "algorithm" not in self.points.columns:
+        """The algorithms that were compared, or the values of a field, in their order."""
+        if self.compared not in self.points.columns:
             return []
-        return list(self.points["algorithm"].unique(maintain_order=True))
+        return [text(one) for one in self.points[self.compared].unique(maintain_order=True)]
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -176,6 +202,11 @@ class Result:
         """The metrics of a row."""
         return [name for name in self.runs.columns if name not in _OTHERS and name not in self.columns]
 
+    @cached_property
+    def further(self) -> list[str]:
+        """The metrics that a sweep requests by name, and the columns of its own function."""
+        return [*self.header.get("further", ()), *(name for name in self.metrics if name not in COLUMNS)]
+
     @property
     def of_flows(self) -> list[str]:
         """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
@@ -200,20 +231,30 @@ class Result:
         return frame.to_dicts()
 
     def grouped(self, by: str = "algorithm") -> dict[Labels, dict[Any, dict[int, Row]]]:
-        """The runs by the other labels, the value of the label ``by``, and the seed."""
-        others = [name for name in self.columns if name != by]
+        """The runs by the labels of other axes, the value of the label ``by``, and the seed."""
+        others = self._apart(by)
         groups: dict[Labels, dict[Any, dict[int, Row]]] = {}
         for row in self.runs.iter_rows(named=True):
             group = groups.setdefault(tuple(row[name] for name in others), {})
             group.setdefault(row.get(by), {})[row["seed"]] = row
         return groups
 
+    def _apart(self, by: str) -> list[str]:
+        """The labels that do not change together with ``by``; raises where its values are not all of its axis."""
+        if by not in self.columns:
+            return list(self.columns)
+        axis = self.axis(by)
+        if self.points[by].n_unique() < len(axis.rows):
+            what = f"has one value for several of {', '.join(axis.columns)}, which change together"
+            raise ScenarioError(Fault(by, what, "name a label with a value for each"))
+        return [name for name in self.columns if name not in axis.columns]
+
     @cached_property
     def _by_algorithm(self) -> dict[Any, dict[int, Row]]:
         if not self.is_comparison:
             what = f"varies {', '.join(self.columns) or 'nothing'}: a value of an algorithm is not defined"
             raise ScenarioError(Fault("result", what, "use summary() or differences()"))
-        return self.grouped().get((), {})
+        return {text(name): runs for name, runs in self.grouped(self.compared).get((), {}).items()}
 
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
         """A metric of every run of a comparison: by algorithm, then by seed."""
@@ -234,7 +275,7 @@ class Result:
 
     def judged(self) -> list[str]:
         """The metrics that are compared and have a value in some run."""
-        names = self.header["metrics"] or (*JUDGED, *self.of_flows)
+        names = self.header["metrics"] or dict.fromkeys((*JUDGED, *self.of_flows, *self.further))
         return [name for name in names if name in self.runs.columns and self.runs[name].count() > 0]
 
     def comparisons(self) -> dict[tuple[str, str], Test]:
@@ -252,9 +293,9 @@ class Result:
         if "findings" not in self.runs.columns:
             return []
         rows = []
-        for number, seed, text in self.runs.select("cell", "seed", "findings").iter_rows():
-            if text and cell in (None, number):
-                rows += [{"cell": number, "seed": seed, **row} for row in json.loads(text)]
+        for number, seed, found in self.runs.select("cell", "seed", "findings").iter_rows():
+            if found and cell in (None, number):
+                rows += [{"cell": number, "seed": seed, **row} for row in json.loads(found)]
         return rows
 
     @cached_property
@@ -280,7 +321,7 @@ class Result:
             (group, name): {
                 seed: {key: value for key, value in row.items() if key not in hidden} for seed, row in runs.items()
             }
-            for group, members in self.grouped().items()
+            for group, members in self.grouped(self.compared).items()
             for name, runs in members.items()
         }
 
@@ -292,8 +333,8 @@ class Result:
             sets: dict[str, list[str]] = {}
             for (other, name), runs in outcomes.items():
                 if other == group and name is not None and runs:
-                    sets.setdefault(repr(sorted(runs.items())), []).append(str(name))
-            where = ", ".join(f"{value}" for value in group)
+                    sets.setdefault(repr(sorted(runs.items())), []).append(text(name))
+            where = ", ".join(map(text, group))
             for names in sets.values():
                 if len(names) > 1:
                     place = f" ({where})" if where else ""
@@ -306,7 +347,7 @@ class Result:
         for (group, name), runs in self._outcomes().items():
             rows = list(runs.values())
             if len(rows) > 1 and all(row == rows[0] for row in rows):
-                cells.append(", ".join(str(one) for one in (*group, name) if one is not None))
+                cells.append(", ".join(text(one) for one in (*group, name) if one is not None))
         if not cells:
             return []
         named = [one for one in cells[:3] if one]
@@ -346,10 +387,10 @@ class Result:
         for row in self.findings_of():
             by_text.setdefault((row["code"], row["text"]), []).append(row)
         rows = list(self.remarks)
-        for (code, text), found in by_text.items():
+        for (code, sentence), found in by_text.items():
             many = len({(row["cell"], row["seed"]) for row in found})
             where = "" if many == len(self.runs) else f" [{many} of {len(self.runs)} runs]"
-            rows.append(finding(code, text + where))
+            rows.append(finding(code, sentence + where))
         return rows
 
     # Tables.
@@ -428,7 +469,7 @@ class Result:
         names = self.judged() if metrics is None else list(metrics)
         self._check(names)
         names = [] if self.idle_flows else names
-        others = [name for name in self.columns if name != by]
+        others = self._apart(by)
         order = list(self.points[by].unique(maintain_order=True))
         rows = []
         for (labels, name, metric), test in tests(self.grouped(by), order, names).items():
@@ -461,7 +502,7 @@ class Result:
         for algorithm in self.algorithms:
             for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
                 one, test = self.estimate(algorithm, metric), compared.get((algorithm, metric))
-                row: Row = {"algorithm": algorithm, "metric": metric, "mean": one.mean if one.n else None}
+                row: Row = {self.compared: algorithm, "metric": metric, "mean": one.mean if one.n else None}
                 row |= {"low": one.low, "high": one.high, "n": one.n, "reason": one.reason}
                 is_base = algorithm == self.algorithms[0]
                 row |= columns_of(None if is_base else self.difference(algorithm, metric))
@@ -479,8 +520,8 @@ class Result:
         metric
             A column of `runs`.
         over
-            The label of the horizontal axis, by default the first one that is not ``algorithm``. The other labels
-            become lines. A comparison has bars with intervals.
+            The horizontal axis, by one of its labels; by default the first one that is not ``algorithm``. The other
+            axes become lines. A comparison has bars with intervals.
 
         Raises
         ------
@@ -492,19 +533,20 @@ class Result:
         self._check([metric])
         if self.is_comparison:
             return bars(self.algorithms, [self.estimate(name, metric) for name in self.algorithms], COLUMNS[metric])
-        labels = [name for name in self.columns if name != "algorithm"]
-        across = over or (labels or [""])[0]
-        if across not in self.columns:
-            hint = f"there are {', '.join(self.columns)}"
-            raise ScenarioError(parameter_fault("over", f"no label is called '{across}'", hint=hint))
-        places = list(self.points[across].unique(maintain_order=True))
+        labels = [axis.name for axis in self.axes if axis.name != "algorithm"]
+        across = self.axis(over or (labels or [""])[0])
+        others = [axis.name for axis in self.axes if axis is not across]
+        frame = folded(self.runs, self.axes)
+        measured: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for *group, place, value in frame.select(*others, across.name, metric).iter_rows():
+            at = measured.setdefault(tuple(group), {}).setdefault(place, [])
+            at += [] if value is None else [value]
+        places = list(frame[across.name].unique(maintain_order=True))
         lines = {
-            ", ".join(map(str, group)) or metric: [
-                estimate(list(values(members.get(value, {}), metric).values())) for value in places
-            ]
-            for group, members in self.grouped(across).items()
+            ", ".join(map(text, group)) or metric: [estimate(members.get(one, [])) for one in places]
+            for group, members in measured.items()
         }
-        return curves((across, [str(one) for one in places]), lines, COLUMNS[metric])
+        return curves((across.name.lstrip("@"), [text(one) for one in places]), lines, COLUMNS[metric])
 
     def report(self, path: str | Path) -> None:
         """Writes one HTML page with tables and figures (`cwndlab.report`)."""
@@ -536,6 +578,7 @@ class Result:
             "scenario": self.header["scenario"],
             "scenario_hash": self.scenario.hash,
             "version": version(),
+            "compared": self.compared,
             "algorithms": self.algorithms,
             "classes": self.header["scenario"].get("algorithms"),
             **{name: self.header.get(name) for name in names},
@@ -549,7 +592,7 @@ class Result:
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        return json_text(self.to_dict(), indent=1, ensure_ascii=False)
 
     def save(self, place: str | Path) -> None:
         """Writes the result into a folder, or to any URL that fsspec knows, for `read`; of a comparison also
@@ -614,5 +657,5 @@ def _csv(rows: Sequence[Row]) -> str:
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()

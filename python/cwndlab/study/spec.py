@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
+import math
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
+from cwndlab.files import json_text
 from cwndlab.metrics import summary, warm_up
 from cwndlab.metrics.numbers import metrics_version, numbers
 
@@ -92,10 +93,15 @@ class Measure:
         if self.columns is not None:
             values = self.columns(records)
             row |= {name: None if value is None else float(value) for name, value in values.items()}
-        row["findings"] = json.dumps(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
+        row["findings"] = json_text(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
         if self.payload is not None:
-            row["payload"] = json.dumps(self.payload(records), separators=(",", ":"))
-        return row | {"host": platform.node()}
+            row["payload"] = json_text(self.payload(records), separators=(",", ":"))
+        # A number that is not finite is no value: in memory, in the journal and in a file alike.
+        finite = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        return finite | {"host": platform.node()}
 
     def _start_s(self, records: Records) -> float:
         cut = self.start_s if self.warm_up is None else warm_up(records, end_s=self.end_s)

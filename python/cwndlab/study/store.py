@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import re
 import time
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import atomic_write, parsed
+from cwndlab.files import atomic_write, json_text, parsed
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock, ObjectLock
 from cwndlab.study.spec import Row
@@ -131,7 +130,7 @@ class Store:
         return content
 
     def _save_manifest(self) -> None:
-        self.put("manifest.json", json.dumps(self.manifest, indent=1).encode())
+        self.put("manifest.json", json_text(self.manifest, indent=1).encode())
 
     def _load(self) -> bool:
         """Reads the manifest; returns whether there is one."""

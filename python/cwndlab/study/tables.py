@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS
@@ -11,12 +11,17 @@ from cwndlab.metrics.margins import verdict_of
 from cwndlab.scenario.declared import near
 from cwndlab.statistics import Difference, Estimate, Verdict, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, p_value
+from cwndlab.study.axes import folded, short, text
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "SHOWN",
     "averaged",
+    "by_axes",
     "by_cell",
     "cell",
     "cells",
@@ -26,9 +31,10 @@ __all__ = [
     "pairs",
     "pivot",
     "shown",
+    "shown_of",
 ]
 
-#: The metrics of a sweep that are shown unless others are named.
+#: The metrics of a sweep that are shown, with those that it requests, unless others are named.
 SHOWN = ("goodput_bps", "utilisation", "jain", "queue_ms", "drops_per_s")
 _OF_COMPARISON = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
 #: What follows goodput and share of single flows.
@@ -48,7 +54,10 @@ def means(result: Result, metrics: Sequence[str] | None = None) -> tuple[list[st
     """Header and cells of a comparison: mean ± half of the 95 % interval, and the number of values where some runs
     have none."""
     metrics = metrics or shown(result)
-    header = ["algorithm", *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics)]
+    header = [
+        *short([result.compared]),
+        *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics),
+    ]
     return header, [[name, *(cell(result, name, metric) for metric in metrics)] for name in result.algorithms]
 
 
@@ -93,24 +102,39 @@ def pairs(delta: Difference) -> str:
     return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
 
 
-def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
-    """One row per cell that has a run: ``cell``, its labels, ``runs``, for each metric its mean, ``_low`` and
-    ``_high`` of the 95 % interval, and ``_n``, the number of values, and ``findings``: by code, the number of runs that
-    have it."""
+def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
+    """One row per cell that has a run, for programs: ``cell``, its labels, ``runs``, for each metric its mean, ``_low``
+    and ``_high`` of the 95 % interval, and ``_n``, the number of values, and ``findings``: by code, the number of runs
+    that have it. The metrics are by default `SHOWN` and those that the sweep requests."""
+    return _rows(result, result.runs, result.columns, metrics)
+
+
+def by_axes(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
+    """The rows of `by_cell` for people: a column per axis (`cwndlab.study.axes`) in place of one per label."""
+    return _rows(result, folded(result.runs, result.axes), [axis.name for axis in result.axes], metrics)
+
+
+def shown_of(result: Result, metrics: Sequence[str] | None = None) -> list[str]:
+    """The metrics of a sweep that are shown; raises where the runs lack one."""
+    names = list(dict.fromkeys([*SHOWN, *result.further] if metrics is None else metrics))
     runs = result.runs
     known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
     faults = [
         parameter_fault("metrics", f"no metric is called '{name}'", hint=near(name, known))
-        for name in metrics
+        for name in names
         if name not in known
     ]
     if faults and len(runs):
         raise ScenarioError(*faults)
-    rows = []
+    return names
+
+
+def _rows(result: Result, runs: pl.DataFrame, labels: Sequence[str], metrics: Sequence[str] | None) -> list[Row]:
+    names, rows = shown_of(result, metrics), []
     for part in runs.partition_by("cell", maintain_order=True):
         first = part.row(0, named=True)
-        row: Row = {"cell": first["cell"], **{name: first[name] for name in result.columns}, "runs": len(part)}
-        for metric in metrics:
+        row: Row = {"cell": first["cell"], **{name: first[name] for name in labels}, "runs": len(part)}
+        for metric in names:
             one = estimate(part[metric].drop_nulls().to_list())
             row |= {metric: one.mean if one.n else None, f"{metric}_low": one.low, f"{metric}_high": one.high}
             row[f"{metric}_n"] = one.n
@@ -122,12 +146,12 @@ def by_cell(result: Result, metrics: Sequence[str] = SHOWN) -> list[Row]:
 
 
 def cells(rows: Sequence[Row], metrics: Sequence[str]) -> tuple[list[str], Cells]:
-    """Header and cells of the rows of `by_cell`. Labels have the shortest end of their name that no other has."""
+    """Header and cells of the rows of `by_axes`. Axes have the shortest end of their name that no other has."""
     labels = _labels(rows)
     header = ["cell", *short(labels), "runs", *(heading(metric) for metric in metrics)]
     lines = []
     for row in rows:
-        texts = [_text(row[name]) for name in labels]
+        texts = [text(row[name]) for name in labels]
         lines.append([str(row["cell"]), *texts, str(row["runs"]), *(_value(row, metric) for metric in metrics)])
     return header, lines
 
@@ -151,46 +175,24 @@ def _factor(metric: str) -> float:
     return COLUMNS[metric].factor if metric in COLUMNS else 1.0
 
 
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def short(names: Sequence[str]) -> list[str]:
-    """The shortest end of each dotted name that no other has.
-
-    >>> short(["dumbbell.bottleneck.rate", "dumbbell.access.rate", "flow[*].rtt", "@set"])
-    ['bottleneck.rate', 'access.rate', 'rtt', 'set']
-    """
-    ends = []
-    for name in names:
-        steps = name.lstrip("@").split(".")
-        for count in range(1, len(steps) + 1):
-            end = ".".join(steps[-count:])
-            if sum(one.lstrip("@") == end or one.endswith("." + end) for one in names) <= 1:
-                break
-        ends.append(end)
-    return ends
-
-
-def pivot(rows: Sequence[Row], down: str, across: str, metric: str) -> tuple[list[str], Cells]:
-    """Header and cells of ``metric`` over two labels of the rows of `by_cell`; the mean over all others."""
-    vertical, horizontal = (_label(name, _labels(rows)) for name in (down, across))
+def pivot(result: Result, rows: Sequence[Row], down: str, across: str, metric: str) -> tuple[list[str], Cells]:
+    """Header and cells of ``metric`` over two axes of the rows of `by_axes`; the mean over all others."""
+    vertical, horizontal = _two(result, down, across)
     ups, sides = (list(dict.fromkeys(row[name] for row in rows)) for name in (vertical, horizontal))
     lines = []
     for up in ups:
-        line = [_text(up)]
+        line = [text(up)]
         for side in sides:
             here = [row[metric] for row in rows if row[vertical] == up and row[horizontal] == side]
             numbers = [value for value in here if value is not None]
             line.append(f"{sum(numbers) / len(numbers) * _factor(metric):.4g}" if numbers else "–")
         lines.append(line)
-    return [f"{short([vertical])[0]} \\ {short([horizontal])[0]}", *(_text(side) for side in sides)], lines
+    return [f"{short([vertical])[0]} \\ {short([horizontal])[0]}", *(text(side) for side in sides)], lines
 
 
-def averaged(rows: Sequence[Row], down: str, across: str) -> str:
-    """The labels over which a pivot's values are means; empty where each is of one cell."""
-    labels = _labels(rows)
-    used = {_label(name, labels) for name in (down, across)}
+def averaged(result: Result, rows: Sequence[Row], down: str, across: str) -> str:
+    """The axes over which a pivot's values are means; empty where each is of one cell."""
+    labels, used = _labels(rows), _two(result, down, across)
     counts = {name: len({row[name] for row in rows}) for name in labels if name not in used}
     called = dict(zip(labels, short(labels), strict=True))
     texts = [f"{count} values of {called[name]}" for name, count in counts.items() if count > 1]
@@ -203,11 +205,21 @@ def _labels(rows: Sequence[Row]) -> list[str]:
     return names[names.index("cell") + 1 : names.index("runs")]
 
 
-def _label(name: str, labels: Sequence[str]) -> str:
-    for full, end in zip(labels, short(labels), strict=True):
-        if name in (full, end, full.lstrip("@")):
-            return full
-    ends = [full for full in labels if full.endswith("." + name)]
-    if len(ends) == 1:
-        return ends[0]
-    raise ScenarioError(Fault("--pivot", f"no field is called '{name}'", near(name, [*short(labels)])))
+def _two(result: Result, down: str, across: str) -> tuple[str, str]:
+    """The names of the two axes of a pivot."""
+    vertical, horizontal = (_axis_named(result, name) for name in (down, across))
+    if vertical == horizontal and down != across:
+        what = f"'{down}' and '{across}' change together"
+        raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
+    return vertical, horizontal
+
+
+def _axis_named(result: Result, name: str) -> str:
+    """The name of the axis that a text means: its name, one of its labels, or the end of one."""
+    owners = {label: axis.name for axis in result.axes for label in (axis.name, *axis.columns)}
+    ends = dict(zip(owners, short(list(owners)), strict=True))
+    meant = {owner for label, owner in owners.items() if name in (label, ends[label], label.lstrip("@"))}
+    meant = meant or {owner for label, owner in owners.items() if label.endswith("." + name)}
+    if len(meant) == 1:
+        return meant.pop()
+    raise ScenarioError(Fault("--pivot", f"no field is called '{name}'", near(name, list(ends.values()))))

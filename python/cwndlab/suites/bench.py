@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Lock
@@ -10,6 +9,7 @@ from typing import Any
 
 from cwndlab import engine
 from cwndlab.custom import CustomAlgorithm, base_name
+from cwndlab.files import json_text
 from cwndlab.records import Records
 from cwndlab.simulate import engine_document
 from cwndlab.suites.paths import Path
@@ -48,7 +48,7 @@ class Subject:
 
     def shared(self, path: Path, document: Mapping[str, Any], make: Callable[[], Trace]) -> Trace:
         """The trace of a run that several cases use; the first of them runs it, others wait."""
-        key = (path.name, json.dumps(document, sort_keys=True))
+        key = (path.name, json_text(document, sort_keys=True))
         with self._lock:
             future = self._shared.get(key)
             first = future is None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from cwndlab.errors import RunError
 from cwndlab.export import export
-from cwndlab.files import save, slug
+from cwndlab.files import json_text, save, slug
 from cwndlab.plot import overview
 from cwndlab.suites.runner import SuiteResult
 
@@ -58,5 +57,5 @@ def write(result: SuiteResult, folder: Path | str) -> list[Path]:
             except RunError:
                 draws = False  # matplotlib is not installed
         made.append(place)
-    save(json.dumps(result.as_dict(), indent=2, allow_nan=True) + "\n", folder / "suite.json")
+    save(json_text(result.as_dict(), indent=2) + "\n", folder / "suite.json")
     return made

@@ -11,14 +11,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.custom import Classes, validate_classes
+from cwndlab.custom import Classes, base_name, validate_classes
 from cwndlab.engine import debug
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.metrics.of_flow import flow_index
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario, ScenarioLike
 from cwndlab.simulate import engine_document, run
 
-__all__ = ["Divergence", "Line", "Moment", "Place", "Snapshot", "View", "divergence", "first_difference", "look"]
+__all__ = [
+    "Divergence",
+    "Line",
+    "Moment",
+    "Place",
+    "Snapshot",
+    "View",
+    "divergence",
+    "first_difference",
+    "flow_index",
+    "look",
+]
 
 
 @dataclass(frozen=True)
@@ -257,6 +269,9 @@ def _answer(
         kind = custom[answer["entry"]].kind
         for moment in filter(None, [answer["moment"], *answer["later"]]):
             moment["places"] = _class_places(kind, moment["event"])
+    against, moment = options.get("against"), answer["moment"]
+    if moment is not None and against is not None and base_name(against) in custom:
+        moment["other"]["places"] = _class_places(custom[base_name(against)].kind, moment["event"])
     return answer
 
 

@@ -8,7 +8,6 @@ one is judged again without a kernel.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import platform
 import statistics
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.emulation import LATE_S, emulate_many
 from cwndlab.engine import available_cores
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import json_text
 from cwndlab.scenario.units import duration_s
 from cwndlab.simulate import run_jobs
 from cwndlab.validation.references.paths import Paths, Trial, read
@@ -176,7 +176,7 @@ def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
 def fingerprint(trial: Trial) -> str:
     """Of what was run: 12 hex digits."""
     about: Any = [trial.document, trial.settings] if trial.settings else trial.document
-    return sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
+    return sha256(json_text(about, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

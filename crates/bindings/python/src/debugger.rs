@@ -50,8 +50,6 @@ pub(crate) fn debug(
     let to_error = |faults| scenario::scenario_error(py, faults);
     let catalogue = py_algorithms::catalogue(&scenario).map_err(to_error)?;
     let (plan, _) = scenario.plan(&catalogue).map_err(to_error)?;
-    let given = constructors.unwrap_or_default();
-    let constructors = py_algorithms::needed_constructors(&plan, &scenario, given).map_err(to_error)?;
     if let Some(fault) = flow_fault(&plan, flow) {
         return Err(cwndlab_error(py, "ScenarioError", vec![fault]));
     }
@@ -59,6 +57,8 @@ pub(crate) fn debug(
         .map(|text| catalogue.parse(text))
         .transpose()
         .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![("against".to_owned(), fault.what, fault.hint)]))?;
+    let given = constructors.unwrap_or_default();
+    let constructors = py_algorithms::needed_constructors(&plan, &scenario, other.as_ref(), given).map_err(to_error)?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
     let question = Question { seed, flow, at: Time(at_ns), context, tolerance: Bytes(tolerance_bytes) };

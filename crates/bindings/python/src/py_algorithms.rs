@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use cwndlab_control::{Arguments, Catalogue, CongestionControl, Make, Path, Spec};
+use cwndlab_control::{Algorithm, Arguments, Catalogue, CongestionControl, Make, Path, Spec};
 use cwndlab_learned::{external, policy, policy::Policy};
 use cwndlab_python_classes::class_entry::{self, Description};
 use cwndlab_python_classes::controller::{self, Failure, PyController};
@@ -106,7 +106,7 @@ pub(crate) fn catalogue(scenario: &Scenario) -> Result<Catalogue, Vec<Fault>> {
     catalogue_with(&scenario.classes())
 }
 
-/// The constructors that a plan needs.
+/// The constructors that a plan needs, and an algorithm beside it.
 ///
 /// # Errors
 ///
@@ -114,10 +114,12 @@ pub(crate) fn catalogue(scenario: &Scenario) -> Result<Catalogue, Vec<Fault>> {
 pub(crate) fn needed_constructors(
     plan: &Plan,
     scenario: &Scenario,
+    beside: Option<&Algorithm>,
     given: Constructors,
 ) -> Result<Constructors, Vec<Fault>> {
     let named = |name: &str| {
-        plan.flows.iter().filter_map(|flow| flow.algorithm.as_ref()).any(|one| one.growth.spec.name == name)
+        let mut algorithms = plan.flows.iter().filter_map(|flow| flow.algorithm.as_deref()).chain(beside);
+        algorithms.any(|one| one.growth.spec.name == name)
     };
     let mut faults = Vec::new();
     let missing = |class: &Class| class.policy.is_none() && named(&class.name) && !given.contains_key(&class.name);

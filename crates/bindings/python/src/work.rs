@@ -80,7 +80,7 @@ pub(crate) fn run(
     let scenario = scenario::read(py, text, format, folder)?;
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
-    let constructors = py_algorithms::needed_constructors(&plan, &scenario, constructors.unwrap_or_default())
+    let constructors = py_algorithms::needed_constructors(&plan, &scenario, None, constructors.unwrap_or_default())
         .map_err(|faults| scenario::scenario_error(py, faults))?;
     let header = header(&scenario, &plan, seed, "simulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());

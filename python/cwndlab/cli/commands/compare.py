@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import (
     MOST_REPETITIONS,
+    AlgorithmsOption,
     FileOption,
     FormatOption,
     PerturbOption,
@@ -19,22 +20,28 @@ from cwndlab.cli.options import (
     SeedOption,
     SetOption,
     WorkersOption,
+    algorithms_of,
     integer_option,
     listed,
     scenario_of,
 )
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.cli.tables import show_comparison
+from cwndlab.errors import Fault, ScenarioError
 
 
 def compare(
     scenario: ScenarioArgument,
-    algorithms: Annotated[
-        str,
+    algorithms: AlgorithmsOption = None,
+    over: Annotated[
+        str | None,
         typer.Option(
-            "--algorithms", help="The algorithms, joined by commas; every flow uses them in turn.", metavar="A,B,C"
+            "--over",
+            help="In place of algorithms: a field and its values, such as flow[0].rtt=20ms,40ms.",
+            metavar="PATH=A,B,C",
+            show_default=False,
         ),
-    ],
+    ] = None,
     flows: Annotated[
         str | None,
         typer.Option(
@@ -103,11 +110,15 @@ def compare(
     format: FormatOption = Format.table,
     strict: StrictOption = False,
 ) -> None:
-    """Compare algorithms: means, intervals, differences."""
+    """Compare algorithms, or the values of a field: means, intervals, differences."""
+    if algorithms is None and over is None:
+        raise ScenarioError(Fault("cwndlab compare", "nothing is named to compare", "write --algorithms cubic,reno"))
+    names, files = algorithms_of(algorithms, algorithm_file)
     with progress_bar() as progress:
         result = cwndlab.compare(
-            scenario_of(scenario, set_, algorithm_file).perturbed(perturb),
-            listed(algorithms) or [],
+            scenario_of(scenario, set_, files).perturbed(perturb),
+            names,
+            over=_over(over),
             flows=listed(flows),
             against=against,
             repetitions=repetitions,
@@ -134,6 +145,18 @@ def compare(
     if result.outcome.stopped:
         raise Stopped(stopped(len(result.runs), result.outcome.total, out))
     judge(result.findings_of(), strict)
+
+
+def _over(text: str | None) -> dict[str, list[Any]] | None:
+    """The field of ``--over`` with its values."""
+    if text is None:
+        return None
+    field, equals, values = text.partition("=")
+    if not equals or not listed(values):
+        raise ScenarioError(
+            Fault("--over", f"'{text}' names no field and values", "write --over 'flow[0].rtt=20 ms,40 ms'")
+        )
+    return {field.strip(): [cwndlab.study.fields.plain(value) for value in listed(values) or ()]}
 
 
 def add(app: typer.Typer) -> None:

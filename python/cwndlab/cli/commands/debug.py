@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,9 +30,9 @@ def debug(
         str, typer.Option("--at", help="Time of the run, such as 12.4s.", metavar="TIME", show_default=False)
     ] = "",
     flow: Annotated[
-        int,
-        typer.Option("--flow", help="Index of the flow.", metavar="N", parser=integer_option("--flow", 0)),
-    ] = 0,
+        str,
+        typer.Option("--flow", help="The flow, by its name or index.", metavar="NAME|N"),
+    ] = "0",
     against: Annotated[
         str | None,
         typer.Option(
@@ -69,16 +70,17 @@ def debug(
     """
     described, seed = _run_of(scenario, set_, algorithm_file, seed)
     debugger = cwndlab.validation.debugger
+    index = debugger.flow_index(json.loads(described.to_json()), flow, where="--flow")
     at_s = cwndlab.scenario.units.duration_s(at, "at") if at else None
     if at_s is None and against is None:
         raise ScenarioError(Fault("--at", "is missing", "write --at 12.4s, or --against cubic for a first difference"))
     if against is None:
-        _show_view(debugger.look(described, at_s=at_s or 0.0, flow=flow, seed=seed, context=context), format, flow)
+        _show_view(debugger.look(described, at_s=at_s or 0.0, flow=index, seed=seed, context=context), format, index)
     elif Path(against).is_dir():
-        _show_runs(described, seed, Path(against), flow, context, format)
+        _show_runs(described, seed, Path(against), index, context, format)
     else:
         found = debugger.divergence(
-            described, against, from_s=at_s or 0.0, flow=flow, seed=seed, tolerance_bytes=tolerance
+            described, against, from_s=at_s or 0.0, flow=index, seed=seed, tolerance_bytes=tolerance
         )
         _show_divergence(found, against, format)
     say_seed(seed)

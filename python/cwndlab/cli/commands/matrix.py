@@ -17,8 +17,8 @@ from cwndlab.cli.options import (
     PerturbOption,
     SeedOption,
     WorkersOption,
+    algorithms_of,
     classes_of,
-    listed,
 )
 from cwndlab.cli.progress import progress_bar
 from cwndlab.errors import Fault, ScenarioError
@@ -37,8 +37,9 @@ def matrix(
     strict: StrictOption = False,
 ) -> None:
     """Run every algorithm in the same settings."""
-    classes = classes_of(algorithm_file)
-    names = listed(algorithms) or (list(classes) if classes else None)
+    listed, files = algorithms_of(algorithms, algorithm_file)
+    classes = classes_of(files)
+    names = listed or (list(classes) if classes else None)
     _check(names or (), classes)
     with progress_bar() as progress:
         rows = list(

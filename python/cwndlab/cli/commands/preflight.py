@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
 from cwndlab.cli.options import FormatOption, integer_option
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.files import json_text
 
 if TYPE_CHECKING:
     from cwndlab.live.preflight import Survey
@@ -108,7 +108,7 @@ def add(app: typer.Typer) -> None:
         )
         show(survey, format)
         if out is not None:
-            cwndlab.files.save(json.dumps(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
+            cwndlab.files.save(json_text(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
             say(f"preflight: {out}")
 
 

@@ -11,7 +11,7 @@ import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import FormatOption, integer_option
-from cwndlab.cli.tables import show_comparison, show_run, show_sweep
+from cwndlab.cli.tables import SHOWN_CELLS, show_comparison, show_run, show_sweep
 
 
 def report(
@@ -68,11 +68,11 @@ def report(
     # Saved before anything is printed: standard output may be closed by then.
     cwndlab.report(one, page, series=series)
     drawn = [] if figures is None else cwndlab.figures(one, folders[0] / "figures", format=figures, style=style)
-    for result in results:
+    for folder, result in zip(folders, results, strict=True):
         if isinstance(result, cwndlab.Records):
             show_run(result, format)
         elif isinstance(result, cwndlab.reports.sweep.SweepResult):
-            show_sweep(result, format)
+            show_sweep(cwndlab.Result.read(folder), format, most=SHOWN_CELLS)
         elif isinstance(result, cwndlab.live.results.Measurement):
             show_measurement(result, format)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,7 +98,7 @@ def add(app: typer.Typer) -> None:
         runs = None if out is None else out / "runs"
         try:
             with progress_bar() as progress:
-                for outcome in cwndlab.reproduce(
+                reproduced = cwndlab.reproduce(
                     target or "",
                     quick=quick,
                     seed=seed,
@@ -108,10 +109,13 @@ def add(app: typer.Typer) -> None:
                     only=labels,
                     message=say,
                     perturb=perturb,
-                ):
-                    outcomes.append(outcome)
-                    if out is not None:
-                        cwndlab.reproduction.site.write_experiment(outcome, out)
+                )
+                # Closed here, where an error of its folders is reported like any other one.
+                with closing(reproduced):
+                    for outcome in reproduced:
+                        outcomes.append(outcome)
+                        if out is not None:
+                            cwndlab.reproduction.site.write_experiment(outcome, out)
         except Stopped:
             stop = Stopped(
                 f"stopped after {len(outcomes)} experiments, whose findings are above{_resumes(out, results)}"
@@ -176,7 +180,7 @@ def _run_universes(
     stop: Stopped | None = None
     try:
         with progress_bar() as progress:
-            for one in cwndlab.reproduction.multiverse.multiverse(
+            tried = cwndlab.reproduction.multiverse.multiverse(
                 target,
                 quick=quick,
                 seed=seed,
@@ -185,10 +189,12 @@ def _run_universes(
                 out=None if out is None else out / "runs",
                 results=results,
                 perturb=perturb,
-            ):
-                spaces.append(one)
-                if out is not None:
-                    cwndlab.reproduction.multiverse.save(one, out)
+            )
+            with closing(tried):
+                for one in tried:
+                    spaces.append(one)
+                    if out is not None:
+                        cwndlab.reproduction.multiverse.save(one, out)
     except Stopped:
         stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(out, results)}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]

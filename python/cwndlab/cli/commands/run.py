@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, write_rows
+from cwndlab.cli.console import Format, Row, say, say_seed, write_rows, write_table
 from cwndlab.cli.findings import StrictOption, judge, say_findings
 from cwndlab.cli.options import (
     FileOption,
@@ -84,7 +85,7 @@ def run(
     if engine == "both":
         simulated = cwndlab.run(described, seed=seed)
         rows = cwndlab.emulation.deviations(simulated, records)
-        write_rows(rows, tuple(rows[0]) if rows else (), format)
+        _show_deviations(rows, format)
         for one in cwndlab.emulation.substitutions(simulated, records):
             say(
                 f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
@@ -104,6 +105,40 @@ def run(
     if out is not None:
         say(f"records: {out}")
     judge(records.rows("findings"), strict)
+
+
+#: How the quantities of both engines are shown: in which unit, and the factor to it.
+_SHOWN = {
+    "goodput_bps": ("goodput, Mbit/s", 1e-6),
+    "mean_rtt_ns": ("mean RTT, ms", 1e-6),
+    "min_rtt_ns": ("min RTT, ms", 1e-6),
+}
+
+
+def _show_deviations(rows: Sequence[Row], format: Format) -> None:
+    """The simulator and the kernel side by side: for people in their units, for programs as they are."""
+    if format is not Format.table:
+        write_rows(rows, tuple(rows[0]) if rows else (), format)
+        return
+    cells = []
+    for row in rows:
+        heading, factor = _SHOWN.get(row["quantity"], (row["quantity"].replace("_", " "), 1.0))
+        values = (_value(row[name], factor) for name in ("simulated", "kernel"))
+        deviation = "–" if row["deviation"] is None else f"{100 * row['deviation']:+.1f} %"
+        cells.append([row["flow"], heading, *values, deviation])
+    algorithms = {row["flow"]: (row["simulated_algorithm"], row["kernel_algorithm"]) for row in rows}
+    for flow, (simulated, kernel) in algorithms.items():
+        say(f"{flow}: simulator {simulated}, kernel {kernel}")
+    titles = ("flow", "quantity", "simulator", "kernel", "deviation")
+    write_table(cells, titles, right=titles[2:])
+
+
+def _value(value: float | None, factor: float) -> str:
+    if value is None:
+        return "–"
+    if factor == 1.0:
+        return f"{value:,}"
+    return f"{value * factor:.4g}" if abs(value * factor) < 1e4 else f"{value * factor:,.0f}"
 
 
 def _say_schedules(scenario: cwndlab.Scenario) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import write
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.files import json_text
 
 if TYPE_CHECKING:
     pass
@@ -26,7 +26,7 @@ def schema(
         raise ScenarioError(
             Fault("KIND", f"'{kind}' has no schema", f"there are {', '.join(cwndlab.study.schemas.KINDS)}")
         )
-    write(json.dumps(cwndlab.study.schemas.of(kind), indent=1, ensure_ascii=False, sort_keys=True))
+    write(json_text(cwndlab.study.schemas.of(kind), indent=1, ensure_ascii=False, sort_keys=True))
 
 
 def add(app: typer.Typer) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, span, write, write_json, write_rows, write_table
-from cwndlab.cli.findings import StrictOption, judge, say_findings
+from cwndlab.cli.console import Format, say, span, write, write_rows, write_table
+from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import (
     FileOption,
     FormatOption,
@@ -20,6 +20,7 @@ from cwndlab.cli.options import (
     classes_of,
 )
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
+from cwndlab.cli.tables import show_sweep
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def add(app: typer.Typer) -> None:
         place = out or f"{file.stem}.sweep"
         names = [name.strip() for name in metrics.split(",")] if metrics else None
         if show:
-            _show(cwndlab.Result.read(place), names, pivot, format)
+            show_sweep(cwndlab.Result.read(place), format, names, pivot)
             return
         spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
         spec = spec.perturbed(perturb)
@@ -95,7 +96,7 @@ def add(app: typer.Typer) -> None:
         result = _run(spec, place, where, workers)
         outcome = result.outcome
         if outcome.finished:
-            _show(result, names, pivot, format)
+            show_sweep(result, format, names, pivot)
         say(f"rows: {place}")
         for job, error in outcome.failed[:5]:
             say(f"cell {job.point}, seed {job.seed}: {error}")
@@ -162,41 +163,3 @@ def _workers_of(cluster: Cluster) -> int:
     with cwndlab.study.cluster.connected(cluster) as client:
         count: int = sum(client.nthreads().values())
     return max(1, count)
-
-
-def _show(result: Result, metrics: list[str] | None, pivot: str | None, format: Format) -> None:
-    tables = cwndlab.study.tables
-    names = tuple(metrics or tables.SHOWN)
-    rows = tables.by_cell(result, names)
-    if not rows:
-        say(f"{result.place}: no run has ended yet")
-        return
-    if result.title and format is Format.table:
-        say(result.title)
-    if result.unfinished:
-        say(f"{result.place}: {result.unfinished}")
-    say_findings(result.finding_rows())
-    if pivot is not None:
-        _pivot(rows, pivot, names[0], format)
-    elif format is Format.json:
-        write_json(rows)
-    elif format is Format.csv:
-        write_rows(rows, tuple(rows[0]), format)
-    else:
-        header, cells = tables.cells(rows, names)
-        write_table(cells, header, right=header[-len(names) - 1 :])
-
-
-def _pivot(rows: list[dict[str, Any]], over: str, metric: str, format: Format) -> None:
-    tables = cwndlab.study.tables
-    down, comma, across = (part.strip() for part in over.partition(","))
-    if not comma:
-        raise ScenarioError(Fault("--pivot", f"'{over}' names no two fields", "write --pivot rate,rtt"))
-    header, cells = tables.pivot(rows, down, across, metric)
-    if means := tables.averaged(rows, down, across):
-        say(means)
-    if format is Format.table:
-        say(tables.heading(metric))
-        write_table(cells, header, right=header[1:])
-        return
-    write_rows([dict(zip(header, line, strict=True)) for line in cells], header, format)

@@ -76,8 +76,26 @@
     setTheme();
   });
   dark.addEventListener('change', recolour);
-  addEventListener('beforeprint', () => { document.documentElement.dataset.theme = 'light'; drawAll(true); recolour(); });
-  addEventListener('afterprint', setTheme);
+  // Paper: all that is closed is opened, and every figure gets the width of its place on paper.
+  const root = document.documentElement;
+  const sized = width => figures().filter(div => div.offsetParent).forEach(div => Plotly.relayout(div, {...colouring(div.layout), autosize: width === null, width: width && width(div)}));
+  const closed = [];
+  addEventListener('beforeprint', () => {
+    root.dataset.theme = 'light';
+    root.classList.add('printing');
+    closed.push(...document.querySelectorAll('details:not([open])'));
+    closed.forEach(one => { one.open = true; });
+    drawAll(true);
+    sized(div => div.parentElement.clientWidth);
+  });
+  addEventListener('afterprint', () => {
+    root.classList.remove('printing', 'handout');
+    closed.splice(0).forEach(one => { one.open = false; });
+    sized(null);
+    setTheme();
+  });
+  by('print').addEventListener('click', () => print());
+  by('handout')?.addEventListener('click', () => { root.classList.add('handout'); print(); });
 
   // Figures. Those in a closed <details> have no width: they are drawn when it opens.
   const config = {displayModeBar: false, responsive: true};
@@ -323,14 +341,15 @@
     // New values of x or y make plotly guess the types of the axes again.
     {'xaxis.type': 'category', 'yaxis.type': 'category', 'xaxis.categoryarray': xs.values, 'yaxis.categoryarray': names, 'xaxis.title.text': xs.name, 'yaxis.title.text': across === up ? '' : ys.name, height: Math.max(300, 30 * rows.length + 140)});
     const curves = by('sweep-curves');
-    const lines = rows.slice(0, data.colours.length).map((y, position) => {
+    const lines = rows.slice(0, 12).map((y, position) => {
       const points = xs.values.map((_, x) => (across === up ? [x, x] : [x, y]));
       const value = which => points.map(([x, one]) => get(x, one, which));
       const [mean, low, high] = [0, 1, 2].map(value);
       const gap = (one, other) => one.map((end, n) => (end === null || other[n] === null ? null : end - other[n]));
-      return {type: 'scatter', x: xs.values, y: mean, name: across === up ? metric.title : `${ys.name} ${names[y]}`, mode: 'lines+markers',
+      const ordered = xs.values.every(value => /^[-+]?\.?\d/.test(value));
+      return {type: ordered ? 'scatter' : 'bar', x: xs.values, y: mean, name: across === up ? metric.title : `${ys.name} ${names[y]}`, ...(ordered ? {mode: 'lines+markers'} : {}),
         error_y: {type: 'data', array: gap(high, mean), arrayminus: gap(mean, low), thickness: 1.2}, customdata: points.map(([x, one]) => `#runs=${cell(x, one)}`),
-        line: {color: data.colours[position], width: 1.4}, marker: {symbol: data.signs[position], size: 8}, hovertemplate: '%{x}: %{y:.4g}'};
+        ...(ordered ? {line: {color: data.colours[position], width: 1.4}, marker: {symbol: data.signs[position % data.signs.length], size: 8}} : {marker: {color: data.colours[position]}}), hovertemplate: '%{x}: %{y:.4g}'};
     });
     Plotly.react(curves, lines, {...curves.layout, showlegend: across !== up, xaxis: {...curves.layout.xaxis, title: {text: xs.name}}, yaxis: {...curves.layout.yaxis, title: {text: metric.title + (metric.unit ? `, ${metric.unit}` : '')}}});
     const head = make('tr', {}, make('th', {class: 'text'}, `${across === up ? '' : ys.name}\n${xs.name} →`), ...xs.values.map(value => make('th', {}, value)));

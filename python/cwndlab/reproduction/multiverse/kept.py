@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.files import atomic_write, parsed
+from cwndlab.files import atomic_write, json_text, parsed
 from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
 from cwndlab.reproduction.kept import Probe
@@ -58,7 +57,7 @@ def save(one: Multiverse, folder: Path) -> Path:
     }
     path = path_of(folder, one.space)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+    text = json_text(content, ensure_ascii=False, separators=(",", ":")) + "\n"
     with atomic_write(path) as file:
         file.write(gzip.compress(text.encode(), mtime=0))
     return path

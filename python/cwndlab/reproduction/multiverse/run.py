@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
+from cwndlab.files import json_text
 from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
@@ -116,7 +116,7 @@ class _Work:
         for universe in self._universes:
             mine = []
             for case in space.cases(universe):
-                checked = check(json.dumps(case.scenario), "json")
+                checked = check(json_text(case.scenario), "json")
                 measure = Measure(None, payload=partial(payload, case.measure))
                 key = (checked.hash, measure.digest)
                 if key not in numbers:

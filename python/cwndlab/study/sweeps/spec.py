@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.custom import line_of
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
+from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.numbers import NAMES
-from cwndlab.metrics.of_flow import groups, parse
+from cwndlab.metrics.of_flow import groups, is_flow, parse
 from cwndlab.scenario import presets
 from cwndlab.scenario.declared import Entry, near
 from cwndlab.scenario.declared import faults as declared_faults
@@ -25,6 +26,7 @@ from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import Checked, check
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.compare import repeated
+from cwndlab.study.fields import places, plain, shown
 from cwndlab.study.spec import Measure, Point, Study
 from cwndlab.study.values import (
     MOST_LEVELS,
@@ -273,16 +275,10 @@ class Sweep:
             if name not in COLUMNS:
                 yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
             elif (one := parse(name)) is not None:
-                flows = groups(json.loads(self.base.to_json()))
-                known = [
-                    *flows,
-                    *(member for members in flows.values() for member in members),
-                    *map(str, range(len(flows))),
-                ]
-                if one.flow not in known:
-                    yield Fault(
-                        "sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {', '.join(flows)}"
-                    )
+                document = json.loads(self.base.to_json())
+                if not is_flow(document, one.flow):
+                    there = ", ".join(groups(document))
+                    yield Fault("sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {there}")
 
     def _size_faults(self) -> Iterator[Fault]:
         """The faults of a sweep that would not begin, or not end."""
@@ -399,11 +395,13 @@ class Sweep:
             header={
                 "title": self.title,
                 "columns": list(self.columns),
+                "axes": [list(axis.fields) for axis in self.axes],
                 "seeds": [int(seed) for seed in self.seeds],
                 "until": self.until,
                 "start_s": self.start_s,
                 "end_s": self.end_s,
                 "metrics": None,
+                "further": list(dict.fromkeys(self.metrics)),
                 "notes": [],
                 "scenario": json.loads(self.base.to_json()),
             },
@@ -439,37 +437,6 @@ def _field_faults(fields: object, place: str) -> Iterator[Fault]:
             )
 
 
-def places(path: str, document: Mapping[str, Any]) -> list[str]:
-    """``flow[*].rtt`` as every flow's; a path without ``[*]`` is itself."""
-    head, star, rest = path.partition("[*]")
-    if not star:
-        return [path]
-    at: Any = document
-    for step in head.split(".") if head else []:
-        name, _, index = step.partition("[")
-        at = at.get(name) if isinstance(at, Mapping) else None
-        if index:
-            number = re.fullmatch(r"([0-9]{1,9})\]", index)
-            is_item = number is not None and isinstance(at, list) and int(number[1]) < len(at)
-            at = at[int(number[1])] if number is not None and is_item else None
-    if not isinstance(at, list) or not at:
-        known = [name for name, value in document.items() if isinstance(value, list)]
-        raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
-    # What is sent by UDP has no algorithm.
-    skipped = [
-        index
-        for index, one in enumerate(at)
-        if rest == ".algorithm" and isinstance(one, Mapping) and one.get("transport") == "udp"
-    ]
-    indices = [index for index in range(len(at)) if index not in skipped]
-    return [place for index in indices for place in places(f"{head}[{index}]{rest}", document)]
-
-
-def shown(value: Any) -> str:
-    """A value as a cell shows it: texts bare, tables as TOML writes them."""
-    return value if isinstance(value, str) else toml_value(value)
-
-
 def read(
     path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
 ) -> Sweep:
@@ -483,7 +450,7 @@ def read(
         return replace(
             made,
             base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
-                {name: _plain(value) for name, value in changes}
+                {name: plain(value) for name, value in changes}
             ),
         )
     document = toml_document(path, "name a sweep in TOML or Python")
@@ -522,13 +489,6 @@ def python_value(path: Path, name: str, kind: type) -> Any:
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
     return value
-
-
-def _plain(value: str) -> Any:
-    try:
-        return tomllib.loads(f"v = {value}")["v"]
-    except (ValueError, RecursionError):
-        return value
 
 
 def from_table(
@@ -597,7 +557,7 @@ def _base(
     classes: Mapping[str, type] | None,
 ) -> Scenario:
     if name is None:
-        checked = check(json.dumps(inline), "json", folder=folder, changes=changes, classes=classes)
+        checked = check(json_text(inline), "json", folder=folder, changes=changes, classes=classes)
         return Scenario.from_json(checked.document, algorithms=classes)
     path = _file_of(name, folder)
     if not _is_file(path):

@@ -6,7 +6,6 @@ proposal depends on nothing but these and their values. So a search that was kil
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
-from cwndlab.files import parsed, save
+from cwndlab.files import json_text, parsed, save
 from cwndlab.lazy import extra
 from cwndlab.metrics.numbers import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
@@ -233,7 +232,7 @@ def _study(spec: Tuning, place: Path) -> Any:
     if kept is None:
         study.set_user_attr("versions", versions)
         study.set_user_attr("spec", spec.digest)
-        save(json.dumps(_summary(spec), indent=1), place / "tuning.json")
+        save(json_text(_summary(spec), indent=1), place / "tuning.json")
     elif kept != spec.digest:
         hint = "choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), "holds another tuning", hint))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from cwndlab.catalogue import Parameter, canonical, entries_of
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.files import json_text
 from cwndlab.metrics.numbers import NAMES
 from cwndlab.scenario.declared import Entry, near, schema
 from cwndlab.scenario.declared import faults as declared_faults
@@ -326,7 +326,7 @@ class Tuning:
             self.train.start_s,
             self.train.end_s,
         ]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json_text(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _choice_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> Iterator[Fault]:
