@@ -13,7 +13,7 @@ use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, Rate, Time};
 
-use crate::algorithm::{self, Datapath};
+use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
 use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
 use crate::endpoints::tcp_sampler::TcpSampler;
@@ -70,7 +70,7 @@ pub fn emulate(
     for (index, flow) in plan.flows.iter().enumerate() {
         algorithms.push(algorithm::of_flow(index, flow, datapath)?);
     }
-    let options = Options { algorithm: None, programs: false, ..options.clone() };
+    let options = Options { algorithm: ProgramAlgorithm::Program, programs: false, ..options.clone() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
     let mut flows = create_flows(&session, algorithms, seed)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
