@@ -58,10 +58,7 @@ def page(result: SuiteResult) -> str:
 
 
 #: Columns of the table of statements, with their classes.
-_FAILURES = [
-    *(("case", "text"), ("path", "wrap"), ("source", "wrap"), ("statement", "wrap"), ("expected", "wrap")),
-    *(("got", "wrap"), ("at, s", "number"), ("contradiction", "wrap"), ("look closer", "wrap")),
-]
+_FAILURES = [("case", "text"), ("statement", "wrap"), ("expected, and got", "wrap"), ("look closer", "wrap")]
 #: The class of a cell by verdict.
 _CLASSES = {
     Verdict.PASSED: "outcome good",
@@ -80,9 +77,13 @@ def _failures(result: SuiteResult) -> list[list[Cell]]:
     rows = []
     for outcome in result.outcomes:
         for one in outcome.failures:
-            texts = [outcome.case.name, outcome.path.name, one.source, one.text, one.expected, one.got]
-            texts += ["–" if one.at_s is None else f"{one.at_s:.6g}", one.contradicts or "–"]
-            cells = [cell(text, kind) for text, (_, kind) in zip(texts, _FAILURES, strict=False)]
+            at = "" if one.at_s is None else f", at {one.at_s:.6g} s"
+            results = [(f"expected {one.expected}", ""), (f"got {one.got}{at}", "")]
+            cells = [
+                Cell([(outcome.case.name, "")], "text", outcome.path.name),
+                Cell([(one.text, "")], "wrap", one.source),
+                Cell(results, "wrap", f"but {one.contradicts}" if one.contradicts else ""),
+            ]
             again = (
                 f"cwndlab suite {result.suite.name} --algorithm '{result.algorithm}' --case {outcome.case.name} "
                 f"--path '{outcome.path.name}' --out DIR"
