@@ -32,6 +32,8 @@ struct FlowRun {
     algorithm: String,
     listener: Option<TcpListener>,
     start: Time,
+    /// Rate of the slowest line of its route.
+    line_rate: Rate,
     state: FlowState,
     sampler: TcpSampler,
 }
@@ -46,7 +48,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let (state, sampler) = (FlowState::default(), TcpSampler::default());
-            Ok(FlowRun { algorithm, listener, start, state, sampler })
+            Ok(FlowRun { algorithm, listener, start, line_rate: slowest_line(plan, one), state, sampler })
         })
         .collect()
 }
@@ -116,8 +118,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         .zip(session.plan().flows.iter().zip(shared))
         .map(|(flow, (plan, one))| {
             let listener = one.listener.as_ref()?;
-            let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
-            let line_rate = slowest_line(session.plan(), plan);
+            let &FlowRun { ref algorithm, start, line_rate, ref state, .. } = one;
             let application = Application::new(Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state })?;
             Some((application, listener, Application::client_side(plan)))
         })
