@@ -261,7 +261,7 @@ def test_what_a_capture_cannot_say_is_named(sent: list[Packet], tmp_path: Path) 
 
 
 def test_copies_of_packets_are_left_out(sent: list[Packet], tmp_path: Path) -> None:
-    """As of a capture on a bridge and its port: by interleaving in time or one after the other, twice or three times."""
+    """As of a capture on a bridge and its port: at the same time or one after the other, twice or three times."""
     whole = audit(written(tmp_path / "a.pcap", sent), "cubic")
     for copies, delay in ((2, 0), (2, 5_000), (3, 400)):
         twice = sorted((time + delay * copy, data, length) for copy in range(copies) for time, data, length in sent)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import cwndlab
 import pytest
-from cwndlab.emulation import Substitution, deviations, emulate, substitutions
+from cwndlab.emulation import Settings, Substitution, deviations, emulate, substitutions
 from cwndlab.records import Records
 
 
@@ -17,9 +17,9 @@ def scenario(algorithm: str, **changes: str) -> cwndlab.Scenario:
     return cwndlab.Scenario(duration="4 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow]).with_(**changes)
 
 
-def emulated(question: cwndlab.Scenario) -> Records:
+def emulated(question: cwndlab.Scenario, settings: Settings | None = None) -> Records:
     try:
-        return emulate(question, seed=1, accept_late=True)
+        return emulate(question, seed=1, accept_late=True, settings=settings)
     except cwndlab.RunError as error:
         if "unshare" in str(error) or "/dev/net/tun" in str(error):
             pytest.skip(str(error))
@@ -54,6 +54,31 @@ def test_transfers_end_and_are_timed() -> None:
     # A handshake apart, no transfer of 100 kB is quicker than its serialisation and half a round trip.
     spans = (records.transfers["end_ns"] - records.transfers["start_ns"]).to_list()
     assert min(spans) > 8 * 100_000 / 20e6 * 1e9 + 15e6
+
+
+def test_simulator_and_kernel_deliver_as_much_of_an_application_that_pauses_and_stops() -> None:
+    """2 Mbit/s, active for 500 ms of each 1.5 s until 3.2 s: 1.2 s of the line, 290 kB, on either side; the kernel may
+    send two segments more at each of three ends. Half of it where the machine is busy, and a queue of 20 packets."""
+    workload = {"kind": "on-off", "on": "500 ms", "off": "1 s"}
+    changes: dict[str, Any] = {
+        "dumbbell.bottleneck.rate": "2 Mbps",
+        "dumbbell.bottleneck.queue": {"capacity": "20 packets"},
+    }
+    changes |= {"flow[0].workload": workload, "flow[0].stop": "3200 ms"}
+    question = scenario("cubic", duration="5 s").with_(changes)
+    ours, theirs = (one.flows["delivered_bytes"][0] for one in (cwndlab.run(question, seed=1), emulated(question)))
+    assert 0.9 * 290e3 <= ours <= 290e3 + 3 * 30 * 1448
+    assert 0.5 * ours <= theirs <= ours + 3 * 25 * 1448
+
+
+def test_settings_are_those_of_a_side() -> None:
+    """ip-sysctl.rst: `tcp_comp_sack_nr` is a setting of a network namespace; `kernel.hostname` is none."""
+    question = scenario("cubic", duration="1 s")
+    records = emulated(question, settings={"receiver": {"net.ipv4.tcp_comp_sack_nr": 0}})
+    assert "receiver: net.ipv4.tcp_comp_sack_nr = 0" in records.notes
+    message = r"settings\.sender\.kernel\.hostname: is no setting of a network namespace\n  hint: name a setting below"
+    with pytest.raises(cwndlab.RunError, match=message):
+        emulate(question, seed=1, settings={"sender": {"kernel.hostname": "here"}})
 
 
 def test_arrivals_are_those_of_the_simulator() -> None:

@@ -264,7 +264,7 @@ def test_a_step_without_an_episode_names_what_to_call() -> None:
     environment.close()
     for use in (lambda: environment.step(action), environment.reset):
         with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="the environment is closed"):
-            use()  # type: ignore[no-untyped-call]
+            use()
 
 
 def test_a_step_of_environments_side_by_side_without_episodes_names_what_to_call() -> None:
@@ -277,7 +277,7 @@ def test_a_step_of_environments_side_by_side_without_episodes_names_what_to_call
     environments.close()
     for use in (lambda: environments.step(actions), environments.reset):
         with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="the environment is closed"):
-            use()  # type: ignore[no-untyped-call]
+            use()
 
 
 def test_environments_side_by_side_are_those_that_run_alone() -> None:

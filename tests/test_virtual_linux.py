@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path as File
+from threading import Event, Thread
 from typing import Any
 
 import cwndlab
@@ -108,7 +111,7 @@ def test_a_campaign_resumes_where_it_was(tmp_path: File) -> None:
     calls: list[tuple[str, tuple[str, ...]]] = []
     fails = {"l"}
 
-    def run(_: File, path: Path, algorithms: list[str], seconds: float, settings: dict[str, str]) -> list[Row]:
+    def run(_: File, path: Path, algorithms: list[str], *_others: Any) -> list[Row]:
         calls.append((path.name, tuple(algorithms)))
         if path.name in fails:
             raise VirtualLinuxError("the guest took more than 1 s")
@@ -210,3 +213,86 @@ def test_bad_input_is_an_error_with_a_remedy(words: list[str], message: str, tmp
     )
     assert done.returncode == 2
     assert message in done.stderr
+
+
+#: A tree with the parts of Linux' build that build.sh uses.
+KCONFIG = "config HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n\tint\n\tdefault 1\n"
+MAKEFILE = """\
+defconfig:
+\ttest "$(ARCH)" = um && echo CONFIG_UML=y > .config
+olddefconfig:
+\tawk '/^config HZ/ {at = 1} at && /default/ {print "CONFIG_HZ=" $$2; at = 0}' arch/um/Kconfig >> .config
+linux:
+\tprintf '#!/bin/sh\\necho 9.9\\n' > linux && chmod +x linux
+"""
+CONFIG = """#!/bin/sh
+while [ $# -gt 0 ]; do [ "$2" = "$WITHOUT" ] || echo "CONFIG_$2=y" >> .config; shift 2; done
+"""
+
+
+def build(tmp_path: File, *arguments: str, without: str = "") -> subprocess.CompletedProcess[str]:
+    programs = tmp_path / "bin"
+    for name in ("flex", "bison", "bc"):
+        program(programs / name, "#!/bin/sh\n")
+    return subprocess.run(
+        [str(runs.HERE / "build.sh"), *arguments],
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "WITHOUT": without},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def program(file: File, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+
+
+def test_the_build_takes_an_archive_and_has_a_tick_of_a_millisecond(tmp_path: File) -> None:
+    tree = tmp_path / "linux-9.9"
+    program(tree / "scripts" / "config", CONFIG)
+    for name, text in (("Makefile", MAKEFILE), ("arch/um/Kconfig", KCONFIG)):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text, encoding="utf-8")
+    archive = tmp_path / "linux-9.9.tar.xz"
+    subprocess.run(["tar", "-cJf", archive, "-C", tmp_path, tree.name], check=True)
+    done = build(tmp_path, str(tmp_path / "out"), str(archive))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"{tmp_path}/out/linux: Linux 9.9"
+    assert runs.release(tmp_path / "out" / "linux") == "9.9"
+    config = (tmp_path / "out" / "linux-9.9" / ".config").read_text(encoding="utf-8").splitlines()
+    assert "CONFIG_HZ=1000" in config
+    assert {"CONFIG_UML_TIME_TRAVEL_SUPPORT=y", "CONFIG_NET_SCH_NETEM=y", "CONFIG_TCP_CONG_BBR=y"} < set(config)
+    assert (tmp_path / "out/linux-9.9/arch/um/Kconfig").read_text(encoding="utf-8").count("default 1\n") == 1
+
+    done = build(tmp_path, str(tmp_path / "other"), str(archive), without="NET_SCH_NETEM")
+    assert (done.returncode, done.stderr) == (1, "virtual-linux: this kernel has no CONFIG_NET_SCH_NETEM\n")
+    done = build(tmp_path, str(tmp_path / "none"), str(tmp_path / "bin"))
+    assert done.stderr == f"virtual-linux: {tmp_path}/bin is no source of Linux with ARCH=um\n"
+
+
+def test_a_guest_ends_with_its_processes_at_an_interruption(tmp_path: File) -> None:
+    """The guest of this test starts a process, names it and sleeps."""
+    kernel, named = tmp_path / "linux", tmp_path / "pid"
+    program(kernel, f"#!/bin/sh\nsleep 600 &\necho $! > {named}.new; mv {named}.new {named}; wait\n")
+    stop = Event()
+
+    def interrupt() -> None:
+        while not named.exists():
+            time.sleep(0.01)
+        stop.set()
+
+    thread = Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(VirtualLinuxError, match="interrupted"):
+        runs.transfer(kernel, PLAIN, ["reno"], 600.0, {}, stop)
+    thread.join()
+    status = File(f"/proc/{named.read_text(encoding='utf-8').strip()}/stat")
+    # Killed, and gone as soon as the first process of this machine has taken note of it.
+    assert not status.exists() or status.read_text(encoding="utf-8").split(") ")[1].startswith(("Z", "X"))
+
+
+def test_a_program_that_is_no_kernel_is_refused(tmp_path: File) -> None:
+    with pytest.raises(VirtualLinuxError, match=r"absent: is no User-mode Linux .*; `make virtual-linux` builds one"):
+        runs.release(tmp_path / "absent")

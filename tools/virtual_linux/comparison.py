@@ -70,7 +70,7 @@ def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -
     for seed in seeds:
         records = cwndlab.run(path.scenario(algorithm, seconds), seed=seed)
         values["goodput_bps"].append(metrics.goodput(records)["goodput_bps"][0])
-        values["mean_srtt_s"].append(records.samples["srtt_ns"].drop_nulls().mean() / 1e9)
+        values["mean_srtt_s"].append(statistics.fmean(records.samples["srtt_ns"].drop_nulls()) / 1e9)
         values["retransmissions"].append(records.flows["retransmitted_packets"][0])
     return {name: statistics.fmean(numbers) for name, numbers in values.items()}
 

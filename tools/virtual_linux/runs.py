@@ -8,10 +8,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path as File
+from threading import Event
 from typing import Any
 
 from virtual_linux.paths import Path
@@ -24,6 +26,9 @@ PROGRAMS = ("ip", "tc", "ethtool", "mount", "sh")
 PYTHON = "/usr/bin/python3"
 #: Wall-clock time for the start of a guest, and for a second of a transfer, at most, s.
 START_LIMIT_S, LIMIT_S = 120.0, 5.0
+
+#: Time between two checks whether a guest is to end, s.
+STOP_CHECK_S = 0.5
 
 #: A result: a line of the file.
 Row = dict[str, Any]
@@ -79,9 +84,9 @@ def results(output: str) -> list[Row]:
 
 
 def transfer(
-    kernel: File, path: Path, algorithms: Sequence[str], seconds: float, settings: dict[str, str]
+    kernel: File, path: Path, algorithms: Sequence[str], seconds: float, settings: dict[str, str], stop: Event
 ) -> list[Row]:
-    """One guest: a transfer with each algorithm over a path, one after another."""
+    """One guest: a transfer with each algorithm over a path, one after another; ``stop`` ends it."""
     with tempfile.TemporaryDirectory(prefix="virtual-linux-") as name:
         folder = File(name)
         job = folder / "job.json"
@@ -89,7 +94,7 @@ def transfer(
         job.write_text(json.dumps(about), encoding="utf-8")
         limit = START_LIMIT_S + LIMIT_S * seconds * len(algorithms)
         # The kernel's own memory is a file there; its processes are those of the session.
-        guest = subprocess.Popen(
+        with subprocess.Popen(
             command(kernel, job, folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -98,16 +103,24 @@ def transfer(
             text=True,
             errors="replace",
             start_new_session=True,
-        )
-        try:
-            output, _ = guest.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise VirtualLinuxError(f"the guest took more than {limit:.0f} s") from None
-        finally:
-            if guest.poll() is None:
-                os.killpg(guest.pid, signal.SIGKILL)
-                guest.wait()
+        ) as guest:
+            try:
+                output = _output(guest, limit, stop)
+            finally:
+                if guest.poll() is None:
+                    os.killpg(guest.pid, signal.SIGKILL)
     return results(output)
+
+
+def _output(guest: subprocess.Popen[str], limit_s: float, stop: Event) -> str:
+    end = time.monotonic() + limit_s
+    while not stop.is_set():
+        try:
+            return guest.communicate(timeout=STOP_CHECK_S)[0]
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > end:
+                raise VirtualLinuxError(f"the guest took more than {limit_s:.0f} s") from None
+    raise VirtualLinuxError("interrupted")
 
 
 def read(file: File) -> list[Row]:
@@ -183,9 +196,11 @@ def campaign(
             if left:
                 todo.append((path, about, left))
     file.parent.mkdir(parents=True, exist_ok=True)
-    failed = 0
+    failed, stop = 0, Event()
     with ThreadPoolExecutor(jobs) as pool, file.open("a", encoding="utf-8") as out:
-        waiting = {pool.submit(run, kernel, path, left, seconds, settings): (path, about) for path, about, left in todo}
+        waiting = {
+            pool.submit(run, kernel, path, left, seconds, settings, stop): (path, about) for path, about, left in todo
+        }
         try:
             for ended in as_completed(waiting):
                 path, about = waiting[ended]
@@ -200,6 +215,7 @@ def campaign(
                 out.flush()
                 say(f"{name}: {_summary(path, rows)}")
         except BaseException:
+            stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return failed

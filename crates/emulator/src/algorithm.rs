@@ -61,16 +61,15 @@ impl ProgramAlgorithm {
         let mut lines: Vec<(String, Vec<String>)> = Vec::new();
         for (flow, name) in plan.flows.iter().zip(self.by_flow(plan)) {
             let Some(algorithm) = &flow.algorithm else { continue };
-            let line = match name {
-                Some(name) => format!("{}, as in the scenario", kernel_name::library_name(&name)),
-                None => {
-                    let (requested, text) = (algorithm.growth.spec.name, &flow.algorithm_text);
-                    let text = text.split_once('/').map_or(&**text, |(without_recovery, _)| without_recovery);
-                    format!(
-                        "{own}: this kernel has no '{requested}'; `cwndlab kernel run --algorithm '{text}'` registers \
-                         it while it runs"
-                    )
-                }
+            let line = if let Some(name) = name {
+                format!("{}, as in the scenario", kernel_name::library_name(&name))
+            } else {
+                let (requested, text) = (algorithm.growth.spec.name, &flow.algorithm_text);
+                let text = text.split_once('/').map_or(&**text, |(without_recovery, _)| without_recovery);
+                format!(
+                    "{own}: this kernel has no '{requested}'; `cwndlab kernel run --algorithm '{text}'` registers it \
+                     while it runs"
+                )
             };
             match lines.iter_mut().find(|(known, _)| *known == line) {
                 Some((_, flows)) => flows.push(flow.name.to_string()),

@@ -13,7 +13,7 @@ use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, Rate, Time};
 
-use crate::algorithm::{self, Datapath};
+use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
 use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
 use crate::endpoints::tcp_sampler::TcpSampler;
@@ -32,6 +32,8 @@ struct FlowRun {
     algorithm: String,
     listener: Option<TcpListener>,
     start: Time,
+    /// Rate of the slowest line of its route.
+    line_rate: Rate,
     state: FlowState,
     sampler: TcpSampler,
 }
@@ -46,7 +48,7 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let (state, sampler) = (FlowState::default(), TcpSampler::default());
-            Ok(FlowRun { algorithm, listener, start, state, sampler })
+            Ok(FlowRun { algorithm, listener, start, line_rate: slowest_line(plan, one), state, sampler })
         })
         .collect()
 }
@@ -70,7 +72,7 @@ pub fn emulate(
     for (index, flow) in plan.flows.iter().enumerate() {
         algorithms.push(algorithm::of_flow(index, flow, datapath)?);
     }
-    let options = Options { algorithm: None, programs: false, ..options.clone() };
+    let options = Options { algorithm: ProgramAlgorithm::Program, programs: false, ..options.clone() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
     let mut flows = create_flows(&session, algorithms, seed)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
@@ -116,8 +118,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         .zip(session.plan().flows.iter().zip(shared))
         .map(|(flow, (plan, one))| {
             let listener = one.listener.as_ref()?;
-            let (algorithm, start, state) = (one.algorithm.as_str(), one.start, &one.state);
-            let line_rate = slowest_line(session.plan(), plan);
+            let &FlowRun { ref algorithm, start, line_rate, ref state, .. } = one;
             let application = Application::new(Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state })?;
             Some((application, listener, Application::client_side(plan)))
         })

@@ -123,7 +123,6 @@ pub struct Session {
     calibration: Vec<CalibrationRow>,
     notes: Vec<String>,
     max_lateness: Duration,
-    settings: Vec<Setting>,
     /// Start of the run.
     pub start: Instant,
 }
@@ -352,7 +351,6 @@ impl Session {
             calibration: Vec::new(),
             notes,
             max_lateness: options.max_lateness,
-            settings: options.settings.clone(),
             start,
         };
         match started.recv() {

@@ -52,7 +52,9 @@ fn another_packet_is_named_with_line_time_and_both_packets() {
     let (line, expected, got) = failure(rest);
     assert_eq!(line, 9);
     assert_eq!(expected, ". 1:11001(11000) ack 1 at 0.100007 s");
-    assert_eq!(got, ". 1:10001(10000) ack 1 at 0.100006 s");
+    // RFC 8985, section 7.2: the probe after two round trips.
+    let next = "next is . 10001:11001(1000) ack 1 at 0.303000 s";
+    assert_eq!(got, format!(". 1:10001(10000) ack 1 at 0.100006 s; {next}"));
 }
 
 /// RFC 6298: the retransmission follows after 300 ms at the earliest, so that none is sent within 100 ms.

@@ -74,8 +74,6 @@ pub(crate) struct Connection {
     pub(crate) datagrams: Option<Box<Datagrams>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
-    /// Watches the sender.
-    pub(crate) watch: Option<Box<StallWatch>>,
     /// Time of the last SYN-ACK of this connection, and their number.
     syn_acks: (Time, u32),
 }
@@ -166,7 +164,6 @@ impl Connection {
             predecessors: None,
             datagrams: None,
             dialogue: None,
-            watch: None,
             syn_acks: (Time::ZERO, 0),
         }
     }
@@ -559,7 +556,7 @@ impl Connection {
         run: Duration,
     ) {
         let progress = SenderProgress { connection: u64::from(self.number), lost_packets, ..progress };
-        let watch = self.watch.get_or_insert_with(|| {
+        let watch = self.samples.watch.get_or_insert_with(|| {
             // The time in which the application reads what the receive window holds, twice.
             let reads = plan
                 .stack

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_records::stall::SenderProgress;
+use cwndlab_records::stall::{SenderProgress, StallWatch};
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, Sender, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -175,12 +175,14 @@ pub(crate) struct Samples {
     pub(crate) receiver: EndSamples<Bytes>,
     /// The recorder of named values, if the scenario has one.
     pub(crate) values: Option<Box<ValueRecorder>>,
+    /// Watches the sender.
+    pub(crate) watch: Option<Box<StallWatch>>,
 }
 
 impl Samples {
     /// The state of endpoints that do not run ahead of the clock.
     pub(crate) fn new() -> Self {
-        Self { sender: EndSamples::new(), receiver: EndSamples::new(), values: None }
+        Self { sender: EndSamples::new(), receiver: EndSamples::new(), values: None, watch: None }
     }
 
     /// Lets both endpoints run ahead of the clock.

@@ -158,7 +158,7 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
         let state = progress(&simulation.connections[index].sender);
         watch(end, index, state, simulation);
         let connection = &simulation.connections[index];
-        let Some(stall) = connection.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
+        let Some(stall) = connection.samples.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
         let worse = |other: &Stall| other.code.severity < stall.code.severity;
         if worst.get(&connection.owner).is_none_or(worse) {
             worst.insert(connection.owner, stall);

@@ -8,8 +8,9 @@ use serde_json::{json, Map, Value};
 
 const ALGORITHMS: [&str; 3] = ["reno", "ctcp", "cubic"];
 const LOSSES: [f64; 3] = [1e-4, 1e-3, 1e-2];
-/// Random stacks for each algorithm and loss.
-const STACKS: u64 = 8;
+/// Random stacks for each algorithm and loss; 13, 32, 34 and 35 hung without SACK, because spurious-timeout detection
+/// undid real timeouts.
+const STACKS: [u64; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 13, 32, 34, 35];
 
 fn choose<T: Clone>(stream: &mut Stream, all: &[T]) -> T {
     all[stream.below(all.len() as u64) as usize].clone()
@@ -53,7 +54,7 @@ fn no_connection_hangs_with_random_losses_over_random_stacks() {
     let mut found = Vec::new();
     for algorithm in ALGORITHMS {
         for loss in LOSSES {
-            for number in 0..STACKS {
+            for number in STACKS {
                 let document = scenario(algorithm, loss, number);
                 if let Some(finding) = hang(&document, number) {
                     found.push(format!("seed {number}, loss {loss}: {}\n  {}", document["flow"][0], finding.text));

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +12,7 @@ from pathlib import Path
 from cwndlab.engine import make_trace, parse_trace, trace_kinds
 from cwndlab.errors import Fault, ScenarioError
 
-__all__ = ["Description", "describe", "load", "make", "names", "picture"]
+__all__ = ["Description", "convert", "describe", "load", "make", "names", "picture"]
 
 #: Bytes of an opportunity.
 OPPORTUNITY_BYTES = 1500
@@ -67,6 +69,98 @@ def load(name: str | Path) -> list[int]:
         hint = f"a file in Mahimahi's format, or one of {', '.join(names())}"
         raise ScenarioError(Fault(str(name), f"cannot be read: {cause}", hint)) from None
     return parse_trace(text, str(name))
+
+
+#: Units of the two columns: seconds, and bits per second.
+TIME_UNITS = {"s": 1.0, "ms": 1e-3}
+RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6}
+#: The longest trace, and the most opportunities: a day, and some hundred megabytes of text.
+_LONGEST_S, _MOST_OPPORTUNITIES = 86_400.0, 50_000_000
+
+
+def convert(text: str, name: str, *, time: str = "s", rate: str = "Mbit/s") -> list[int]:
+    """The moments (ms) of a trace with two columns, a time and the rate from it on.
+
+    The rate of the last line holds as long as that of the line before. Columns are separated by commas, semicolons or
+    blanks; lines that begin with ``#`` and a line of titles are skipped. Times count from the first.
+
+    Parameters
+    ----------
+    text
+        The lines.
+    name
+        The name of the file, for messages.
+    time
+        The unit of the times: ``s`` or ``ms``.
+    rate
+        The unit of the rates: ``bit/s``, ``kbit/s`` or ``Mbit/s``.
+
+    Raises
+    ------
+    ScenarioError
+        A unit is unknown, or a line is no time and rate, with its number.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import traces
+    >>> traces.convert("0 12\\n0.002 6\\n0.004 6", "mine.csv")
+    [1, 2, 4, 6]
+    """
+    for value, units, what in ((time, TIME_UNITS, "time"), (rate, RATE_UNITS, "rate")):
+        if value not in units:
+            raise ScenarioError(Fault(what, f"'{value}' is no unit of a {what}", f"one of {', '.join(units)}"))
+    points = _points(text, name, TIME_UNITS[time], RATE_UNITS[rate])
+    ends = [at for at, _ in points[1:]]
+    last = points[-1][0] - points[-2][0]
+    credit, found = 0.0, []
+    size = OPPORTUNITY_BYTES * 8
+    if sum(bps * (end - at) for (at, bps), end in zip(points, [*ends, points[-1][0] + last], strict=True)) > (
+        size * _MOST_OPPORTUNITIES
+    ):
+        raise ScenarioError(Fault(name, f"has more than {_MOST_OPPORTUNITIES:,} opportunities", "check the units"))
+    for (at, bps), end in zip(points, [*ends, points[-1][0] + last], strict=True):
+        total = credit + bps * (end - at)
+        # An opportunity is at the end of the millisecond in which the credit reaches a packet. Sums of rates are
+        # rounded, so that a packet may lack a trillionth.
+        count = int(total / size + 1e-9)
+        found += [
+            max(math.ceil((at + (number * size - credit) / bps) * 1000 - 1e-6), 1) for number in range(1, count + 1)
+        ]
+        credit = max(total - count * size, 0.0)
+    if not found:
+        raise ScenarioError(Fault(name, "carries less than one packet of 1500 B", "check the units of the columns"))
+    return found
+
+
+def _points(text: str, name: str, second: float, bit: float) -> list[tuple[float, float]]:
+    """Times (s, from the first one) and rates (bit/s)."""
+    points: list[tuple[float, float]] = []
+    first = True
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = re.split(r"[,;\s]+", line.strip())
+        if fields == [""] or line.lstrip().startswith("#"):
+            continue
+        may_be_titles, first = first, False
+        try:
+            at, value = (float(one) for one in fields)
+        except ValueError:
+            if may_be_titles:
+                continue
+            raise _bad_line(name, number, f"'{line.strip()[:40]}' is no time and rate") from None
+        if not (math.isfinite(at) and math.isfinite(value)) or value < 0:
+            raise _bad_line(name, number, f"'{line.strip()[:40]}' is no time and rate from 0 on")
+        points.append((at * second, value * bit))
+        if len(points) > 1 and points[-1][0] <= points[-2][0]:
+            raise _bad_line(name, number, "the time is not later than that of the line before")
+    if len(points) < 2:
+        raise ScenarioError(Fault(name, "has fewer than two lines with a time and a rate", "write '0.0 12.5'"))
+    if points[-1][0] - points[0][0] > _LONGEST_S:
+        raise ScenarioError(Fault(name, "is longer than a day", "check the unit of the times: --time ms"))
+    return [(at - points[0][0], value) for at, value in points]
+
+
+def _bad_line(name: str, number: int, what: str) -> ScenarioError:
+    return ScenarioError(Fault(f"{name}, line {number}", what, "write a time and a rate, such as '0.5 12.5'"))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cwndlab.plot import overview
 from cwndlab.reports.page import Page, Placed
-from cwndlab.reports.tables import table
+from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.suites.case import Outcome, Verdict
 from cwndlab.suites.runner import SuiteResult
 
@@ -31,7 +31,14 @@ def page(result: SuiteResult) -> str:
     paths = list(dict.fromkeys(one.path.name for one in result.outcomes))
     cells = {(one.case.name, one.path.name): one for one in result.outcomes}
     cases = list(dict.fromkeys(one.case for one in result.outcomes))
-    rows = [[case.name, case.source, *(_cell(cells.get((case.name, path))) for path in paths)] for case in cases]
+    rows = [
+        [
+            cell(case.name, "text"),
+            cell(case.source, "wrap"),
+            *(_cell(cells.get((case.name, path))) for path in paths),
+        ]
+        for case in cases
+    ]
     counts = ", ".join(f"{result.count(one)} {one}" for one in Verdict)
     return made.render(
         "suite.html",
@@ -39,46 +46,68 @@ def page(result: SuiteResult) -> str:
         footer=result.suite.source,
         commands=[f"cwndlab suite {result.suite.name} --algorithm {result.algorithm} --report suite.html"],
         facts=[f"{result.suite.title}: {counts}."],
-        outcomes=table("Cases by paths", ["case", "source", *paths], rows),
-        statements=table(
-            "Statements that do not hold",
-            ["case", "path", "source", "statement", "expected", "got", "at", "contradiction"],
-            _failures(result),
+        outcomes=Table(
+            "Cases by paths", [("case", "text"), ("source", "wrap"), *((one, "text") for one in paths)], rows
         ),
-        reasons=table("Cases that do not apply", ["case", "path", "reason"], _reasons(result)),
+        statements=Table("Statements that do not hold", _FAILURES, _failures(result)),
+        reasons=Table(
+            "Cases that do not apply", [(one, "wrap") for one in ("case", "path", "reason")], _reasons(result)
+        ),
         figures=_figures(result, made),
     )
 
 
-def _cell(outcome: Outcome | None) -> str:
-    return "–" if outcome is None else str(outcome.verdict)
+#: Columns of the table of statements, with their classes.
+_FAILURES = [("case", "text"), ("statement", "wrap"), ("expected, and got", "wrap"), ("look closer", "wrap")]
+#: The class of a cell by verdict.
+_CLASSES = {
+    Verdict.PASSED: "outcome good",
+    Verdict.FAILED: "outcome bad",
+    Verdict.CONTRADICTS: "outcome open",
+    Verdict.NOT_APPLICABLE: "outcome muted",
+}
 
 
-def _failures(result: SuiteResult) -> list[list[str]]:
-    return [
-        [
-            outcome.case.name,
-            outcome.path.name,
-            one.source,
-            one.text,
-            one.expected,
-            one.got,
-            "–" if one.at_s is None else f"{one.at_s:.6g} s",
-            one.contradicts or "–",
-        ]
-        for outcome in result.outcomes
-        for one in outcome.failures
-    ]
+def _cell(outcome: Outcome | None) -> Cell:
+    return cell("–") if outcome is None else cell(str(outcome.verdict), _CLASSES[outcome.verdict])
 
 
-def _reasons(result: SuiteResult) -> list[list[str]]:
-    return [[one.case.name, one.path.name, one.reason] for one in result.outcomes if one.reason]
+def _failures(result: SuiteResult) -> list[list[Cell]]:
+    places = {id(one): number for number, one in enumerate(_shown(result))}
+    rows = []
+    for outcome in result.outcomes:
+        for one in outcome.failures:
+            at = "" if one.at_s is None else f", at {one.at_s:.6g} s"
+            results = [(f"expected {one.expected}", ""), (f"got {one.got}{at}", "")]
+            cells = [
+                Cell([(outcome.case.name, "")], "text", outcome.path.name),
+                Cell([(one.text, "")], "wrap", one.source),
+                Cell(results, "wrap", f"but {one.contradicts}" if one.contradicts else ""),
+            ]
+            again = (
+                f"cwndlab suite {result.suite.name} --algorithm '{result.algorithm}' --case {outcome.case.name} "
+                f"--path '{outcome.path.name}' --out DIR"
+            )
+            number = places.get(id(outcome))
+            figure = [] if number is None else [("figure of the run", f"#case-{number}")]
+            rows.append([*cells, Cell([*figure, (again, "")], "wrap")])
+    return rows
+
+
+def _reasons(result: SuiteResult) -> list[list[Cell]]:
+    found = [(one.case.name, one.path.name, one.reason) for one in result.outcomes if one.reason]
+    return [[cell(text, "wrap") for text in row] for row in found]
+
+
+def _shown(result: SuiteResult) -> list[Outcome]:
+    """The outcomes whose runs have figures."""
+    failed = [one for one in result.outcomes if one.verdict is Verdict.FAILED and one.trace is not None]
+    return failed[:_MOST_FIGURES]
 
 
 def _figures(result: SuiteResult, made: Page) -> list[Placed]:
     figures = []
-    failed = [one for one in result.outcomes if one.verdict is Verdict.FAILED and one.trace is not None]
-    for number, outcome in enumerate(failed[:_MOST_FIGURES]):
+    for number, outcome in enumerate(_shown(result)):
         if outcome.trace is not None:
             heading = f"{outcome.case.title}, {outcome.path.name}"
             figures.append(made.figure(overview(outcome.trace.records), f"case-{number}", heading=heading))

@@ -100,13 +100,13 @@ class Group:
 class AuditResult:
     """The comparison of a log with an algorithm.
 
-    ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``decisive`` counts
-    the ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a window that
-    stays as it is would be a departure, or there is a departure; ``decisive_explained`` counts those of them that the
-    reference explains. With bytes in flight for windows (``windowless``), those that reach the reference's window can
-    tell. ``groups`` are in order of severity. ``unjudged``
-    ACKs arrived while the transport sets the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which
-    the application was inferred to limit the sender, ``unclear`` those at which growth and no growth are accepted.
+    ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``decisive``
+    counts the ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a
+    window that stays as it is would be a departure, or there is a departure; ``decisive_explained`` counts those of
+    them that the reference explains. With bytes in flight for windows (``windowless``), those that reach the
+    reference's window can tell. ``groups`` are in order of severity. ``unjudged`` ACKs arrived while the transport sets
+    the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which the application was inferred to limit the
+    sender, ``unclear`` those at which growth and no growth are accepted.
     ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series``
     has rows of time (ms), logged window and window of the reference (bytes).
     """

@@ -102,7 +102,7 @@ impl<'a> ArrivalEndpoints<'a> {
         let endpoint = &self.endpoint;
         let Some(socket) = endpoint.connect(Side::Senders)? else { return Ok(()) };
         lock(&self.expected).insert(socket.local_addr()?.port(), (arrival, at));
-        let mut writer = endpoint.writer(endpoint.state.open(socket));
+        let mut writer = Writer::new(endpoint, endpoint.state.open(socket));
         writer.append(arrival.bytes);
         let sent = self.send(&mut writer);
         endpoint.state.close(writer.socket());

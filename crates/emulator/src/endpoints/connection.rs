@@ -16,7 +16,6 @@ use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use super::writer::{SupplyLimit, Writer};
 use crate::addresses::{has_timestamps, Family, Side};
 
 /// The port of the listening endpoint.
@@ -222,11 +221,6 @@ impl Endpoint<'_> {
             write_timeout: STOP_CHECK,
         };
         socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
-    }
-
-    /// The writer of a connection.
-    pub(crate) fn writer(&self, socket: Arc<TcpStream>) -> Writer {
-        Writer::new(socket, SupplyLimit { mss: self.plan.stack.mss, rate: self.line_rate })
     }
 
     /// Records a completed transfer.

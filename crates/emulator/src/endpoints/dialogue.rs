@@ -67,7 +67,7 @@ impl<'a> DialogueEndpoints<'a> {
         socket.set_nodelay(!self.nagle)?;
         socket.set_nonblocking(true)?;
         let socket = if end == End::Sender { self.endpoint.state.open(socket) } else { Arc::new(socket) };
-        Ok(Connection { writer: self.endpoint.writer(socket), received: Bytes::ZERO })
+        Ok(Connection { writer: Writer::new(&self.endpoint, socket), received: Bytes::ZERO })
     }
 
     fn close(&self, end: End, connection: &Connection) {

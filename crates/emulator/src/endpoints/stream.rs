@@ -98,7 +98,7 @@ impl StreamSender<'_> {
             self.endpoint.state.close(last.socket());
         }
         let Some(opened) = self.endpoint.connect(Side::Senders)? else { return Ok(false) };
-        self.writer = Some(self.endpoint.writer(self.endpoint.state.open(opened)));
+        self.writer = Some(Writer::new(self.endpoint, self.endpoint.state.open(opened)));
         Ok(true)
     }
 

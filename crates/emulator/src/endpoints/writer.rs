@@ -23,7 +23,7 @@ use cwndlab_linux::poll::{wait_for, Interest};
 use cwndlab_linux::socket;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use super::connection::{is_timeout, RunClock, STOP_CHECK};
+use super::connection::{is_timeout, Endpoint, RunClock, STOP_CHECK};
 
 /// The data of a write.
 static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
@@ -39,11 +39,11 @@ const SHARE: u64 = 4;
 
 /// The limit of unsent data of an endless supply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SupplyLimit {
+struct SupplyLimit {
     /// Payload of a segment.
-    pub(crate) mss: Bytes,
+    mss: Bytes,
     /// Rate of the slowest line of the route.
-    pub(crate) rate: Rate,
+    rate: Rate,
 }
 
 impl SupplyLimit {
@@ -86,8 +86,9 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A connection without data.
-    pub(crate) fn new(socket: Arc<TcpStream>, limit: SupplyLimit) -> Self {
+    /// A connection of the endpoint, without data.
+    pub(crate) fn new(endpoint: &Endpoint<'_>, socket: Arc<TcpStream>) -> Self {
+        let limit = SupplyLimit { mss: endpoint.plan.stack.mss, rate: endpoint.line_rate };
         Self { socket, backlog: Backlog::default(), limit, current: None }
     }
 

@@ -278,7 +278,10 @@ mod tests {
         fn the_output_of_an_accepted_policy_is_a_number(
             exponents in prop::collection::vec(-308i32..308, 9), signs in any::<u16>(), at in prop::collection::vec(0u8..3, 3),
         ) {
-            let weight = |index: usize| if signs >> index & 1 == 1 { -1.0 } else { 1.0 } * f64::powi(10.0, exponents[index]);
+            let weight = |index: usize| {
+                let sign = if signs >> index & 1 == 1 { -1.0 } else { 1.0 };
+                sign * cwndlab_units::maths::pow(10.0, f64::from(exponents[index]))
+            };
             let mut changed = document();
             changed["layers"] = json!([
                 { "weights": [[weight(0), weight(1), weight(2)], [weight(3), weight(4), weight(5)]], "bias": [weight(6), 0.0], "activation": "linear" },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{LinePlan, LinkPlan, Plan, Workload};
+use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan, Workload};
 
 type CheckResult = Result<(), String>;
 
@@ -163,8 +163,11 @@ fn findings(plan: &Plan, records: &Records) -> CheckResult {
         return Err(format!("counters: {}", finding.text));
     }
     let loses = records.links.iter().any(|link| link.dropped_packets + link.lost_packets > 0);
+    // Behind a queue without a limit, ACKs may take longer than any timeout that the sender has seen.
+    let unlimited = |link: &LinkPlan| link.rate.is_some() && link.capacity == Capacity::Unlimited;
     let varies = plan.links.iter().any(|link| {
-        link.varies()
+        unlimited(link)
+            || link.varies()
             || link.schedule.changes_wire()
             || link.jitter.is_some()
             || link.harq.is_some()

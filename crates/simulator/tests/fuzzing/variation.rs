@@ -163,7 +163,7 @@ fn vary_flow(draw: &mut Draw, flow: &mut Value) {
         flow["stop"] = json!(draw.ms(1, 3000));
     }
     let mut stack = flow.get("stack").and_then(Value::as_object).cloned().unwrap_or_default();
-    let mut set = |draw: &mut Draw, stack: &mut Map<String, Value>, name: &str, values: &[Value]| {
+    let set = |draw: &mut Draw, stack: &mut Map<String, Value>, name: &str, values: &[Value]| {
         if draw.bernoulli(0.1) {
             stack.insert(name.to_owned(), draw.choose(values));
         }

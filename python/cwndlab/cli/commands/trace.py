@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import say_seed, write
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, text_of
 
-trace = typer.Typer(help="Make and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True)
+trace = typer.Typer(
+    help="Make, convert and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True
+)
 
 
 @trace.command(epilog="Example: cwndlab trace make lte-driving --seed 2 > my.down")
@@ -44,6 +47,21 @@ def info(
     total = sum(length for _, length in result.outages_s)
     write(f"outages        {len(result.outages_s)} of 0.1 s or more, {total:.2f} s in all, the longest {longest:.2f} s")
     write(f"over time      {cwndlab.scenario.traces.picture(result.second_bps)}")
+
+
+@trace.command(epilog="Example: cwndlab trace convert rates.csv --time ms --rate kbit/s > my.down")
+def convert(
+    file: Annotated[
+        Path, typer.Argument(help="Two columns: a time, and the rate from it on.", metavar="FILE", show_default=False)
+    ],
+    time: Annotated[str, typer.Option("--time", help="Unit of the times: s or ms.", metavar="UNIT")] = "s",
+    rate: Annotated[
+        str, typer.Option("--rate", help="Unit of the rates: bit/s, kbit/s or Mbit/s.", metavar="UNIT")
+    ] = "Mbit/s",
+) -> None:
+    """Write a trace of rates in Mahimahi's format to standard output."""
+    text = text_of(file, "name a file with two columns")
+    write("\n".join(map(str, cwndlab.scenario.traces.convert(text, str(file), time=time, rate=rate))))
 
 
 def add(app: typer.Typer) -> None:

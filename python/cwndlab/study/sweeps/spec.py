@@ -197,8 +197,9 @@ class Sweep:
             hint = "write cwndlab.presets.load('two-flows'), or a cwndlab.Scenario"
             yield Fault("sweep.base", f"{short(self.base)} is no scenario", hint)
         if not is_list(self.seeds):
-            hint = f"write range(1, {self.seeds + 1})" if type(self.seeds) is int else "write seeds = [1, 2, 3]"
-            yield Fault("sweep.seeds", f"{short(self.seeds)} is no list of seeds", hint)
+            given: Any = self.seeds
+            hint = f"write range(1, {given + 1})" if type(given) is int else "write seeds = [1, 2, 3]"
+            yield Fault("sweep.seeds", f"{short(given)} is no list of seeds", hint)
         yield from not_texts(self.algorithms, "sweep.algorithms", '["cubic", "reno"]')
         yield from not_texts(self.metrics, "sweep.metrics", '["p95_queue_ms"]')
         yield from not_text(self.title, "sweep.title", "a line of text")

@@ -163,11 +163,11 @@ class Tuning:
             if not isinstance(table, Mapping):
                 yield Fault(f"tune.{name}", f"{short(table)} is no table of values by parameter", _TABLE)
                 continue
-            for key, value in table.items():
+            for key, given in table.items():
                 where = f'tune.{name}."{key}"'
                 if not isinstance(key, str):
                     yield Fault(where, "is no name of a parameter", "write a text such as 'ccm-ss.mu'")
-                elif name == "parameters" and not isinstance(value, Range | Mapping):
+                elif name == "parameters" and not isinstance(given, Range | Mapping):
                     yield Fault(where, "is no table", "write { low = 0.5, high = 4 }, or {}")
         for side in ("train", "test"):
             if not isinstance(getattr(self, side), Sweep):
