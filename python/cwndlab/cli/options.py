@@ -45,16 +45,7 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
 
 def listed(text: str | None) -> list[str] | None:
     """``a,b(x=1, y=2),{ c = 1, d = 2 }`` at the commas that stand outside of parentheses, braces and brackets."""
-    if text is None:
-        return None
-    result, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            result.append("")
-        else:
-            result[-1] += letter
-    return [name.strip() for name in result if name.strip()]
+    return None if text is None else cwndlab.study.fields.split_at_commas(text)
 
 
 FormatOption = Annotated[

@@ -25,7 +25,7 @@ from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.axes import readable
 from cwndlab.study.executor import Plan, execute, threads
-from cwndlab.study.fields import places, shown
+from cwndlab.study.fields import places, shown, split_at_commas
 from cwndlab.study.result import Result, flow_metrics, local, records_folder
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
@@ -127,15 +127,6 @@ def _check(
     if faults:
         raise ScenarioError(*faults)
     return list(dict.fromkeys(algorithms or ()))
-
-
-def split_at_commas(text: str) -> list[str]:
-    """The parts of a text between commas outside of parentheses.
-
-    >>> split_at_commas("cubic(beta=0.7, c=0.4),reno")
-    ['cubic(beta=0.7, c=0.4)', 'reno']
-    """
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
 def reject_seeds(seed: object, repetitions: object) -> None:

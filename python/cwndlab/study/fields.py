@@ -11,7 +11,7 @@ from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import toml_value
 
-__all__ = ["places", "plain", "shown"]
+__all__ = ["places", "plain", "shown", "split_at_commas"]
 
 
 def places(path: str, document: Mapping[str, Any]) -> list[str]:
@@ -51,3 +51,19 @@ def plain(value: str) -> Any:
         return tomllib.loads(f"v = {value}")["v"]
     except (ValueError, RecursionError):
         return value
+
+
+def split_at_commas(text: str) -> list[str]:
+    """The parts of a text between commas outside of parentheses, braces and brackets.
+
+    >>> split_at_commas("cubic(beta=0.7, c=0.4),reno, { kind = 'red', ecn = true }")
+    ['cubic(beta=0.7, c=0.4)', 'reno', "{ kind = 'red', ecn = true }"]
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
