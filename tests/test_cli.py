@@ -157,7 +157,8 @@ def test_demo_compares_six_algorithms_and_draws_a_report(cli: Cli, tmp_path: Pat
     assert len(json.loads((tmp_path / "first" / "comparison.json").read_text())["seeds"]) == 2
     page = (tmp_path / "first.html").read_text(encoding="utf-8")
     assert len(page) > 100_000
-    assert "<title>Six congestion controls on a path of 250 Mbit/s" in page
+    assert "<title>6 algorithms" in page
+    assert "Six congestion controls on a path of 250 Mbit/s" in page
     # Four metrics for each of five algorithms, in sentences that a reader finishes.
     kept = json.loads((tmp_path / "first" / "comparison.json").read_text())
     assert kept["metrics"] == ["goodput_bps", "jain", "p95_queue_ms", "loss_ratio"]
@@ -168,7 +169,7 @@ def test_run_prints_flows_and_links(cli: Cli, path: Path, scenario: Scenario) ->
     assert (status, err) == (0, "seed: 1\n")
     printed = json.loads(out)
     records = cwndlab.run(scenario, seed=1)
-    assert printed == {"flows": records.rows("flows"), "links": records.rows("links")}
+    assert printed == {table: records.rows(table) for table in ("flows", "links", "findings")}
     _, out, _ = cli("run", path, "--seed", 1, "--format", "csv")
     flows, links = (list(csv.DictReader(io.StringIO(part))) for part in out.split("\n\n"))
     assert [row["algorithm"] for row in flows] == ["cubic+hystart-pp/rack", "reno+standard/newreno"]

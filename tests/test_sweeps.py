@@ -29,6 +29,7 @@ from cwndlab.reports.sweep import SweepResult
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.study import spec, sweeps
 from cwndlab.study.calibration import Calibration, Line, samples, total
+from cwndlab.study.fields import places
 from cwndlab.study.lock import ObjectLock
 from cwndlab.study.result import Result
 from cwndlab.study.store import Store
@@ -108,9 +109,9 @@ def test_a_sweep_is_the_product_of_its_fields_and_zips(file: Path) -> None:
 
 
 def test_a_star_is_every_one_of_a_list(file: Path) -> None:
-    assert sweeps.spec.places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
+    assert places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
     with pytest.raises(ScenarioError) as error:
-        sweeps.spec.places("flows[*].rtt", {"flow": [{}, {}]})
+        places("flows[*].rtt", {"flow": [{}, {}]})
     assert texts(error) == ["flows[*].rtt: 'flows' is no list", "  hint: did you mean 'flow'?"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -109,7 +109,7 @@ def reproduce(
     only: Mapping[str, str] | None = None,
     message: Message | None = None,
     perturb: bool | None = None,
-) -> Iterator[Reproduction]:
+) -> Generator[Reproduction, None, None]:
     """Runs published experiments and evaluates their claims.
 
     Parameters

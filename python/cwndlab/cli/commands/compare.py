@@ -110,7 +110,7 @@ def compare(
     format: FormatOption = Format.table,
     strict: StrictOption = False,
 ) -> None:
-    """Compare algorithms, or the values of a field: means, intervals, differences."""
+    """Compare algorithms, or values of a field, by intervals."""
     if algorithms is None and over is None:
         raise ScenarioError(Fault("cwndlab compare", "nothing is named to compare", "write --algorithms cubic,reno"))
     names, files = algorithms_of(algorithms, algorithm_file)

@@ -59,7 +59,7 @@ def convert(
         str, typer.Option("--rate", help="Unit of the rates: bit/s, kbit/s or Mbit/s.", metavar="UNIT")
     ] = "Mbit/s",
 ) -> None:
-    """Write a trace of rates in Mahimahi's format to standard output."""
+    """Write a trace of rates in Mahimahi's format."""
     text = text_of(file, "name a file with two columns")
     write("\n".join(map(str, cwndlab.scenario.traces.convert(text, str(file), time=time, rate=rate))))
 

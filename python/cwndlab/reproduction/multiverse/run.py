@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def multiverse(
     out: Path | str | None = None,
     results: Path | str | None = None,
     perturb: bool | None = None,
-) -> Iterator[Multiverse]:
+) -> Generator[Multiverse, None, None]:
     """Evaluates the claims of papers over combinations of what the papers leave open.
 
     Parameters
