@@ -164,7 +164,7 @@ def test_two_runs_stand_side_by_side(found: Result, tmp_path: Path) -> None:
     page = Page(tmp_path / "a.html")
     overview = data(page)["charts"]["overview"]
     assert overview["layout"]["xaxis2"]["matches"] == "x"
-    assert "reno+standard/rack, seed 1 beside " in page.text
+    assert "reno, seed 1 beside cubic, seed 1" in page.text
     assert "cwndlab report run-1 run-2" in page.text
     assert {path.name for path in figures(runs, tmp_path / "figures")} >= {"overview.png", "cdf-rtt.png"}
     with pytest.raises(cwndlab.RecordsError, match="4 runs side by side"):

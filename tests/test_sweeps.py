@@ -570,7 +570,8 @@ def test_a_sweep_that_is_not_finished_says_so_until_it_is(file: Path, cli: Calla
     rows = len(Result.read(out).runs)
     missing = f"unfinished: {rows} of 24 runs are there"
     status, _, said = cli("sweep", file, "--out", out, "--show")
-    assert (status, said) == (0, f"Rates & RTTs\n{out}: {missing}\n")
+    assert (status, said.splitlines()[:2]) == (0, ["Rates & RTTs", f"{out}: {missing}"])
+    assert all("(short-run)" in line for line in said.splitlines()[2:])
     status, _, said = cli("report", out)
     assert said.splitlines()[:2] == ["Rates & RTTs", f"{out}: {missing}"]
     page = (out / "report.html").read_text()
@@ -722,13 +723,15 @@ def test_a_report_prints_the_cells_of_its_sweep_and_few_of_many(tmp_path: Path, 
     lines = shown.splitlines()
     assert (status, len(lines)) == (0, 31)
     assert [line.split() for line in printed.splitlines()] == [line.split() for line in lines[:21]]
-    assert said.splitlines()[0] == "10 cells more with --format csv"
+    assert "(short-run)" in said.splitlines()[0]
+    assert said.splitlines()[1] == "10 cells more with --format csv"
 
 
 def test_the_command_prints_cells_with_intervals(file: Path, cli: Callable[..., Called]) -> None:
     out = file.parent / "out"
     status, _, said = cli("sweep", file, "--out", out)
-    assert (status, said) == (0, f"rows: {out}\n")
+    found, rows = said.splitlines()
+    assert (status, "(short-run)" in found, rows) == (0, True, f"rows: {out}")
     status, printed, _ = cli("sweep", file, "--out", out, "--show", "--metrics", "utilisation")
     lines = printed.splitlines()
     assert lines[0].split() == [
