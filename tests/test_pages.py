@@ -394,7 +394,7 @@ def test_on_paper_there_are_no_buttons_and_light_colours(browser: Browser, folde
     browser.ask("Emulation.setEmulatedMedia", media="print")
     try:
         assert browser.say("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert browser.say("getComputedStyle(document.getElementById('theme')).display") == "none"
+        assert browser.say("getComputedStyle(document.getElementById('tools')).display") == "none"
         assert browser.say("getComputedStyle(document.querySelector('figcaption')).display") == "none"
     finally:
         browser.ask("Emulation.setEmulatedMedia", media="")

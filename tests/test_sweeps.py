@@ -724,7 +724,7 @@ def test_a_report_prints_the_cells_of_its_sweep_and_few_of_many(tmp_path: Path, 
     assert (status, len(lines)) == (0, 31)
     assert [line.split() for line in printed.splitlines()] == [line.split() for line in lines[:21]]
     assert "(short-run)" in said.splitlines()[0]
-    assert said.splitlines()[1] == "10 cells more with --format csv"
+    assert "10 cells more with --format csv" in said.splitlines()
 
 
 def test_the_command_prints_cells_with_intervals(file: Path, cli: Callable[..., Called]) -> None:
