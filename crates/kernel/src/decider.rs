@@ -185,8 +185,9 @@ impl Decider {
 
     fn notify_window(&mut self, report: &Report, change: Change, idle: Duration) {
         let cwnd = self.bytes(report.cwnd);
-        // Linux, tcp_cwnd_restart: `tcp_current_ssthresh` of the window before the idle period.
-        let ssthresh = (change == Change::Idle).then(|| self.control.cwnd() * 3 / 4);
+        // Linux, tcp_cwnd_restart: `tcp_current_ssthresh` of the window before the idle period, in whole segments.
+        let before = self.cwnd_segments();
+        let ssthresh = (change == Change::Idle).then(|| self.bytes((before >> 1) + (before >> 2)));
         self.control.on_window(&Window { now: report.now, change, cwnd, ssthresh, idle, rtt: None, feedback: None });
     }
 

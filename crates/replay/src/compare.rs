@@ -17,6 +17,8 @@ struct Collector<'a> {
     after_loss: bool,
     /// A pause, a timeout or an undo has occurred; from then on the bytes in flight differ as well.
     after_interruption: bool,
+    /// A copy was sent that is not in flight over TCP (Linux, tcp_send_loss_probe).
+    after_copy: bool,
     differences: Vec<Difference>,
 }
 
@@ -29,6 +31,7 @@ pub(crate) fn differences(backend: Backend, log: &EventLog, replayed: &Replayed)
         depends_on_sends,
         after_loss: false,
         after_interruption: false,
+        after_copy: false,
         differences: Vec::new(),
     };
     let mut rest = replayed.events.iter().peekable();
@@ -125,8 +128,9 @@ impl Collector<'_> {
         let limit = self.quic(KnownDifference::WindowLimit, true);
         self.same(at, "cwnd_limited", &ack.cwnd_limited, &last.cwnd_limited, limit);
         self.same(at, "app_limited", &ack.app_limited, &last.app_limited, limit);
-        self.same(at, "in_flight", &ack.in_flight, &last.in_flight, timer);
-        self.same(at, "prior_in_flight", &ack.prior_in_flight, &last.prior_in_flight, timer);
+        let flight = timer.or(self.quic(KnownDifference::PacketNumbers, self.after_copy));
+        self.same(at, "in_flight", &ack.in_flight, &last.in_flight, flight);
+        self.same(at, "prior_in_flight", &ack.prior_in_flight, &last.prior_in_flight, flight);
         let lost: u64 = acks.iter().map(|one| one.lost.0).sum();
         self.same(at, "lost", &ack.lost.0, &lost, timer);
         let more = here.iter().filter(|one| matches!(one, Reported::Congestion(_))).count();
@@ -205,8 +209,10 @@ impl Collector<'_> {
         };
         self.same(at, "size", &sent.size, &replayed.size, None);
         let timer = self.quic(KnownDifference::Timeout, self.after_interruption);
-        self.same(at, "in_flight", &sent.in_flight, &replayed.in_flight, timer);
         let numbers = self.quic(KnownDifference::PacketNumbers, true);
+        self.after_copy |= sent.retransmission && sent.in_flight != replayed.in_flight;
+        let flight = timer.or(numbers.filter(|_| self.after_copy));
+        self.same(at, "in_flight", &sent.in_flight, &replayed.in_flight, flight);
         self.same(at, "retransmission", &sent.retransmission, &replayed.retransmission, numbers);
         let limit = self.quic(KnownDifference::WindowLimit, true);
         self.same(at, "app_limited", &sent.app_limited, &replayed.app_limited, limit);
