@@ -166,7 +166,8 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
             $(if let Some(value) = table.integer(stringify!($field), faults) { stack.$field = value as u32; })*
         };
     }
-    count!(initial_window, ack_every, quick_acks, sack_compression, sack_blocks, pacing_quantum, dup_thresh, syn_retries, exit_burst);
+    count!(initial_window, ack_every, quick_acks, sack_compression, sack_blocks);
+    count!(pacing_quantum, dup_thresh, syn_retries, exit_burst);
     if let Some(value) = table.integer("initial_ssthresh", faults) {
         stack.initial_ssthresh = Some(value as u32);
     }

@@ -33,7 +33,9 @@ impl Reassembly {
     pub(crate) fn new(mss: u32) -> Self {
         Self {
             runs: VecDeque::new(),
-            mss, recents: 0, recent: [(0, 0); MAX_BLOCKS],
+            mss,
+            recents: 0,
+            recent: [(0, 0); MAX_BLOCKS],
             partial: Vec::new(),
             compressed: 0,
             sent: 0,

@@ -2,7 +2,7 @@
 //!
 //! Numbers: tcpdump.org/linktypes.html, and IEEE 802 EtherTypes.
 
-use super::packet::Skipped;
+use super::skipped::Skipped;
 
 /// The names of the link types, for messages.
 pub(super) const READABLE: &str = "Ethernet, Linux cooked, raw IP, PPP, PPPoE, IEEE 802.11 with or without radiotap";

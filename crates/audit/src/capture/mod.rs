@@ -3,6 +3,7 @@
 mod link;
 mod packet;
 mod plausible;
+mod skipped;
 mod ss;
 
 use std::collections::BTreeMap;

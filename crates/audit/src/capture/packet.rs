@@ -7,6 +7,7 @@ use cwndlab_units::Time;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
 
 use super::link::ip_packet;
+use super::skipped::Skipped;
 
 /// Sender and receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,23 +30,6 @@ impl fmt::Display for Endpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.from, self.to)
     }
-}
-
-/// Why a packet of a capture is not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Skipped {
-    /// A link type that is not read.
-    Link(u32),
-    /// Neither IPv4 nor IPv6.
-    NoIp,
-    /// Another protocol over IP.
-    Protocol(u8),
-    /// An encrypted frame of IEEE 802.11.
-    Encrypted,
-    /// A fragment of an IP packet.
-    Fragment,
-    /// The capture ends within the headers, after this many bytes.
-    Cut(usize),
 }
 
 /// The fields of a TCP packet.

@@ -6,7 +6,8 @@ use cwndlab_control::Fault;
 use cwndlab_units::{Duration, Time};
 
 use super::link::READABLE;
-use super::packet::{Endpoints, Packet, Skipped};
+use super::packet::{Endpoints, Packet};
+use super::skipped::Skipped;
 
 /// Copies of one packet that a capture on several interfaces has follow within this time.
 const COPY: Duration = Duration(2_000_000);

@@ -93,7 +93,11 @@ impl Tcb {
             timers: Timers::new(stack.tail_loss_probe && features.time_based),
             counters: Counters::default(),
             controller: Controller::new(algorithm, mss),
-            scoreboard: if features.time_based { Scoreboard::time_based(first, features.linux) } else { Scoreboard::new(first) },
+            scoreboard: if features.time_based {
+                Scoreboard::time_based(first, features.linux)
+            } else {
+                Scoreboard::new(first)
+            },
             high_seq: 0,
             dupacks: DuplicateAcks::default(),
             prr: Prr::default(),
