@@ -600,8 +600,8 @@ def test_the_verb_report_opens_a_campaign(
 
 
 def test_the_plan_of_a_campaign_is_told(cli: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    options = ("--schedule", "every 6h", "--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC")
-    options += ("--algorithms", ",".join(ALGORITHMS))
+    options = ["--schedule", "every 6h", "--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC"]
+    options += ["--algorithms", ",".join(ALGORITHMS)]
     status, out, err = cli("measure", "https://127.0.0.1:1", *options, "--dry-run", "--format", "json")
     assert status == 0
     told = json.loads(out)

@@ -509,8 +509,8 @@ def test_faults_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_shows_the_blocks_of_every_round(cli: Cli, tmp_path: Path) -> None:
-    options = ("--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC", "--dry-run")
-    options += ("--algorithms", ",".join(ALGORITHMS))
+    options = ["--bytes", "2MB", "--rounds", "2", "--out", tmp_path / "c", "--zone", "UTC", "--dry-run"]
+    options += ["--algorithms", ",".join(ALGORITHMS)]
     status, out, err = cli("measure", *SERVERS, *options, "--format", "json")
     assert (status, err) == (0, "18 transfers of 2 MB, 0.036 GB in all\n")
     shown = [(row["server"], name) for row in json.loads(out) for name in row["order"].split(", ")]
@@ -529,7 +529,7 @@ def campaign_of(rows: list[dict[str, Any]], size_bytes: int = 200_000_000) -> Me
     """A campaign with these transfers, and the notes on them."""
     algorithms = tuple(dict.fromkeys(row["algorithm"] for row in rows))
     spec = asked(servers=(A,), algorithms=algorithms, rounds=len(rows), size_bytes=size_bytes)
-    usual = {"server": A, "ended": "complete", "part": "afternoon", "why": "", "sender_algorithm": "x"}
+    usual: dict[str, Any] = {"server": A, "ended": "complete", "part": "afternoon", "why": "", "sender_algorithm": "x"}
     usual |= {"idle_rtt_ms": 10.0, "loaded_rtt_ms": None}
     found = Measurement(spec, [usual | row for row in rows])
     found.notes = [*found._short(), *found._one_time_of_day()]

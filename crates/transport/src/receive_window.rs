@@ -49,7 +49,7 @@ impl ReceiveWindow {
     }
 
     /// The advertised size, bytes.
-    pub(crate) fn size(&self) -> Bytes {
+    pub(crate) fn advertised(&self) -> Bytes {
         self.open
     }
 

@@ -112,7 +112,7 @@ impl Receiver {
     /// The window that the first packet of a connection advertises.
     #[must_use]
     pub fn first_window(&self) -> Bytes {
-        self.window.size()
+        self.window.advertised()
     }
 
     /// Handles a data segment; `ce`: it has a CE mark.
@@ -132,7 +132,7 @@ impl Receiver {
         self.expected += 1;
         let len = Bytes(u64::from(data.len));
         self.deliver(now, len, data.timestamp);
-        let state = (self.window.size(), self.timer);
+        let state = (self.window.advertised(), self.timer);
         match self.acks.on_in_order(now, (data.timestamp, len), state, &self.stack) {
             None => {
                 let ack = self.next_ack(now);
@@ -149,7 +149,7 @@ impl Receiver {
         let (seq, len) = (data.seq, data.len);
         let mut duplicate = (len > 0 && seq < self.expected).then_some((seq, seq + 1));
         if duplicate.is_some() && self.stack.rules == Rules::Linux {
-            self.acks.enter_quick_acks(self.stack.quick_acks, self.window.size(), &self.stack);
+            self.acks.enter_quick_acks(self.stack.quick_acks, self.window.advertised(), &self.stack);
         }
         let waits = if old || duplicate.is_some() || len == 0 {
             false // RFC 7323, section 5.3, R1: an old segment is acknowledged and dropped
@@ -211,7 +211,7 @@ impl Receiver {
     /// Fills the first hole: all segments up to the end of the run above it are now in order.
     fn fill_hole(&mut self, now: Time, len: u32, timestamp: Time) {
         let arrival = (timestamp, Bytes(u64::from(len)));
-        self.acks.on_hole_filled(now, arrival, self.window.size(), &self.stack);
+        self.acks.on_hole_filled(now, arrival, self.window.advertised(), &self.stack);
         self.expected += 1;
         let mut bytes = Bytes(u64::from(len));
         if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
@@ -240,7 +240,7 @@ impl Receiver {
             let changed = !self.ece;
             self.ece = true;
             if changed && self.stack.rules == Rules::Linux {
-                self.acks.enter_quick_acks(QUICK_ACKS_OF_CE, self.window.size(), &self.stack);
+                self.acks.enter_quick_acks(QUICK_ACKS_OF_CE, self.window.advertised(), &self.stack);
             }
             // Segments before the mark are acknowledged without it (RFC 8257, section 3.2), and the mark immediately.
             if changed && self.acks.is_pending() {
