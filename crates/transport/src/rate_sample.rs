@@ -296,6 +296,16 @@ mod tests {
         assert!(!sampler.is_app_limited());
     }
 
+    /// tcp_count_delivered: what an ACK without a sample delivers counts, so that the next sample includes it. By hand: 1000
+    /// bytes counted and 1000 acknowledged at 1100 ms, of segments sent at 1000 ms, are 2000 in 100 ms.
+    #[test]
+    fn deliveries_without_a_sample_count_in_the_next_one() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000, 1000]);
+        sampler.count(Bytes(1000));
+        let rate = acknowledge(&mut sampler, 1100, &segments[1..]).expect("a sample");
+        assert_eq!((rate.delivered, rate.rate()), (Bytes(2000), Rate(160_000)));
+    }
+
     /// By hand: the first ACK starts round 1, which ends with the first ACK above SND.NXT at that time, 10.
     #[test]
     fn a_round_ends_when_data_sent_after_its_start_is_acknowledged() {

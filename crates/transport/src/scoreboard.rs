@@ -600,6 +600,23 @@ mod tests {
         assert_eq!(board.mark_below(board.fack_limit(3)), 2);
     }
 
+    /// RFC 6675, SetPipe: a SACKed segment is not in the pipe, also if it was retransmitted without being marked lost, as
+    /// after an undo. Linux (tcp_sacktag_one) keeps the copy in flight, and after a timeout sets the window above it.
+    #[test]
+    fn a_sacked_segment_with_an_outstanding_copy_is_not_in_the_pipe() {
+        for (linux, in_flight) in [(false, 2), (true, 3)] {
+            let mut board = Scoreboard::time_based(0, linux);
+            for at in 0..3 {
+                board.push(Segment { sent_at: Time(at + 1), len: 1000, ..Segment::default() });
+            }
+            board.mark_lost(1);
+            board.retransmit(1, Time(10));
+            board.unmark_all_lost();
+            board.sack(1, 2, |_, _| {});
+            assert_eq!(board.in_flight(), in_flight);
+        }
+    }
+
     proptest! {
         /// Compares the counts with a reference model: flags in vectors.
         #[test]

@@ -119,6 +119,16 @@ fn a_dsack_below_una_undoes_a_reduction() {
     it.after(49.0).write(11).sends(11..21);
 }
 
+/// tcp_ack: tcp_sacktag_write_queue precedes tcp_clean_rtx_queue, so that a D-SACK counts although the same ACK covers its
+/// segment. A kernel 6.18 has an unlimited threshold and a window of 18 then: 10 before, 7 segments delivered, and the copy.
+#[test]
+fn a_dsack_counts_before_the_ack_advances() {
+    let mut it = Script::linux(100.0);
+    it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).sends([0]);
+    it.is_in(State::Recovery).after(100.0).ack(10, &[0..1]).is_in(State::Open).has_cwnd(18);
+    assert_eq!(it.causes("undo"), ["dsack"]);
+}
+
 /// tcp_rack_advance since 5.x: RACK.rtt is that of the last segment delivered. By hand, RTT 100 ms, reo_wnd 25 ms:
 /// segment 5 of t = 20 SACKed at 120, segment 2 of t = 0 at 122: RACK.rtt is 122 ms, and of the segments sent before t
 /// = 20 the last, 4 of t = 10, is overdue at 10 + 122 + 25, and 2 ms more. RFC 8985, section 6.2, step 2: RACK.rtt
