@@ -153,7 +153,9 @@ fn enter(draw: &mut Draw, flow: &mut Value, hops: u64) {
 }
 
 fn vary_flow(draw: &mut Draw, flow: &mut Value) {
-    if draw.bernoulli(0.1) {
+    // Each write is an event: few flows, so that their number does not exceed the events of a run.
+    let is_single = flow.get("count").is_none();
+    if draw.bernoulli(0.1) && is_single {
         let steps: Vec<Value> = (0..draw.between(1, 4))
             .map(|n| json!({ "at": format!("{} ms", n * 300), "rate": format!("{} kbps", draw.between(0, 20_000)) }))
             .collect();
