@@ -2,9 +2,11 @@
 //!
 //! Congestion events are those that the sender logged, or are inferred from retransmissions where it logged none.
 
+mod reaction;
+
 use std::collections::VecDeque;
 
-use cwndlab_control::{Cause, Change, Congestion, Sent, Window};
+use cwndlab_control::{Change, Sent, Window};
 use cwndlab_replay::event_log::Reported;
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::segment::Segment;
@@ -554,72 +556,6 @@ impl Tcp {
         if self.remarks && !view.model_based && remark != Remark::Timeout {
             out.push(check(after));
         }
-    }
-
-    /// The handshake: its RTT is the first sample.
-    fn handshake(&mut self, event: usize, time: Time, remark: Remark, view: &View, out: &mut Vec<Item>) {
-        if remark == Remark::Opened {
-            self.opened = Some(time);
-            return;
-        }
-        let rtt = self.opened.map(|opened| time - opened).filter(|rtt| *rtt > Duration::ZERO);
-        if let Some(rtt) = rtt {
-            self.samples.rtt.sample(time, rtt, rtt);
-        }
-        let window = Window { rtt, ..window(time, Change::Established, view.cwnd) };
-        out.push(Item::Step(Step::window(event, vec![vec![Reported::Window(window)]], time)));
-        self.samples.sampler.start(time);
-    }
-
-    /// The events for the algorithm that belong to a remark; `after` is the logged window after it.
-    fn reaction(&mut self, time: Time, remark: Remark, after: u64, view: &View) -> Vec<Vec<Reported>> {
-        let change = |change| Reported::Window(window(time, change, after));
-        match remark {
-            Remark::Recovery | Remark::Ecn => {
-                let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
-                self.state = State::Reducing;
-                self.congestion(time, cause, false, view)
-            }
-            Remark::Timeout => {
-                // RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again.
-                let repeated = self.state == State::Loss && self.timed_out == Some(self.una);
-                self.state = State::Loss;
-                self.timed_out = Some(self.una);
-                let mut all = self.congestion(time, Cause::Timeout, repeated, view);
-                // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
-                if self.remarks && after > self.samples.mss && !view.model_based {
-                    for one in &mut all {
-                        one.push(change(Change::Recovered));
-                    }
-                }
-                all
-            }
-            Remark::Recovered => {
-                self.state = State::Open;
-                self.duplicates = 0;
-                // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh.
-                let lower = self.remarks && after < view.cwnd && after > 0;
-                if view.model_based || lower {
-                    vec![vec![change(Change::Recovered)]]
-                } else {
-                    vec![]
-                }
-            }
-            Remark::Undo => {
-                self.state = State::Open;
-                vec![vec![change(Change::Undo)]]
-            }
-            Remark::Opened | Remark::Established => vec![],
-        }
-    }
-
-    /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
-    fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Reported>> {
-        let flight = self.in_flight().saturating_sub(self.duplicates.saturating_sub(1));
-        let mut sizes = vec![flight, view.cwnd.max(flight)];
-        sizes.dedup();
-        let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
-        sizes.into_iter().map(|size| vec![Reported::Congestion(report(size))]).collect()
     }
 }
 

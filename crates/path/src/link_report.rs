@@ -1,6 +1,6 @@
 //! Table rows with the counters of links and stations.
 
-use cwndlab_records::rows::{LinkRow, StationRow};
+use cwndlab_records::rows::{LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
 use cwndlab_units::Time;
 
@@ -62,6 +62,13 @@ impl Network {
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
             None => self.links[index].max_queue_length(),
         }
+    }
+
+    /// Removes and returns the rows of the table `packets`, with those of packets that queues hold at the end of the run.
+    pub fn take_packets(&mut self) -> Vec<PacketRow> {
+        let Some(mut tap) = self.packet_tap.take() else { return Vec::new() };
+        tap.record_queued(|packet| self.owners[packet.flow()], &self.options);
+        tap.rows
     }
 
     /// Rows of the table `links` at `end`.

@@ -9,7 +9,7 @@ use cwndlab_network::aqm::{Codepoint, QueuedPacket};
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
-use cwndlab_records::rows::{EventRow, PacketRow};
+use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_units::{Duration, Time};
 
@@ -79,7 +79,7 @@ pub struct Network {
     /// Losses and duplicates, if the caller stores the contents of packets.
     pub observed: Option<Observed>,
     /// By connection, its flow of the plan, and whether its packets carry ECT(1).
-    owners: Vec<(u32, bool)>,
+    pub(crate) owners: Vec<(u32, bool)>,
     /// Losses by flow, up to the last [`Network::count_losses_until`].
     pub losses: Vec<Losses>,
     upcoming_losses: UpcomingLosses,
@@ -569,13 +569,6 @@ impl Network {
             let owner = self.owners[packet.flow()];
             tap.record(since, link, packet, outcome, owner, &self.options);
         }
-    }
-
-    /// Removes and returns the rows of the table `packets`, with those of packets that queues hold at the end of the run.
-    pub fn take_packets(&mut self) -> Vec<PacketRow> {
-        let Some(mut tap) = self.packet_tap.take() else { return Vec::new() };
-        tap.record_queued(|packet| self.owners[packet.flow()], &self.options);
-        tap.rows
     }
 
     /// The packet with its original `aux`.

@@ -178,9 +178,8 @@ impl Copa {
         self.lost |= ack.lost.0 > 0;
         // A delay within the segments that one ACK covers does not indicate a queue.
         let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
-        // With a rounding margin: standing queues are whole packets, and so is a tenth of some ranges.
         if !above(queueing, empty) || !self.settled {
-            self.emptied = ack.now.0;
+            self.emptied = ack.now.0; // with a rounding margin: standing queues are whole packets
         }
         let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
         if full != self.competing {
@@ -201,8 +200,7 @@ impl Copa {
     /// (4).
     fn update_velocity(&mut self) {
         let w = self.window.w;
-        // With a rounding margin: a window that rose and fell by the same steps has not risen.
-        let up = above(w, self.last_w);
+        let up = above(w, self.last_w); // with a margin: a window that rose and fell by equal steps has not risen
         self.same = if up == self.up { self.same + 1 } else { 0 };
         self.up = up;
         if self.same == 0 {
@@ -227,8 +225,7 @@ impl CongestionControl for Copa {
         let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
         let WindowState { w, inverse, slow_start, .. } = self.window;
-        // No margin: the window moves on with every ACK.
-        let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2)
+        let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2); w moves on with every ACK
         if slow_start {
             if below {
                 self.window.w += if ack.cwnd_limited { n } else { 0.0 }; // (5)

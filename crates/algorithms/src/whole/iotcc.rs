@@ -1,8 +1,6 @@
-//! IoT-based congestion control: an initial window from router feedback on the bandwidth, then increase by bands of
-//! delay.
+//! IoT-based congestion control: an initial window from the routers' bandwidth, then increase by bands of delay.
 //!
-//! Source: L. P. Verma, M. Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020. The
-//! algorithm has no name in the paper.
+//! Source: L. P. Verma, M. Kumar, "An IoT based Congestion Control Algorithm", Internet of Things 9, 2020 (unnamed).
 //!
 //! ```text
 //! handshake: cwnd = ssthresh = BW / α                              (1)
@@ -235,11 +233,9 @@ impl CongestionControl for Iotcc {
             return begun;
         }
         let n = segments(ack);
-        let Delay { beta, .. } = self.delay;
-        // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`, of which a window at the tie is a
-        // copy.
-        let reactive = below(beta, self.options.rho) || (self.stamp.is_none() && !self.options.bands_unstamped);
-        if !reactive && !below(beta, self.options.tau) {
+        // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`: a window at the tie is a copy.
+        let reactive = below(self.delay.beta, self.options.rho) || (self.stamp.is_none() && !self.options.bands_unstamped);
+        if !reactive && !below(self.delay.beta, self.options.tau) {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
         if !ack.cwnd_limited {
@@ -248,8 +244,8 @@ impl CongestionControl for Iotcc {
         if reactive {
             // (5)
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
-        } else if below(beta, self.options.sigma) {
-            let room = 1.0 - beta;
+        } else if below(self.delay.beta, self.options.sigma) {
+            let room = 1.0 - self.delay.beta;
             self.w += if self.options.per_ack {
                 f64::from(ack.acks) * (1.0 / self.w + room)
             } else {
