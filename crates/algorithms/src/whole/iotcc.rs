@@ -234,7 +234,7 @@ impl CongestionControl for Iotcc {
         }
         let n = segments(ack);
         // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`: a window at the tie is a copy.
-        let reactive = below(self.delay.beta, self.options.rho) || (self.stamp.is_none() && !self.options.bands_unstamped);
+        let reactive = below(self.delay.beta, self.options.rho) || self.stamp.is_none() && !self.options.bands_unstamped;
         if !reactive && !below(self.delay.beta, self.options.tau) {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
