@@ -66,9 +66,17 @@ impl Tcp {
         }
     }
 
+    /// FlightSize without the segments sent by limited transmit, which are beyond the window of whole segments (RFC 5681,
+    /// section 3.2, step 2).
+    fn flight_at_congestion(&self, cwnd: u64) -> u64 {
+        let mss = self.samples.mss.max(1);
+        let beyond = self.flight().saturating_sub(cwnd / mss * mss);
+        self.flight() - (self.sacked + self.duplicates.saturating_sub(1)).min(beyond)
+    }
+
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
     fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Reported>> {
-        let flight = self.in_flight().saturating_sub(self.duplicates.saturating_sub(1));
+        let flight = self.flight_at_congestion(view.cwnd);
         let mut sizes = vec![flight, view.cwnd.max(flight)];
         sizes.dedup();
         let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
