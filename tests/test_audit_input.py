@@ -80,7 +80,7 @@ def test_a_window_that_never_changes_is_not_explained(segments: float, reference
     records = run(fixed(segments))
     result = audit(qlog(records, tmp_path), reference)
     # Without a verdict where too few ACKs can tell.
-    assert result.share is None or result.share < 0.1 and result.departures
+    assert result.share is None or (result.share < 0.1 and result.departures)
     # The bytes in flight of a small window contradict nothing, so that few ACKs can tell.
     (capture,) = cwndlab.export.export(records, "pcap", tmp_path / "a.pcapng")
     in_flight = audit(capture, reference)

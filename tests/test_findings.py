@@ -7,8 +7,8 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.findings import SEVERITIES, codes, counts, finding, lines, merged
 from cwndlab.study import tables
+from cwndlab.study.findings import SEVERITIES, codes, counts, finding, lines, merged
 
 
 def scenario(second_start: str = "1 s", duration: str = "12 s") -> cwndlab.Scenario:

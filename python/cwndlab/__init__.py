@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from cwndlab import errors as errors
     from cwndlab import export as export
     from cwndlab import files as files
-    from cwndlab import findings as findings
     from cwndlab import gym as gym
     from cwndlab import kernel as kernel
     from cwndlab import live as live
@@ -123,7 +122,7 @@ _PUBLIC = (
     "suites",
 )
 #: Modules for the package itself.
-_INTERNAL = ("catalogue", "engine", "files", "findings", "records", "reports", "reproduction", "simulate", "validation")
+_INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(

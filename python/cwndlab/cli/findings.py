@@ -20,7 +20,7 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="End with status 1 
 
 def say_findings(rows: Sequence[Mapping[str, Any]]) -> None:
     """Prints findings, the worst first, and of each kind the first ones."""
-    for line in cwndlab.findings.lines(rows):
+    for line in cwndlab.study.findings.lines(rows):
         say(line)
 
 
@@ -32,6 +32,6 @@ def judge(rows: Sequence[Mapping[str, Any]], strict: bool) -> None:
     typer.Exit
         A finding is severe.
     """
-    if strict and cwndlab.findings.is_severe(rows):
+    if strict and cwndlab.study.findings.is_severe(rows):
         say("a finding is severe (--strict)")
         raise typer.Exit(_SEVERE)

@@ -172,3 +172,12 @@ def _together(metric: str, values: Sequence[float]) -> float | None:
     if metric in _ADDED:
         return float(sum(values))
     return float(min(values) if metric == "min_rtt_ms" else sum(values) / len(values))
+
+
+def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:
+    """Goodput and share of each table of flows over TCP in a scenario; none where all flows are compared."""
+    if flows is None:
+        return []
+    tables = zip(groups(document), document["flow"], strict=True)
+    names = [name for name, flow in tables if flow.get("transport") != "udp"]
+    return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]

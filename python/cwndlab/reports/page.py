@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from cwndlab.engine import version
 from cwndlab.files import json_text
-from cwndlab.findings import merged
 from cwndlab.plot.figure import Figure
+from cwndlab.study.findings import merged
 
 #: Texts of links and their addresses.
 Links = Sequence[tuple[str, str]]

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from cwndlab.study import cluster as cluster
     from cwndlab.study import compare as compare
     from cwndlab.study import differences as differences
+    from cwndlab.study import equal_results as equal_results
     from cwndlab.study import executor as executor
     from cwndlab.study import fields as fields
+    from cwndlab.study import findings as findings
     from cwndlab.study import journal as journal
     from cwndlab.study import lock as lock
     from cwndlab.study import matrix as matrix
@@ -41,8 +43,10 @@ if not TYPE_CHECKING:
             "cluster",
             "compare",
             "differences",
+            "equal_results",
             "executor",
             "fields",
+            "findings",
             "journal",
             "lock",
             "matrix",

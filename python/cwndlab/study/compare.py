@@ -17,7 +17,7 @@ from cwndlab.custom import Classes, by_name, name_of
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
 from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS, competing
-from cwndlab.metrics.of_flow import groups, is_flow, parse, resolve
+from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import check
@@ -26,9 +26,9 @@ from cwndlab.statistics import Until, enough
 from cwndlab.study.axes import readable
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.fields import places, shown, split_at_commas
-from cwndlab.study.result import Result, flow_metrics, local, records_folder
+from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
-from cwndlab.study.store import Store
+from cwndlab.study.store import Store, local, records_folder
 from cwndlab.study.values import short
 
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import version
 from cwndlab.errors import Fault, ScenarioError, parameter_fault
-from cwndlab.files import csv_cell, json_text, slug
-from cwndlab.findings import SEVERITIES, finding
+from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.of_flow import groups
+from cwndlab.metrics.of_flow import flow_metrics
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
-from cwndlab.simulate import NO_RANDOM_ELEMENT
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.axes import Axis, axes, folded, text
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
+from cwndlab.study.equal_results import equal_algorithms, equal_seeds, outcomes
+from cwndlab.study.findings import SEVERITIES, finding
 from cwndlab.study.spec import Outcome, Row
-from cwndlab.study.store import Store
+from cwndlab.study.store import Store, local, records_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,8 +46,6 @@ JUDGED = (
 )
 #: Columns of `Result.runs` that are neither labels nor metrics.
 _OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
-#: Columns of `Result.runs` that may differ between runs with the same results.
-_INCIDENTAL = {"cell", "algorithm", "seed", "wall_s", "host", "key", "scenario_hash", "findings"}
 
 Labels = tuple[Any, ...]
 
@@ -310,49 +308,9 @@ class Result:
         found = []
         if self.idle_flows and len(self.points) > 1:
             found.append(finding("flow-never-ran", f"{self.idle_flows[0]}; there are no verdicts"))
-        found += [finding("equal-results", text) for text in self._equal_algorithms()]
-        found += [finding("no-random-element", text) for text in self._equal_seeds()]
-        return found
-
-    def _outcomes(self) -> dict[tuple[Labels, Any], dict[int, Row]]:
-        """What each run measured, by other labels and algorithm, then by seed."""
-        hidden = _INCIDENTAL | set(self.columns)
-        return {
-            (group, name): {
-                seed: {key: value for key, value in row.items() if key not in hidden} for seed, row in runs.items()
-            }
-            for group, members in self.grouped(self.compared).items()
-            for name, runs in members.items()
-        }
-
-    def _equal_algorithms(self) -> list[str]:
-        """Sentences on algorithms with equal results in every run."""
-        texts = []
-        outcomes = self._outcomes()
-        for group in dict.fromkeys(group for group, _ in outcomes):
-            sets: dict[str, list[str]] = {}
-            for (other, name), runs in outcomes.items():
-                if other == group and name is not None and runs:
-                    sets.setdefault(repr(sorted(runs.items())), []).append(text(name))
-            where = ", ".join(map(text, group))
-            for names in sets.values():
-                if len(names) > 1:
-                    place = f" ({where})" if where else ""
-                    texts.append(f"{', '.join(names)}: equal results to the last digit in every run{place}")
-        return texts
-
-    def _equal_seeds(self) -> list[str]:
-        """A sentence on the cells of which every seed gave the same run."""
-        cells = []
-        for (group, name), runs in self._outcomes().items():
-            rows = list(runs.values())
-            if len(rows) > 1 and all(row == rows[0] for row in rows):
-                cells.append(", ".join(text(one) for one in (*group, name) if one is not None))
-        if not cells:
-            return []
-        named = [one for one in cells[:3] if one]
-        which = ", ".join(named) + (f" and {len(cells) - 3} more" if len(cells) > 3 else "")
-        return [f"{which}: {NO_RANDOM_ELEMENT}" if which else NO_RANDOM_ELEMENT]
+        measured = outcomes(self.grouped(self.compared), self.columns)
+        found += [finding("equal-results", text) for text in equal_algorithms(measured)]
+        return found + [finding("no-random-element", text) for text in equal_seeds(measured)]
 
     def findings(self) -> pl.DataFrame:
         """The findings of all runs, counted per cell, the worst first.
@@ -628,25 +586,6 @@ class Result:
 
 def _shown(row: Row) -> Row:
     return {name: row[name] for name in ("code", "severity", "text")}
-
-
-def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:
-    """Goodput and share of each table of flows over TCP in a scenario; none where all flows are compared."""
-    if flows is None:
-        return []
-    tables = zip(groups(document), document["flow"], strict=True)
-    names = [name for name, flow in tables if flow.get("transport") != "udp"]
-    return [f"{metric}@{name}" for metric in ("goodput_bps", "share") for name in names]
-
-
-def local(place: str | Path | None) -> Path | None:
-    """The folder of a place; ``None`` for memory and for other URLs."""
-    return None if not place or "://" in str(place) else Path(place)
-
-
-def records_folder(place: Path, algorithm: str, seed: int) -> Path:
-    """Where a comparison keeps the records of a run."""
-    return place / slug(algorithm) / f"seed-{seed}"
 
 
 def _identity(records: Records) -> Records:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import atomic_write, json_text, parsed
+from cwndlab.files import atomic_write, json_text, parsed, slug
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock, ObjectLock
 from cwndlab.study.spec import Row
@@ -369,3 +369,13 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
     names = list(dict.fromkeys(name for row in rows for name in row)) or list(_KEYS)
     types = {name: pl.Int64 if name in _INTEGERS else pl.String if name in _TEXTS else pl.Float64 for name in names}
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, schema=types)
+
+
+def local(place: str | Path | None) -> Path | None:
+    """The folder of a place; ``None`` for memory and for other URLs."""
+    return None if not place or "://" in str(place) else Path(place)
+
+
+def records_folder(place: Path, algorithm: str, seed: int) -> Path:
+    """Where a comparison keeps the records of a run."""
+    return place / slug(algorithm) / f"seed-{seed}"

@@ -234,7 +234,8 @@ impl CongestionControl for Iotcc {
         }
         let n = segments(ack);
         // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`: a window at the tie is a copy.
-        let reactive = below(self.delay.beta, self.options.rho) || self.stamp.is_none() && !self.options.bands_unstamped;
+        let reactive =
+            below(self.delay.beta, self.options.rho) || self.stamp.is_none() && !self.options.bands_unstamped;
         if !reactive && !below(self.delay.beta, self.options.tau) {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
@@ -242,8 +243,8 @@ impl CongestionControl for Iotcc {
             return begun;
         }
         if reactive {
-            // (5)
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
+        // (5)
         } else if below(self.delay.beta, self.options.sigma) {
             let room = 1.0 - self.delay.beta;
             self.w += if self.options.per_ack {

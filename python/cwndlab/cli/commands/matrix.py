@@ -73,7 +73,7 @@ def matrix(
 
 def _judge(rows: Sequence[Row], strict: bool) -> None:
     codes = {code for row in rows for code in row["findings"].split(", ") if code}
-    judge([{"severity": cwndlab.findings.codes()[code]["severity"]} for code in codes], strict)
+    judge([{"severity": cwndlab.study.findings.codes()[code]["severity"]} for code in codes], strict)
 
 
 def _rounded(row: Row) -> dict[str, Any]:
