@@ -157,7 +157,7 @@ def test_demo_compares_six_algorithms_and_draws_a_report(cli: Cli, tmp_path: Pat
     assert len(json.loads((tmp_path / "first" / "comparison.json").read_text())["seeds"]) == 2
     page = (tmp_path / "first.html").read_text(encoding="utf-8")
     assert len(page) > 100_000
-    assert "<title>6 algorithms" in page
+    assert "<title>cubic+hystart, cubic+ccm-ss, reno, highspeed, bic and ctcp<" in page
     assert "Six congestion controls on a path of 250 Mbit/s" in page
     # Four metrics for each of five algorithms, in sentences that a reader finishes.
     kept = json.loads((tmp_path / "first" / "comparison.json").read_text())

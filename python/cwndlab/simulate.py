@@ -61,7 +61,8 @@ def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
     """A scenario, or its plain values, with the field ``perturb``; as it is where that is ``None``."""
     if isinstance(scenario, Mapping):
         return dict(scenario) if perturb is None else {**scenario, "perturb": perturb}
-    return scenario.perturbed(perturb)
+    # A text is no scenario, which `engine_document` says.
+    return scenario if isinstance(scenario, str) else scenario.perturbed(perturb)
 
 
 def run_text(text: str, *, seed: int) -> Records:

@@ -243,7 +243,8 @@ def compare(
         ``out`` is in use or holds something else.
     """
     reject_seeds(seed, repetitions)
-    scenario, texts = with_classes(scenario.perturbed(perturb), algorithms)
+    scenario, texts = with_classes(scenario, algorithms)
+    scenario = scenario.perturbed(perturb)
     field = _field(over, texts, flows, against)
     if against is not None:
         scenario, (against,) = with_classes(scenario, against)

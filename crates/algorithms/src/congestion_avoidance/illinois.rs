@@ -18,8 +18,8 @@
 //! ns-2.35 does.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Spec, Value,
+    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value,
 };
 
 use super::reno::segments;
@@ -96,7 +96,7 @@ pub static SPEC: Spec = Spec {
     choices: &["the maximum RTT is that of the whole connection, as in Linux"],
     pitfalls: &["one RTT outlier raises all thresholds permanently", "decrease=ns2 reduces the window to 1/8 where there is no queue"],
     companion: "standard",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),

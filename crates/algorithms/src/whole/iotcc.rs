@@ -243,16 +243,15 @@ impl CongestionControl for Iotcc {
             return begun;
         }
         if reactive {
+            // (5)
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
-        // (5)
         } else if below(self.delay.beta, self.options.sigma) {
-            let room = 1.0 - self.delay.beta;
+            let room = 1.0 - self.delay.beta; // (6)
             self.w += if self.options.per_ack {
                 f64::from(ack.acks) * (1.0 / self.w + room)
             } else {
                 n * (self.options.base + room) / self.w
             };
-            // (6)
         }
         begun
     }
