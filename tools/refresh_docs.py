@@ -69,10 +69,18 @@ def _validity() -> str:
 
 
 def _kernel() -> str:
-    """The bundled campaign, compared with the current simulator. Missing runs are made with this kernel."""
-    from cwndlab.validation.kernel import campaign, markdown
+    """The bundled campaign on the paths that the kernel has run, compared with the current simulator."""
+    from cwndlab.validation.kernel import campaign, kept, markdown
+    from cwndlab.validation.references.paths import read
+    from cwndlab.validation.references.reference import kernel_paths
 
-    return markdown(*campaign(ROOT / "known-answers" / "kernel"))
+    folder = ROOT / "known-answers" / "kernel"
+    paths = read(kernel_paths())
+    measured = {run.path for run in kept(folder / "runs.csv", paths)}
+    names = list(dict.fromkeys(trial.path for trial in paths.trials))
+    shown = markdown(*campaign(folder, paths=[name for name in names if name in measured]))
+    missing = [name for name in names if name not in measured]
+    return shown + (f"\n\nNot measured yet: {', '.join(missing)}." if missing else "")
 
 
 def _applications() -> str:

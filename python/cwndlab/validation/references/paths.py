@@ -91,6 +91,13 @@ def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[s
     return names if wanted is None else wanted
 
 
+def _stack(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a path changes in the simulator's stack: ECN, and what its kernel settings mean there."""
+    stack = {"ecn": entry["ecn"]} if "ecn" in entry else {}
+    merged = entry.get("settings", {}).get("receiver", {}).get("net.ipv4.tcp_comp_sack_nr")
+    return stack if merged is None else stack | {"sack_compression": merged}
+
+
 def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Trial:
     flows, senders, rtts = [], [], []
     transfers = tuple(entry.get("transfers", ()))
@@ -108,7 +115,7 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
             "rtt": rtts[-1],
             "start": match[3] or "0 s",
             "profile": "linux",
-            "stack": about["stack"] | ({"ecn": entry["ecn"]} if "ecn" in entry else {}),
+            "stack": about["stack"] | _stack(entry),
         }
         if match[4]:
             flow["stop"] = match[4]
