@@ -20,7 +20,7 @@ def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.cwnd(records)["mean_cwnd_segments"].round(1).to_list()
-    [149.5]
+    [140.7]
     """
     span = interval.bounds(records, start_s, end_s)
     time = pl.col("time_ns")

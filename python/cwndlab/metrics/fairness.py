@@ -40,7 +40,7 @@ def fairness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.fairness(records, start_s=6)["jain"].round(2).to_list()
-    [0.61]
+    [0.91]
     """
     table = _named(goodput(records, start_s=start_s, end_s=end_s), records, flows)
     values = table["goodput_bps"].drop_nulls().to_list()
@@ -63,7 +63,7 @@ def fairness_over_time(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.fairness_over_time(records, window_s=2)["jain"].round(2).to_list()
-    [1.0, 1.0, 0.56, 0.61]
+    [1.0, 1.0, 0.75, 0.91]
     """
     table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), records, flows)
     rows = [

@@ -23,7 +23,7 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
-    ('bottleneck', 199)
+    ('bottleneck', 235)
     """
     span = interval.bounds(records, start_s, end_s)
     drops, offered = pl.col("dropped_packets"), pl.col("arrived_packets")

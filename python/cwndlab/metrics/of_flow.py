@@ -147,7 +147,7 @@ def of_flow(
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> shares = cwndlab.metrics.of_flow(records, ["share@flow0"], start_s=6)
     >>> round(shares["share@flow0"], 2)
-    0.9
+    0.66
     """
     wanted = {name: one for name in names if (one := parse(name)) is not None}
     known = groups(records.document)

@@ -36,7 +36,7 @@ def oscillation(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
-    [0.16, 0.0]
+    [0.17, 0.0]
     """
     span = interval.bounds(records, start_s, end_s)
     step = int(records.rows("runs")[0]["sample_interval_ns"])

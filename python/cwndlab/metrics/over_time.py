@@ -32,7 +32,7 @@ def flows_over_time(
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.flows_over_time(records, window_s=0.5)
     >>> table.select("time_s", "cwnd_segments").rows()
-    [(0.5, 153.0), (1.0, 163.0)]
+    [(0.5, 166.0), (1.0, 123.0)]
     """
     span = interval.bounds(records, start_s, end_s)
     flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")

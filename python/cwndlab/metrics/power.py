@@ -22,7 +22,7 @@ def power(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.power(records)["power"].round(2).to_list()
-    [0.51]
+    [0.54]
     """
     busy = utilisation(records, start_s=start_s, end_s=end_s)["utilisation"]
     means = rtt(records, start_s=start_s, end_s=end_s).join(records.flows.select("flow", "base_rtt_ns"), on="flow")

@@ -25,7 +25,7 @@ def queue(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.queue(records).filter(link="bottleneck")["queue_packets"].round(1).to_list()
-    [63.4]
+    [56.0]
     """
     span = interval.bounds(records, start_s, end_s)
     length_ns = span.end_ns - span.start_ns

@@ -29,7 +29,7 @@ def responsiveness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("rate-steps"), seed=1)
     >>> cwndlab.metrics.responsiveness(records)["halving_rtts"].round().to_list()
-    [62.0, 68.0]
+    [53.0, 68.0]
     """
     found: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

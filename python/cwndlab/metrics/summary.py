@@ -136,7 +136,7 @@ def per_flow(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> table = cwndlab.metrics.per_flow(records)
     >>> table.select("name", "retransmitted_packets", "timeouts").rows()
-    [('flow0', 547, 0), ('flow1', 12, 0)]
+    [('flow0', 573, 0), ('flow1', 155, 0)]
     """
     metrics = (goodput, share, throughput, rtt, cwnd, timeouts)
     tables = [metric(records, start_s=start_s, end_s=end_s) for metric in metrics]
@@ -158,7 +158,7 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.per_link(records)
     >>> table.select("link", "drops").row(0)
-    ('bottleneck', 199)
+    ('bottleneck', 235)
     """
     found, *others = (metric(records, start_s=start_s, end_s=end_s) for metric in (utilisation, queue, loss))
     for other in others:

@@ -23,7 +23,7 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> (cwndlab.metrics.throughput(records)["throughput_bps"] / 1e6).round(1).to_list()
-    [50.1]
+    [50.0]
     """
     span = interval.bounds(records, start_s, end_s)
     return (

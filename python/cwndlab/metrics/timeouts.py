@@ -21,7 +21,7 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.timeouts(records).select("timeouts", "retransmitted_packets").row(0)
-    (0, 199)
+    (0, 235)
     """
     span = interval.bounds(records, start_s, end_s)
     gained = interval.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)

@@ -27,7 +27,7 @@ def colour(position: int) -> str:
     """The colour of the ``position``-th thing; below zero that of a phase. 36 positions have different colours.
 
     >>> colour(0), colour(12), colour(-1)
-    ('#0072B2', '#80b8d8', '#BBCC33')
+    ('#0072B2', '#80b9d9', '#BBCC33')
     """
     if position < 0:
         return PHASE_COLOURS[-position - 1]
