@@ -44,6 +44,7 @@ NOT_DETERMINED = {
     "ledbat-pp": "slows down at times that follow from single RTT samples",
     "illinois": "needs the RTT samples of recovery, which timestamps give",
     "astart": "needs the rate of every ACK",
+    "fast": "doubles its window below a queueing delay, to which the RTT samples of recovery count",
 }
 
 

@@ -132,6 +132,8 @@ def row(run: dict[str, Any], name: str, files: dict[str, Path]) -> dict[str, Any
         "path": name,
         "acks": result.acks,
         "explained": result.explained,
+        "decisive": result.decisive,
+        "decisive_explained": result.decisive_explained,
         "unjudged": result.unjudged,
         "first": first and {"kind": first.kind, "time_ms": round(first.time_ms), "source": first.source},
         "kinds": {one.kind: [one.departures, one.acks] for one in result.groups},
@@ -168,8 +170,8 @@ def main() -> None:
                 files = transfer(run, path, name, programs, options.out)
             rows[key] = row(run, name, files)
             one = rows[key]
-            share = one["explained"] / one["acks"] if one["acks"] else float("nan")
-            sys.stdout.write(f"{'/'.join(key)}: {share:.2%} of {one['acks']} ACKs, {one['kinds']}\n")
+            share = one["decisive_explained"] / one["decisive"] if one["decisive"] else float("nan")
+            sys.stdout.write(f"{'/'.join(key)}: {share:.2%} of {one['decisive']} ACKs that can tell, {one['kinds']}\n")
             sys.stdout.flush()
     order = [(run["stack"], run["algorithm"], name) for run in plan["run"] for name in plan["paths"]]
     machine = f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}"

@@ -13,8 +13,8 @@ RESULT = HERE.parents[1] / "known-answers" / "stacks.json"
 
 
 def share(row: dict[str, Any]) -> str:
-    """Explained ACKs, per cent, rounded down: 100 stands for all."""
-    return f"{int(1000 * row['explained'] / row['acks']) / 10:.1f}" if row["acks"] else "–"
+    """Explained ACKs of those that can tell, per cent, rounded down: 100 stands for all."""
+    return f"{int(1000 * row['decisive_explained'] / row['decisive']) / 10:.1f}" if row["decisive"] else "–"
 
 
 def first(rows: list[dict[str, Any]]) -> str:
@@ -33,7 +33,7 @@ def table() -> str:
     findings: list[dict[str, str]] = tomllib.loads((HERE / "findings.toml").read_text(encoding="utf-8"))["finding"]
     names = list(paths)
     lines = [
-        f"`{result['command']}`, {result['machine']}, {result['date']}; ACKs explained, per cent:",
+        f"`{result['command']}`, {result['machine']}, {result['date']}; ACKs explained of those that can tell, per cent:",
         "",
         f"| stack | algorithm | audited as | {' | '.join(names)} | first departure |",
         f"|---|---|---|{'---:|' * len(names)}---|",

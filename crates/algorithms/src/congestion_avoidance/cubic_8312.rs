@@ -66,7 +66,10 @@ pub static SPEC: Spec = Spec {
             doc: "TCP-friendly region: the window is at least Reno's estimated window (section 4.2)",
         },
     ],
-    choices: &["where fast convergence lowers W_max, K and W_est use the lowered value, as in the text"],
+    choices: &[
+        "where fast convergence lowers W_max, K and W_est use the lowered value, as in the text",
+        "where slow start ends without a loss, W_est begins at β W_max as elsewhere (section 4.8 gives only W_max and K)",
+    ],
     pitfalls: &[
         "t advances while the application has nothing to send, and the step has no bound: the window jumps afterwards",
         "obsoleted by RFC 9438 (`cubic`)",
@@ -133,11 +136,11 @@ impl Cubic8312 {
     fn begin(&mut self, now: Time, w: f64) {
         self.epoch.start = Some(now);
         if self.w_max_unknown {
-            (self.epoch.w_max, self.epoch.k, self.epoch.initial_w_est) = (w, 0.0, w);
+            (self.epoch.w_max, self.epoch.k) = (w, 0.0); // section 4.8
         } else {
             self.epoch.k = cbrt(self.epoch.w_max * (1.0 - self.beta) / self.c); // (2)
-            self.epoch.initial_w_est = self.beta * self.epoch.w_max;
         }
+        self.epoch.initial_w_est = self.beta * self.epoch.w_max;
         self.w_max_unknown = false;
     }
 }
@@ -208,6 +211,16 @@ mod tests {
         assert!((flow.on_ack(&short, 80.0) - 122.941_176_47).abs() < 1e-6);
         let target = flow.window(1.1);
         assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);
+    }
+
+    /// Sections 4.2 and 4.8 by hand: slow start ends at 100 segments without a loss. W(1) is 100.4; W_est is 70 + 5.29 at
+    /// an RTT of 0.1 s.
+    #[test]
+    fn an_end_of_slow_start_without_a_loss_is_the_plateau() {
+        let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
+        flow.begin(Time::ZERO, 100.0);
+        assert!((flow.window(1.0) - 100.4).abs() < 1e-9);
+        assert!((flow.w_est(1.0, 0.1) - 75.294_117_647).abs() < 1e-6);
     }
 
     /// Section 4.6: 80 after 100 sets W_max to 68. Section 4.7: after a timeout W_max is the window at the start of the

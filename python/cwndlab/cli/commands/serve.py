@@ -116,14 +116,15 @@ def serve(
         rows = [("listening", f"https://{server.address}")]
         rows += [("certificate", str(shown)), ("fingerprint", server.fingerprint)]
         rows += [(f"token of {client}", value) for client, value in made.items()]
-        write_rows([{"what": what, "is": value} for what, value in rows], ("what", "is"), format)
-        sys.stdout.flush()
+        # Before the rows: who reads those may end the server at once.
         for note in server.notes:
             say(f"note: {note}")
         if made:
-            say(f"the token is kept in {folder / 'tokens'} and not printed again")
+            say(f"the token below is kept in {folder / 'tokens'} and not printed again")
         else:
             say(f"tokens: those in {token or folder / 'tokens'}, of {', '.join(_clients(text))}")
+        write_rows([{"what": what, "is": value} for what, value in rows], ("what", "is"), format)
+        sys.stdout.flush()
         say("Ctrl-C ends it")
         while True:
             time.sleep(_CHECK_S)

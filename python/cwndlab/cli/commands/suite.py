@@ -126,10 +126,11 @@ def _show(result: SuiteResult) -> None:
     """Cases by paths, then the statements that do not hold."""
     verdicts = cwndlab.suites.Verdict
     paths = list(dict.fromkeys(one.path.name for one in result.outcomes))
-    rows: dict[str, list[str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for outcome in result.outcomes:
-        rows.setdefault(outcome.case.name, []).append(_SHORT[str(outcome.verdict)])
-    write_table([(name, *cells) for name, cells in rows.items()], ("case", *paths))
+        rows.setdefault(outcome.case.name, {})[outcome.path.name] = _SHORT[str(outcome.verdict)]
+    # A case may not be asked on every path.
+    write_table([(name, *(cells.get(path, "") for path in paths)) for name, cells in rows.items()], ("case", *paths))
     for outcome in result.outcomes:
         for one in outcome.failures:
             write(f"\n{outcome.case.name}, {outcome.path.name}: {outcome.verdict}: {one.text}")
