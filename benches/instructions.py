@@ -103,7 +103,7 @@ STAGES = (
         "",
         57,
         "one line for a packet, half a one for its ACK, 32 a line; behind each a link that only delays, 6 a link",
-        carries=r"simulator/engine:(on_arrival|on_agenda_event|run)$",
+        carries=r"simulator/engine:(on_arrival|on_agenda_event|deliver_ahead|run)$",
     ),
     Stage(
         "media and queues with a server",
@@ -164,13 +164,14 @@ STAGES = (
     ),
     Stage(
         "event loop",
-        r"simulator/engine:(on_arrival|on_agenda_event|run|check)$|simulator/connection:deliver$",
+        r"simulator/engine:(on_arrival|on_agenda_event|deliver_ahead|run|check)$|simulator/run_ahead:|"
+        r"simulator/connection:deliver$",
         20,
         "1.5 events: 4 compare with the end and the next sample, 9 find the connection or the route",
     ),
     Stage(
         "sampling",
-        r"simulator/sampler:",
+        r"simulator/(sampler|end_samples):|records/stall:",
         2,
         "rows are written by the interval, not by the packet",
         r"simulator/sampler:",
@@ -180,7 +181,7 @@ STAGES = (
         r"simulator/(engine|bin/.*):|(scenario|config|records)/",
         0,
         "once a run",
-        carries=r"simulator/(engine:(?!on_arrival$|on_agenda_event$|run$)|bin/)",
+        carries=r"simulator/(engine:(?!on_arrival$|on_agenda_event$|deliver_ahead$|run$)|bin/)",
     ),
 )
 

@@ -106,20 +106,27 @@ pub struct Link {
     /// The departures from the line, which is idle after the last of them.
     departures: Departures,
     delay: Duration,
-    /// Start of the service of the first packet that waits in an unlimited queue; `Time::MAX` if none waits.
+    /// Start of the service of the first packet that waits in an unlimited queue; `Time::MAX` if none waits. Few links
+    /// ever have a second one, which is then in `queue`.
     next_start: Time,
+    /// The size of that packet.
+    next_size: u32,
     /// The line has a constant rate.
     constant: bool,
     /// The line has a constant rate, and the queue neither drops nor marks.
     unlimited: bool,
+    /// A packet waited in an unlimited queue.
+    has_waited: bool,
     dropped: u64,
     marked: u64,
     accepted: SizeClasses,
     lost: u64,
     line: Line,
-    /// The queue; `None` before the first packet waits in an unlimited queue.
+    /// The queue; of an unlimited one what waits behind the first packet, and `None` before any does.
     queue: Option<Box<Queue>>,
     impairments: Option<Box<Impairments>>,
+    /// Size of the packet in service while another waits in an unlimited queue.
+    in_service: u32,
 }
 
 const _: () = assert!(size_of::<Link>() == 192);
@@ -145,8 +152,10 @@ impl Link {
             departures: Departures::default(),
             delay: config.delay,
             next_start: Time::MAX,
+            next_size: 0,
             constant,
             unlimited,
+            has_waited: false,
             dropped: 0,
             marked: 0,
             accepted: SizeClasses::default(),
@@ -154,6 +163,7 @@ impl Link {
             line: config.line,
             queue: (!unlimited).then(queue),
             impairments: (!impairments.is_none()).then(|| Box::new(impairments)),
+            in_service: 0,
         }
     }
 
@@ -231,22 +241,45 @@ impl Link {
         Time(departure.0 + self.delay.0)
     }
 
-    /// Removes the packets whose service has begun from an unlimited queue.
-    #[inline(never)]
+    /// Removes the packets whose service has begun from an unlimited queue, of which there is one.
+    #[inline]
     fn begin_service(&mut self, now: Time) {
-        if let Some(queue) = &mut self.queue {
-            queue.advance(now);
-            self.next_start = queue.next_start();
+        self.in_service = self.next_size;
+        self.next_start = Time::MAX;
+        if self.queue.is_some() {
+            self.begin_next(now);
+        }
+    }
+
+    /// As [`begin_service`](Self::begin_service), for the packets behind the first one.
+    #[inline(never)]
+    fn begin_next(&mut self, now: Time) {
+        let Some(queue) = &mut self.queue else { return };
+        while let Some((start, size)) = queue.take_first() {
+            (self.next_start, self.next_size) = (start, size);
+            if start > now {
+                return;
+            }
+            (self.in_service, self.next_start) = (size, Time::MAX);
         }
     }
 
     /// Adds a packet whose service begins at `start` to an unlimited queue.
-    #[inline(never)]
+    #[inline]
     fn wait(&mut self, start: Time, size: u32) {
-        let serving = self.accepted.latest_size();
-        let queue = self.queue.get_or_insert_with(|| Box::new(Queue::new(Limit::Unlimited, false, None, false)));
-        queue.push(start, size, serving);
-        self.next_start = queue.next_start();
+        if self.next_start == Time::MAX {
+            (self.next_start, self.next_size) = (start, size);
+            (self.in_service, self.has_waited) = (self.accepted.latest_size(), true);
+        } else {
+            self.wait_behind(start, size);
+        }
+    }
+
+    /// As [`wait`](Self::wait), behind another packet.
+    #[inline(never)]
+    fn wait_behind(&mut self, start: Time, size: u32) {
+        let queue = || Box::new(Queue::new(Limit::Unlimited, false, None, false));
+        self.queue.get_or_insert_with(queue).push(start, size);
     }
 
     /// Serves a packet whose service time is not cached: its size is new, or the rate varies. A packet that is not
@@ -310,12 +343,26 @@ impl Link {
         Totals { dropped: self.dropped, lost: self.lost, marked: self.marked, accepted, accepted_bytes }
     }
 
+    /// Removes the packets whose service has begun by `now` from the queue.
+    fn advance(&mut self, now: Time) {
+        if !self.unlimited {
+            self.queue.as_mut().expect("a limited queue exists from the start").advance(now);
+        } else if self.next_start <= now {
+            self.begin_service(now);
+        }
+    }
+
+    /// The first packet of an unlimited queue, after [`advance`](Self::advance): the start of its service, and its size.
+    fn first(&self) -> Option<(Time, u32)> {
+        (self.next_start < Time::MAX).then_some((self.next_start, self.next_size))
+    }
+
     /// Packets and bytes in the queue at `now`, without the packet in service.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
-        self.queue.as_mut().map_or((0, 0), |queue| {
-            queue.advance(now);
-            queue.backlog()
-        })
+        self.advance(now);
+        let first = self.first().map_or((0, 0), |(_, size)| (1, u64::from(size)));
+        let (packets, bytes) = self.queue.as_ref().map_or((0, 0), |queue| queue.backlog());
+        (first.0 + packets, first.1 + bytes)
     }
 
     /// Time for which the first packet of the queue has waited at `now`; 0 for an empty queue. Known where the rate of the
@@ -335,25 +382,28 @@ impl Link {
             return (accepted, accepted_bytes);
         }
         // Without a queue behind it, the packet in service is the last one.
-        let waiting = self.queue.as_ref().filter(|queue| !queue.is_empty());
-        let serving = waiting.map_or(self.accepted.latest_size(), |queue| queue.in_service());
+        let waiting = self.queue.as_ref().filter(|queue| !queue.is_empty() && !self.unlimited);
+        let serving = match waiting {
+            Some(queue) => queue.in_service(),
+            None if self.first().is_some() => self.in_service,
+            None => self.accepted.latest_size(),
+        };
         (accepted - packets - 1, accepted_bytes - bytes - u64::from(serving))
     }
 
     /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
     pub fn integrals(&mut self, now: Time) -> (u128, u128) {
+        self.advance(now);
         let (packets, bytes) = self.accepted.integrals();
-        let future = self.queue.as_mut().map_or((0, 0), |queue| {
-            queue.advance(now);
-            queue.remaining_wait(now)
-        });
-        (packets - future.0, bytes - future.1)
+        let future = self.queue.as_ref().map_or((0, 0), |queue| queue.remaining_wait(now));
+        let (rest, size) = self.first().map_or((0, 0), |(start, size)| (u128::from((start - now).0), u128::from(size)));
+        (packets - future.0 - rest, bytes - future.1 - rest * size)
     }
 
     /// The maximum queue length, packets.
     #[must_use]
     pub fn max_queue_length(&self) -> u64 {
-        self.queue.as_ref().map_or(0, |queue| queue.max_length)
+        u64::from(self.has_waited) + self.queue.as_ref().map_or(0, |queue| queue.max_length)
     }
 
     /// Memory in use, bytes.

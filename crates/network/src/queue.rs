@@ -107,31 +107,30 @@ impl Queue {
         if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
             return None;
         }
-        self.push(free, size, self.in_service);
+        self.push(free, size);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(now);
         }
         Some((free, length >= self.mark_above))
     }
 
-    /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance). `serving` is the size of the packet
-    /// in service, of which the queue knows only if it waited before.
+    /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance).
     #[inline]
-    pub fn push(&mut self, start: Time, size: u32, serving: u32) {
+    pub fn push(&mut self, start: Time, size: u32) {
         if self.entries.is_empty() {
             self.next_start = start;
-            self.in_service = serving;
         }
         self.entries.push(Entry { start, size });
         self.bytes += u64::from(size);
         self.max_length = self.max_length.max(self.entries.len() as u64);
     }
 
-    /// Start of the service of the first queued packet; `Time::MAX` if the queue is empty.
-    #[inline]
-    #[must_use]
-    pub fn next_start(&self) -> Time {
-        self.next_start
+    /// Removes the first packet: the start of its service, and its size. For callers that do not
+    /// [`advance`](Self::advance).
+    pub fn take_first(&mut self) -> Option<(Time, u32)> {
+        let Entry { start, size } = self.entries.pop()?;
+        self.bytes -= u64::from(size);
+        Some((start, size))
     }
 
     /// Whether no packet waits, after [`advance`](Self::advance).

@@ -1,7 +1,7 @@
 //! Detection of connections that stop: with data to send, they deliver nothing, or send one segment per RTO.
 //!
-//! An engine passes the state of each sender to its [`StallWatch`] at every sample and at the end of the run. Between two
-//! samples there is no cost.
+//! An engine passes the state of each sender to its [`StallWatch`] at samples, as often as the timeout needs it, and at the
+//! end of the run. Between two samples there is no cost.
 
 use cwndlab_units::{Duration, Time};
 
@@ -126,6 +126,8 @@ pub struct StallWatch {
     trickle: Mark,
     /// The longest stall of the most severe kind so far.
     worst: Option<Stall>,
+    /// The next state that counts is at this time or later.
+    due: Time,
 }
 
 impl StallWatch {
@@ -144,7 +146,15 @@ impl StallWatch {
             answered: mark,
             trickle: mark,
             worst: None,
+            due: now,
         }
+    }
+
+    /// Whether a state at `now` counts: half a timeout after the last one, of the ten that make a stall.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now: Time) -> bool {
+        now >= self.due
     }
 
     /// Takes the state of the sender at `now`, after all earlier states.
@@ -152,7 +162,7 @@ impl StallWatch {
         let before = self.last.progress;
         let mark = Mark { at: now, progress };
         if !progress.waiting || progress.connection != before.connection || !before.waiting {
-            self.update_rto(&progress);
+            self.update_rto(now, &progress);
             (self.last, self.answered, self.trickle) = (mark, mark, mark);
             return;
         }
@@ -164,15 +174,17 @@ impl StallWatch {
         }
         self.check_silence(now, &progress);
         self.check_trickle(mark);
-        self.update_rto(&progress);
+        self.update_rto(now, &progress);
     }
 
     /// Notes the timeout. A sender that stops may take RTT samples as long as its own silence, which must not make the
     /// watch patient: the timeout counts up to a multiple of the smallest one.
-    fn update_rto(&mut self, progress: &SenderProgress) {
-        let Some(rto) = progress.rto else { return };
-        self.least_rto = self.least_rto.min(rto);
-        self.rto = rto.min((self.least_rto * MAX_RTO_GROWTH).max(self.initial_rto));
+    fn update_rto(&mut self, now: Time, progress: &SenderProgress) {
+        if let Some(rto) = progress.rto {
+            self.least_rto = self.least_rto.min(rto);
+            self.rto = rto.min((self.least_rto * MAX_RTO_GROWTH).max(self.initial_rto));
+        }
+        self.due = now + self.rto / 2;
     }
 
     /// Nothing was delivered for ten timeouts.

@@ -92,7 +92,7 @@ impl Sampler {
         }
         for index in simulation.plan.flows.len()..simulation.connections.len() {
             let progress = progress(&simulation.connections[index].sender);
-            watch(now, index, progress, simulation);
+            watch(now, index, &progress, simulation);
         }
         simulation.network.station_rows(now, &mut self.records.stations);
         for &link in &self.links {
@@ -138,8 +138,16 @@ impl Sampler {
     }
 }
 
+/// Passes the state of a sender at `now` to its watch, if that is due.
+#[inline]
+fn watch(now: Time, index: usize, progress: &SenderProgress, simulation: &mut Simulation) {
+    if simulation.connections[index].samples.watch.as_ref().is_none_or(|watch| watch.is_due(now)) {
+        observe(now, index, *progress, simulation);
+    }
+}
+
 /// Passes the state of a sender at `now` to its watch.
-fn watch(now: Time, index: usize, progress: SenderProgress, simulation: &mut Simulation) {
+fn observe(now: Time, index: usize, progress: SenderProgress, simulation: &mut Simulation) {
     let losses = simulation.network.losses[index];
     let connection = &mut simulation.connections[index];
     let plan = &simulation.plan.flows[connection.owner as usize];
@@ -156,7 +164,7 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
             continue;
         }
         let state = progress(&simulation.connections[index].sender);
-        watch(end, index, state, simulation);
+        observe(end, index, state, simulation);
         let connection = &simulation.connections[index];
         let Some(stall) = connection.samples.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
         let worse = |other: &Stall| other.code.severity < stall.code.severity;
@@ -174,7 +182,7 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
 fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulation) -> SampleRow {
     let connection = &mut simulation.connections[index];
     let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
-    watch(now, index, sender.progress, simulation);
+    watch(now, index, &sender.progress, simulation);
     let connection = &mut simulation.connections[index];
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let (counts, delivered) = connection.counts(sender.counts, delivered);
