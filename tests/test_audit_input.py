@@ -74,7 +74,7 @@ def qlog(records: Records, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("reference", ["cubic", "reno", "cubic-linux"])
-@pytest.mark.parametrize("segments", [10, 60, 400])
+@pytest.mark.parametrize("segments", [10, 60, 150, 400])
 def test_a_window_that_never_changes_is_not_explained(segments: float, reference: str, tmp_path: Path) -> None:
     """RFC 5681 and RFC 9438: a full window grows, and a loss reduces it. Windows below and above those of the path."""
     records = run(fixed(segments))

@@ -37,6 +37,7 @@ SCENARIOS: dict[str, dict[str, str]] = {
     "lossy": {"link": ', loss = { kind = "bernoulli", p = 1e-3 }'},
     "application-limited": {"flow": 'workload = { kind = "transfers", bytes = "20 kB", gap = "50 ms" }'},
     "idle": {"flow": 'workload = { kind = "on-off", on = "1 s", off = "1.5 s" }'},
+    "reordering": {"link": ', jitter = { spread = "10 ms", reorder = true }'},
     "outage": {"link": ', schedule = [{ at = "3 s", loss = 1.0 }, { at = "5 s", loss = 0.0 }]'},
 }
 

@@ -41,9 +41,9 @@ pub struct Counts {
     pub acks: u64,
     /// Those that the reference explains.
     pub explained: u64,
-    /// ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a window that
-    /// stays as it is would be a departure; and those of the departures. Of bytes in flight: those at which they reach
-    /// the reference's window.
+    /// ACKs that can tell: over them the reference changes its window by so much that a logged window that stays as it is
+    /// would be a departure; and those from the last agreement to a departure, at least one. Of bytes in flight: those at
+    /// which they reach the reference's window.
     pub decisive: u64,
     /// Those that the reference explains.
     pub decisive_explained: u64,
@@ -112,10 +112,10 @@ impl Branch {
     }
 }
 
-/// The ACKs since the window of the reference last changed by more than the tolerance.
+/// The ACKs since the windows last changed by more than the tolerance.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// The window then, bytes.
+    /// The logged window then, bytes.
     anchor: u64,
     /// ACKs that must change the window: it was full, or they report a congestion event.
     acks: u64,
@@ -362,10 +362,9 @@ impl<'a> Judge<'a> {
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
-            let unexplained = self.stretch.acks.max(self.all.acks);
-            self.counts.decisive += if check.is_flight { self.last.acks } else { unexplained };
+            self.counts.decisive += if check.is_flight { self.last.acks } else { self.all.acks.max(1) };
             self.depart(check, &mut chosen, (before, reference, limit));
-            self.stretch = Stretch { anchor: self.window(&*chosen.control), acks: 0 };
+            self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
         } else {
             if self.agrees(distance, limit) {
                 self.counts.explained += self.all.acks;
@@ -393,9 +392,9 @@ impl<'a> Judge<'a> {
             } else {
                 0
             }
-        } else if self.agrees(distance, limit) && reference.abs_diff(self.stretch.anchor) > limit {
+        } else if self.agrees(distance, limit) && self.distance(reference, self.stretch.anchor) > limit {
             let acks = self.stretch.acks;
-            self.stretch = Stretch { anchor: reference, acks: 0 };
+            self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
             acks
         } else {
             0
@@ -412,7 +411,7 @@ impl<'a> Judge<'a> {
             let cwnd = if check.is_flight { check.cwnd } else { self.middle(check.cwnd) };
             self.branches[0].set_window(check.time, cwnd);
         }
-        self.stretch = Stretch { anchor: self.window(&*self.branches[0].control), acks: 0 };
+        self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
         self.acks_since_sync = 0;
         (self.last, self.all) = (Interval::new(), Interval::new());
         self.last_logged = Some(check.cwnd);

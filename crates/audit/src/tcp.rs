@@ -331,7 +331,9 @@ impl Tcp {
             return;
         }
         let (una, mss) = (self.una, self.samples.mss);
-        let (limit, estimate) = self.usage.on_ack(una / mss, self.next.div_ceil(mss), mss, view);
+        // In segments; writes that end in a short one shift the boundaries between them.
+        let next = self.next.div_ceil(mss);
+        let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
         let prior_in_flight = self.pipe(view);
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;

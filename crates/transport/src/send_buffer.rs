@@ -33,6 +33,8 @@ pub(crate) struct SendBuffer {
     linux: bool,
     /// Nagle's algorithm (RFC 9293, section 3.7.4).
     pub(crate) nagle: bool,
+    /// The last short segment of new data (Linux, `snd_sml`).
+    last_short: Option<u64>,
 }
 
 impl SendBuffer {
@@ -48,7 +50,19 @@ impl SendBuffer {
             full_mss: mss,
             linux,
             nagle: false,
+            last_short: None,
         }
+    }
+
+    /// Whether Nagle's algorithm delays a short segment while `flight_size` segments from `una` on are in flight: behind
+    /// any of them (RFC 9293, section 3.7.4), in Linux behind a short one (tcp_minshall_check).
+    pub(crate) fn delays_short(&self, flight_size: u32, una: u64) -> bool {
+        self.nagle && flight_size > 0 && (!self.linux || self.last_short.is_some_and(|seq| seq >= una))
+    }
+
+    /// Notes that the next segment, `seq`, is short (Linux, tcp_minshall_update).
+    pub(crate) fn note_short(&mut self, seq: u64) {
+        self.last_short = Some(seq);
     }
 
     /// Adds `bytes` of the application, or [`ENDLESS`].

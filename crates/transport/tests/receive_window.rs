@@ -5,7 +5,7 @@
 mod script;
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_transport::stack::{Pacing, Stack};
+use cwndlab_transport::stack::{Pacing, Rules, Stack};
 use script::{linux, rfc, Script};
 
 fn opened(stack: &Stack, window: u64) -> Script {
@@ -85,14 +85,28 @@ fn a_lost_segment_of_a_small_window_is_retransmitted() {
     }
 }
 
+/// RFC 9293, section 3.7.4: a short segment waits while data are unacknowledged. Linux, tcp_minshall_check: only behind
+/// another short one, so that the end of a write leaves with it.
+#[test]
+fn nagles_algorithm_delays_a_short_segment() {
+    let run = |stack: Stack| {
+        let mut it = Script::new(&Stack { pacing: Pacing::Off, ..stack }, 100.0);
+        it.sender.set_nagle(true);
+        it
+    };
+    run(rfc()).write(2).write_bytes(4).sends([0, 1]).after(100.0).ack(2, &[]).sends([2]);
+    run(linux()).write(2).write_bytes(4).sends([0, 1, 2]).write_bytes(4).is_silent().after(100.0).ack(3, &[]).sends([3]);
+}
+
 /// draft-ietf-ccwg-bbr, section 4.1.2.4; Linux, tcp_rate_check_app_limited: less than a segment is unsent, which
 /// Nagle's algorithm delays while others are in flight. The samples until its delivery are application-limited.
 #[test]
 fn data_that_nagles_algorithm_delays_is_application_limited() {
     for stack in [rfc(), linux()] {
+        let linux = stack.rules == Rules::Linux;
         let mut it = Script::new(&Stack { pacing: Pacing::Off, ..stack }, 100.0);
         it.sender.set_nagle(true);
-        it.write(2).write_bytes(4).sends([0, 1]).after(100.0);
+        it.write(2).write_bytes(4).sends(0..if linux { 3 } else { 2 }).write_bytes(4).after(100.0);
         let mut limited = f64::NAN;
         it.sender.named_values(&mut |name, value| {
             if name == "transport.app_limited" {

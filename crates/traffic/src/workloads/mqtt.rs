@@ -30,7 +30,7 @@ pub static SPEC: Table = Table::new(
         Field::flag(
             "nagle",
             false,
-            "Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4)",
+            "Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small segments (profile linux)",
         ),
     ]],
 )
@@ -62,7 +62,7 @@ pub struct Config {
     pub client: u32,
     /// Maximum idle time before a PINGREQ; `None` disables PINGREQ.
     pub keep_alive: Option<Duration>,
-    /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4).
+    /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small segments (profile linux).
     pub nagle: bool,
 }
 

@@ -182,9 +182,10 @@ impl Sender {
             if tcb.send_buffer.is_empty() {
                 return self.fill_hole(now, out);
             }
-            if tcb.send_buffer.nagle && flight_size > 0 {
+            if tcb.send_buffer.delays_short(flight_size, tcb.scoreboard.una) {
                 return SendStep::Nothing;
             }
+            tcb.send_buffer.note_short(tcb.scoreboard.next);
         }
         let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
         let max = if tcb.scoreboard.lost > 0 { 1 } else { max };
