@@ -107,7 +107,8 @@ def transfer(run: dict[str, Any], path: dict[str, Any], name: str, programs: Pro
     files = of_run(run, name, out)
     for file in files.values():
         file.unlink(missing_ok=True)
-    with EmulatedPath(scenario(path), seed=1, late_s=0.01) as between:
+    # The sender selects its congestion control itself.
+    with EmulatedPath(scenario(path), seed=1, late_s=0.01, algorithm="program") as between:
         address = between.address("receiver")
         between.serve("receiver", programs.receiver(stack, address, files["certificate"]))
         with recorded(between, stack, files, address):
