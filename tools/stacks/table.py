@@ -46,7 +46,7 @@ def table() -> str:
         shares = " | ".join(share(by_path[name]) if name in by_path else "–" for name in names)
         lines.append(f"| {stack} | {algorithm} | `{reference}` | {shares} | {first(rows)} |")
     lines += ["", *(f"- **{name}**: {path['text']}; {path['megabytes']} MB." for name, path in paths.items())]
-    lines += ["", "Departures that stand in the source; `patched` is the share before and after a change:", ""]
+    lines += ["", "Departures that stand in the source; `patched` is the share of all compared ACKs before and after a change, on 2026-11-23:", ""]
     lines += ["| stack | algorithm | the stack | the reference | source | patched |", "|---|---|---|---|---|---|"]
     columns = ("stack", "algorithm", "does", "standard", "source", "patched")
     lines += [f"| {' | '.join(one[name] for name in columns)} |" for one in findings]

@@ -377,8 +377,8 @@ class Mqtt(Workload):
     keep_alive
         Maximum idle time before a PINGREQ; zero disables PINGREQ (default: ``"60 s"``).
     nagle
-        Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4) (default:
-        ``false``).
+        Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
+        segments (profile linux) (default: ``false``).
 
     Examples
     --------

@@ -99,9 +99,28 @@
 
   // Figures. Those in a closed <details> have no width: they are drawn when it opens.
   const config = {displayModeBar: false, responsive: true};
+  // Titles of axes and panels are broken where they are longer than their axis, of which labels may take a fifth; a letter
+  // has about 8 pixels.
+  const broken = (text, room) => text && text.split(' ').reduce((lines, word) => {
+    const line = lines.at(-1);
+    return !line || (line.length + 1 + word.length) * 8 <= room ? [...lines.slice(0, -1), line ? `${line} ${word}` : word] : [...lines, word];
+  }, ['']).join('<br>');
+  const fitting = (div, layout) => {
+    const made = structuredClone(layout), {l, r, t, b} = made.margin;
+    const [width, height] = [div.clientWidth - l - r, made.height - t - b];
+    let column = width;
+    Object.keys(made).filter(key => /^[xy]axis/.test(key)).forEach(key => {
+      const {domain: [start, end] = [0, 1], title} = made[key], room = (end - start) * (key[0] === 'x' ? width : 0.8 * height);
+      if (key[0] === 'x') column = Math.min(column, room);
+      // The first and the last panel have the margin as well.
+      if (title?.text) title.text = broken(title.text, room + (key[0] === 'x' ? r : 0));
+    });
+    (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column + r); });
+    return made;
+  };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
-    return Plotly.newPlot(div, traces, assign({font, ...layout}, colouring(layout)), config);
+    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config);
   };
   const drawAll = hidden => document.querySelectorAll('.chart:empty').forEach(div => {
     if (!hidden && div.closest('details:not([open])')) return;
