@@ -78,7 +78,7 @@ def test_the_kernel_follows_its_reference(tmp_path: Path) -> None:
 
 
 def test_cubic_of_s2n_quic_follows_rfc_8312_after_slow_start(tmp_path: Path) -> None:
-    """RFC 8312, sections 4.2 and 4.8: W_max is the window at the end of slow start, K is 0, and W_est begins at β W_max.
+    """RFC 8312, sections 4.2 and 4.8: W_max is the window where slow start ends, K is 0, and W_est begins at β W_max.
 
     Its own HyStart ends slow start before that of the reference; from then on each window is that of the reference.
     """

@@ -33,7 +33,7 @@ def table() -> str:
     findings: list[dict[str, str]] = tomllib.loads((HERE / "findings.toml").read_text(encoding="utf-8"))["finding"]
     names = list(paths)
     lines = [
-        f"`{result['command']}`, {result['machine']}, {result['date']}; ACKs explained of those that can tell, per cent:",
+        f"`{result['command']}`, {result['machine']}, {result['date']}; explained ACKs, of those that can tell, %:",
         "",
         f"| stack | algorithm | audited as | {' | '.join(names)} | first departure |",
         f"|---|---|---|{'---:|' * len(names)}---|",
@@ -46,7 +46,11 @@ def table() -> str:
         shares = " | ".join(share(by_path[name]) if name in by_path else "–" for name in names)
         lines.append(f"| {stack} | {algorithm} | `{reference}` | {shares} | {first(rows)} |")
     lines += ["", *(f"- **{name}**: {path['text']}; {path['megabytes']} MB." for name, path in paths.items())]
-    lines += ["", "Departures that stand in the source; `patched` is the share of all compared ACKs before and after a change, on 2026-11-23:", ""]
+    lines += [
+        "",
+        "Departures that stand in the source; `patched` is the share of all ACKs before and after a change (2026-11-23):",
+        "",
+    ]
     lines += ["| stack | algorithm | the stack | the reference | source | patched |", "|---|---|---|---|---|---|"]
     columns = ("stack", "algorithm", "does", "standard", "source", "patched")
     lines += [f"| {' | '.join(one[name] for name in columns)} |" for one in findings]

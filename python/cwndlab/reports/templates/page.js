@@ -99,28 +99,33 @@
 
   // Figures. Those in a closed <details> have no width: they are drawn when it opens.
   const config = {displayModeBar: false, responsive: true};
-  // Titles of axes and panels are broken where they are longer than their axis, of which labels may take a fifth; a letter
-  // has about 8 pixels.
-  const broken = (text, room) => text && text.split(' ').reduce((lines, word) => {
-    const line = lines.at(-1);
-    return !line || (line.length + 1 + word.length) * 8 <= room ? [...lines.slice(0, -1), line ? `${line} ${word}` : word] : [...lines, word];
-  }, ['']).join('<br>');
+  // Titles are broken where they are longer than their axis; a letter has up to 8 pixels.
+  const broken = (text, room) => text.split('<br>').map(line => line.split(' ').reduce((lines, word) => {
+    const last = lines.at(-1);
+    return last && (last.length + 1 + word.length) * 8 > room ? [...lines, word] : [...lines.slice(0, -1), last ? `${last} ${word}` : word];
+  }, ['']).join('<br>')).join('<br>');
   const fitting = (div, layout) => {
-    const made = structuredClone(layout), {l, r, t, b} = made.margin;
-    const [width, height] = [div.clientWidth - l - r, made.height - t - b];
-    let column = width;
-    Object.keys(made).filter(key => /^[xy]axis/.test(key)).forEach(key => {
-      const {domain: [start, end] = [0, 1], title} = made[key], room = (end - start) * (key[0] === 'x' ? width : 0.8 * height);
-      if (key[0] === 'x') column = Math.min(column, room);
-      // The first and the last panel have the margin as well.
-      if (title?.text) title.text = broken(title.text, room + (key[0] === 'x' ? r : 0));
-    });
-    (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column + r); });
+    const made = structuredClone(layout), width = div.clientWidth - made.margin.l - made.margin.r;
+    const axes = Object.keys(made).filter(key => key.startsWith('xaxis')).map(key => made[key]);
+    const room = ({domain: [start, end] = [0, 1]}) => (end - start) * width + made.margin.r;
+    axes.filter(axis => axis.title?.text).forEach(axis => { axis.title.text = broken(axis.title.text, room(axis)); });
+    const column = Math.min(...axes.map(room));
+    (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column); });
     return made;
+  };
+  // Titles of y axes only where they extend beyond the figure: labels of the x axes take a part of its height.
+  const breakTall = div => {
+    const {top, bottom} = div.getBoundingClientRect(), change = {};
+    div.querySelectorAll('.infolayer [class^="g-y"][class$="title"]').forEach(one => {
+      const box = one.getBoundingClientRect(), key = one.getAttribute('class').replace(/^g-y(\d*)title$/, 'yaxis$1');
+      const axis = div._fullLayout[key];
+      if (box.height && (box.top < top || box.bottom > bottom)) change[`${key}.title.text`] = broken(axis.title.text, axis._length);
+    });
+    return Object.keys(change).length ? Plotly.relayout(div, change) : null;
   };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
-    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config);
+    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div));
   };
   const drawAll = hidden => document.querySelectorAll('.chart:empty').forEach(div => {
     if (!hidden && div.closest('details:not([open])')) return;

@@ -82,6 +82,8 @@ def _restored(trace: Trace, begun: float, undone: float, source: str) -> Iterato
         )
     # Undone within the ACK; the bounds of the model apply after it (lines 3702 to 3705).
     bound = min(trace.before("transport.cwnd_segments", begun), trace.at("max_inflight_segments", undone))
+    if trace.at("state", undone) == PROBE_RTT:
+        bound -= trace.at("extra_acked_segments", undone)  # its window has no room for aggregation (line 3705)
     yield at_least(source, "cwnd is restored", trace.at("transport.cwnd_segments", undone), bound - 2, at_s=undone)
 
 
@@ -155,7 +157,7 @@ def _timeout(trace: Trace) -> Iterator[Statement]:
     yield from _returns(trace, begun, at, line(4131, "step 4"))
 
 
-_VALUES = (*BASIC, *(name for pair in _SAVED for name in pair), "max_inflight_segments")
+_VALUES = (*BASIC, *(name for pair in _SAVED for name in pair), "max_inflight_segments", "extra_acked_segments")
 
 CASES = (
     Case(

@@ -33,6 +33,9 @@ from cwndlab.suites.case import Case, Setup
 from cwndlab.suites.statements import NotApplicableError, Statement, at_least, at_most, between, equals, holds
 from cwndlab.suites.trace import Span, Trace
 
+#: The least delay of a delayed ACK in Linux (TCP_DELACK_MIN).
+_DELAYED_ACK_S = 0.04
+
 
 def _whole(bench: Bench) -> Setup:
     return Setup(scenario=long_run(bench))
@@ -42,12 +45,15 @@ def _plateau(trace: Trace) -> Iterator[Statement]:
     after = leaves_startup(trace, line(3950, "step 5"))
     at = after.start_s
     link = trace.path.segments_per_s
+    # Where segments arrive further apart than a delayed ACK waits, a sample of a round may end with an ACK that waits
+    # less than the one with which it began.
+    delayed = _DELAYED_ACK_S / trace.path.rtt_s if trace.path.rtt_s > 2 / link > 2 * _DELAYED_ACK_S else 0.0
     yield equals(
         line(3944, "step 3"),
-        "max_bw is within 2 % of the bandwidth",
+        f"max_bw is within {100 * (0.02 + delayed):.0f} % of the bandwidth",
         trace.at("max_bw_segments_per_s", at),
         link,
-        relative=0.02,
+        relative=0.02 + delayed,
         at_s=at,
     )
     yield equals(line(3947, "step 4"), "full_bw_count reaches 3", trace.at("full_bw_count", at), 3, at_s=at)
