@@ -48,7 +48,7 @@ def table() -> str:
     lines += ["", *(f"- **{name}**: {path['text']}; {path['megabytes']} MB." for name, path in paths.items())]
     lines += [
         "",
-        "Departures that stand in the source; `patched` is the share of all ACKs before and after a change (2026-11-23):",
+        "Departures that stand in the source; `patched`: the share of all ACKs before and after a change (2026-11-23):",
         "",
     ]
     lines += ["| stack | algorithm | the stack | the reference | source | patched |", "|---|---|---|---|---|---|"]
