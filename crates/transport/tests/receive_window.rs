@@ -95,7 +95,15 @@ fn nagles_algorithm_delays_a_short_segment() {
         it
     };
     run(rfc()).write(2).write_bytes(4).sends([0, 1]).after(100.0).ack(2, &[]).sends([2]);
-    run(linux()).write(2).write_bytes(4).sends([0, 1, 2]).write_bytes(4).is_silent().after(100.0).ack(3, &[]).sends([3]);
+    run(linux())
+        .write(2)
+        .write_bytes(4)
+        .sends([0, 1, 2])
+        .write_bytes(4)
+        .is_silent()
+        .after(100.0)
+        .ack(3, &[])
+        .sends([3]);
 }
 
 /// draft-ietf-ccwg-bbr, section 4.1.2.4; Linux, tcp_rate_check_app_limited: less than a segment is unsent, which
