@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +387,9 @@ def test_ids_are_their_own() -> None:
         find("ccm-ss/fig99")
 
 
+Cli = Callable[..., tuple[int, str, str]]
+
+
 def measure(records: Records) -> dict[str, float | None]:
     """Delivered bytes."""
     return {"delivered_bytes": float(records.flows["delivered_bytes"].sum())}
@@ -475,6 +479,38 @@ def test_finished_runs_are_not_repeated(tmp_path: Path, runs_made: Callable[[], 
     part = sorted((tmp_path / "runs").iterdir())[0]
     part.write_bytes(part.read_bytes()[:-9])
     assert (once(tmp_path).findings, runs_made()) == (first.findings, 12)
+
+
+def test_what_runs_report_about_themselves_is_on_the_page(
+    tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    """A path that loses every packet delivers nothing; runs that are kept report it as well."""
+    usual = tiny()
+
+    def cases(size: Size) -> list[Case]:
+        loses = {"kind": "bernoulli", "p": 1.0}
+        return [
+            replace(
+                case,
+                scenario={
+                    **case.scenario,
+                    "duration": "60 s",
+                    "dumbbell": {"bottleneck": {"rate": "2 Mbps", "loss": loses}},
+                },
+            )
+            for case in usual.cases(size)
+        ]
+
+    monkeypatch.setattr(run, "find", lambda target: (replace(usual, cases=cases),))
+    for _ in range(2):
+        outcome = once(tmp_path / "runs")
+        assert [(row["code"], row["severity"]) for row in outcome.run_findings] == [("nothing-delivered", "severe")] * 4
+        assert outcome.run_findings[1]["text"].startswith("algorithm reno, repetition 2: ")
+    text = write_experiment(outcome, tmp_path).read_text()
+    assert text.index("algorithm reno, repetition 2: ") < text.index("Published beside measured")
+    assert "and 1 more of this kind" in text
+    arguments = ("reproduce", "ccm-ss/fig12a", "--quick", "--out", tmp_path / "site")
+    assert [cli(*arguments)[0], cli(*arguments, "--strict")[0]] == [0, 1]
 
 
 def test_runs_before_an_interrupt_are_kept(tmp_path: Path, runs_made: Callable[[], int]) -> None:

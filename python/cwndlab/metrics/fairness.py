@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """(Σx)² / (n Σx²): 1 where all are equal, 1/n where one has everything; nothing where all are zero.
+    """(Σx)² / (n Σx²): 1 where all are equal, 1/n where one has everything; nothing where all are zero, and nothing of
+    fewer than two values, among which nothing is shared.
 
     >>> round(jain([58, 72, 68]), 3)
     0.992
     """
     squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else None
+    return sum(values) ** 2 / (len(values) * squares) if squares and len(values) > 1 else None
 
 
 def fairness(
@@ -33,7 +34,7 @@ def fairness(
     end_s: float | None = None,
 ) -> pl.DataFrame:
     """One row: ``jain`` of the goodputs of ``flows`` (their names) that lived in the interval; by default of those that
-    share a bottleneck in one direction (`cwndlab.metrics.sharing`), null where no two flows do.
+    share a bottleneck in one direction (`cwndlab.metrics.sharing`). Null where no two flows do, or only one lived.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def fairness_over_time(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.fairness_over_time(records, window_s=2)["jain"].round(2).to_list()
-    [1.0, 1.0, 0.75, 0.91]
+    [None, None, 0.75, 0.91]
     """
     table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), records, flows)
     rows = [

@@ -48,6 +48,8 @@ class Reproduction:
     findings: Sequence[Finding]
     cpu_s: float
     """CPU time of its new runs, of all threads."""
+    run_findings: Sequence[Mapping[str, Any]] = ()
+    """What its runs report about themselves, notes apart: rows of the table ``findings``."""
 
     def __repr__(self) -> str:
         size = "quick" if self.quick else "full"
@@ -199,7 +201,9 @@ def reproduce(
             measured = _measured(experiment, size, study, store)
             findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
             cpu_s = time.process_time() - begin if is_new else 0.0
-            yield Reproduction(experiment, quick, seed, experiment.cases(measured.size), measured, findings, cpu_s)
+            cases = experiment.cases(measured.size)
+            of_runs = _run_findings(cases, study, store)
+            yield Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s, of_runs)
 
 
 def studies_of(
@@ -382,15 +386,36 @@ def _left(studies: Sequence[Study], store: Store) -> set[str]:
     return keys - set(store.keys()["key"])
 
 
-def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:
-    """The rows of all runs, and the curves of the first repetitions."""
-    cases = experiment.cases(size)
+def _jobs(study: Study) -> tuple[dict[tuple[int, int], str], set[str]]:
+    """The keys of all runs by point and repetition, and their measures."""
     jobs = {
         (point.number, repetition): study.job(point, seed).key
         for point in study.points
         for repetition, seed in enumerate(study.seeds)
     }
-    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+    return jobs, {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+
+
+def _title(case: Case) -> str:
+    return ", ".join(f"{label} {value}" for label, value in case.labels.items())
+
+
+def _run_findings(cases: Sequence[Case], study: Study, store: Store) -> list[dict[str, Any]]:
+    """The findings of all runs, notes apart, each with the case and the repetition."""
+    jobs, measures = _jobs(study)
+    kept = store.findings(set(jobs.values()), engine_version(), measures)
+    return [
+        row | {"text": f"{_title(cases[number])}, repetition {repetition + 1}: {row['text']}"}
+        for (number, repetition), key in jobs.items()
+        for row in kept.get(key, [])
+        if row["severity"] != "note"
+    ]
+
+
+def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:
+    """The rows of all runs, and the curves of the first repetitions."""
+    cases = experiment.cases(size)
+    jobs, measures = _jobs(study)
     kept = store.payloads(set(jobs.values()), engine_version(), measures)
     rows, curves = [], []
     for (number, repetition), key in jobs.items():

@@ -157,6 +157,7 @@ def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
         title=f"{one.id}: {one.title}",
         footer=f"{one.id} · {len(outcome.measured.rows)} runs",
         commands=[f"cwndlab reproduce {one.id}{quick} --seed {outcome.seed} --out DIR"],
+        run_findings=outcome.run_findings,
         data=drill.data(),
         bundle=f"../{BUNDLE}",
         neighbours=_neighbours(one.id),

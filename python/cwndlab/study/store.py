@@ -296,11 +296,19 @@ class Store:
 
     def payloads(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
         """The payloads of runs of an engine and some measures that are in the store, by key."""
+        return self._texts("payload", keys, engine, measures)
+
+    def findings(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, list[Row]]:
+        """The findings of these runs, by key, as rows of the table ``findings``."""
+        return self._texts("findings", keys, engine, measures)
+
+    def _texts(self, column: str, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
+        """What a column holds as JSON, by key, of the runs that have something there."""
         import polars as pl
 
         versions = [f"{engine} {measure}" for measure in measures]
         rows = _joined(frame.filter(pl.col("key").is_in(list(keys))) for frame in self._frames(versions=versions))
-        return {row["key"]: parsed(row["payload"]) for row in rows.iter_rows(named=True) if row.get("payload")}
+        return {row["key"]: parsed(row[column]) for row in rows.iter_rows(named=True) if row.get(column)}
 
     # The last study, and the rows that answer it.
 

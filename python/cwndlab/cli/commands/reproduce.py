@@ -10,6 +10,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
+from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import FormatOption, PerturbOption, SeedOption, WorkersOption
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
@@ -69,6 +70,7 @@ def add(app: typer.Typer) -> None:
         seed: SeedOption = 1,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
+        strict: StrictOption = False,
     ) -> None:
         """Run published experiments and evaluate their claims."""
         if list_:
@@ -147,6 +149,7 @@ def add(app: typer.Typer) -> None:
             say(f"site: {index}")
         if stop is not None:
             raise stop
+        judge([row for outcome in outcomes for row in outcome.run_findings], strict)
 
 
 def _resumes(*folders: Path | None) -> str:
