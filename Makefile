@@ -13,10 +13,11 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks virtual-linux docs site playground clean
+.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks virtual-linux docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
+	@echo 'make dev          the same for work on the code: the engine alone, compiled fast and less optimised; seconds after a change'
 	@echo 'make system       what tests and optional parts take from the system; as root on Debian it is installed'
 	@echo 'make dist         wheel, source distribution and lists of components in dist/'
 	@echo 'make demo         CUBIC with HyStart and with CCM-SS, Reno, HighSpeed, BIC and Compound on one path'
@@ -46,6 +47,12 @@ $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
+
+# What `cwndlab run` needs and nothing else, by the profile `quick` of Cargo.toml. `make build` makes its engine anew
+# afterwards.
+dev: $(VENV)/.ready
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile quick --locked --quiet
+	@rm -f $(VENV)/.built
 
 # Never fails: what cannot be had is named, and skipped.
 system:
