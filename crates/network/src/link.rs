@@ -573,5 +573,28 @@ mod tests {
             prop_assert_eq!(link.totals().accepted, through);
             prop_assert_eq!(link.sent(last).0, through);
         }
+
+        /// An unlimited queue, whose first packet stands apart, counts as one of so many packets that none is dropped.
+        #[test]
+        fn an_unlimited_queue_counts_as_one_that_never_fills(
+            packets in prop::collection::vec((0u64..3_000_000, 40u32..1500, any::<bool>()), 1..200),
+        ) {
+            let mut links = [Limit::Unlimited, Limit::Packets(1 << 40)].map(|limit| link(10_000_000, 1_000, limit));
+            let mut now = Time::ZERO;
+            for (gap, size, looks) in packets {
+                now += Duration(gap);
+                let [one, other] = links.each_mut().map(|link| link.offer(now, Offer { size, ect: false, payload: true }));
+                prop_assert_eq!(one, other);
+                if looks {
+                    let [one, other] = links.each_mut().map(|link| (link.backlog(now), link.sent(now), link.integrals(now)));
+                    prop_assert_eq!(one, other);
+                }
+                let [one, other] = links.each_ref().map(Link::max_queue_length);
+                prop_assert_eq!(one, other);
+            }
+            let end = now + Duration(500_000_000);
+            let [one, other] = links.each_mut().map(|link| (link.backlog(end), link.sent(end), link.integrals(end)));
+            prop_assert_eq!(one, other);
+        }
     }
 }
