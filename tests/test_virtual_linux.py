@@ -50,6 +50,8 @@ def test_the_scenario_has_the_same_line_queue_and_delays() -> None:
     reordering = REORDERING.scenario("bbr", 30)
     line = reordering["dumbbell"]["bottleneck"]
     assert (line["delay"], line["jitter"]) == ("14 ms", {"spread": "12 ms", "reorder": True})
+    # What is not said of the reverse line is as the bottleneck's: ACKs do not overtake each other there.
+    assert reordering["dumbbell"]["reverse"]["jitter"] == {"spread": "0 ms"}
     assert reordering["flow"][0]["rtt"] == "34 ms"
     for index in range(8):
         for algorithm in ALGORITHMS:

@@ -46,14 +46,16 @@ class Path:
         }
         if self.loss:
             link["loss"] = {"kind": "bernoulli", "p": self.loss}
+        reverse: dict[str, Any] = {"rate": "none"}
         if self.spread_ms:
             link["jitter"] = {"spread": f"{2 * self.spread_ms} ms", "reorder": True}
+            reverse["jitter"] = {"spread": "0 ms"}  # else it has that of the bottleneck
         return {
             "schema_version": 1,
             "title": f"{self.name} {algorithm}",
             "duration": f"{seconds:g} s",
             "sample_interval": "100 ms",
-            "dumbbell": {"bottleneck": link, "reverse": {"rate": "none"}},
+            "dumbbell": {"bottleneck": link, "reverse": reverse},
             "flow": [
                 {
                     "algorithm": ALGORITHMS[algorithm],
