@@ -83,6 +83,14 @@ def _kernel() -> str:
     return shown + (f"\n\nNot measured yet: {', '.join(missing)}." if missing else "")
 
 
+def _virtual_linux() -> str:
+    """The kept runs of the virtual Linux, compared with the current simulator."""
+    kept = ROOT / "known-answers" / "virtual-linux.jsonl"
+    command = [sys.executable, "-m", "virtual_linux", "compare", "--out", str(kept)]
+    done = subprocess.run(command, cwd=ROOT / "tools", capture_output=True, text=True, check=True)
+    return f"```\n{done.stdout.strip()}\n```"
+
+
 def _applications() -> str:
     table = _text(sys.executable, "examples/applications/run.py")
     kernel = _text("uname", "-r")
@@ -227,6 +235,7 @@ def _coverage() -> str:
 MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "validate --kernel": _kernel,
+    "virtual linux": _virtual_linux,
     "applications": _applications,
     "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),
     "bench algorithms": lambda: _text(sys.executable, "benches/engine.py", "algorithms"),
