@@ -143,7 +143,10 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
     if "reorder" in entry:
         dumbbell["bottleneck"]["jitter"] = {"spread": entry["reorder"], "reorder": True}
         # Without one of its own, the reverse line has that of the bottleneck.
-        dumbbell["reverse"]["jitter"] = {"spread": entry.get("reorder_acks", "0 ms"), "reorder": "reorder_acks" in entry}
+        dumbbell["reverse"]["jitter"] = {
+            "spread": entry.get("reorder_acks", "0 ms"),
+            "reorder": "reorder_acks" in entry,
+        }
     if len(flows) > 1:
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
     rate = rate_bps(entry["rate"], "rate")
