@@ -86,9 +86,14 @@ def measure(options, folder):
     with EmulatedPath(scenario(60 * options.minutes_per_day, options.days), seed=1) as path:
         zero = time.monotonic()
         address = f"{path.address('sender')}:8443"
-        path.serve("sender", [*program, "--listen", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        server = [f"https://{address}", str(zero), str(folder / "certificate.pem")]
-        client = path.popen("receiver", [sys.executable, __file__, *sys.argv[1:], "--client", *server])
+        command = [*program, "--listen", address]
+        server = path.serve("sender", command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        certificate = folder / "certificate.pem"
+        # On a loaded machine the server may take longer than `serve` waits for it.
+        while not certificate.is_file() and server.poll() is None:
+            time.sleep(0.1)
+        about = [f"https://{address}", str(zero), str(certificate)]
+        client = path.popen("receiver", [sys.executable, __file__, *sys.argv[1:], "--client", *about])
         if client.wait() != 0:
             raise cwndlab.RunError(Fault("measure_a_day", "the campaign did not reach its end", ""))
     return Measurement.read(options.out)

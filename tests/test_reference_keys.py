@@ -184,7 +184,7 @@ seeds = 1
         ('[sweep]\nbase = "single"\nseeds = 1\ncolour = 1\n', "sweep.colour: no such field"),
         ('[sweep]\nbase = "single"\nseeds = 1\n[swep]\nx = 1\n', "sweep.base: there is a scenario in the file, too"),
         ("[sweep]\nseeds = 1\n[sweeep]\nx = 1\n" + SCENARIO, "sweeep: no such field"),
-        ('[sweep]\nbase = "single"\nseeds = 1\nzip = [1]\n', "sweep.zip[0]: is no table"),
+        ('[sweep]\nbase = "single"\nseeds = 1\nzip = [1]\n', "sweep.zip[0]: '1' is no table"),
         ('[sweep]\nbase = "single"\nseeds = 1\n[sweep.product]\ncolour = ["1"]\n', "colour: no such field"),
     ],
 )
