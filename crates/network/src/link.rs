@@ -241,7 +241,7 @@ impl Link {
         Time(departure.0 + self.delay.0)
     }
 
-    /// Removes the packets whose service has begun from an unlimited queue, of which there is one.
+    /// Removes the packets whose service has begun from an unlimited queue: the first one, and perhaps others.
     #[inline]
     fn begin_service(&mut self, now: Time) {
         self.in_service = self.next_size;

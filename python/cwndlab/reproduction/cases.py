@@ -64,6 +64,15 @@ class Table:
     rows: Sequence[Sequence[str | float | None]]
 
 
+def described(labels: Labels) -> str:
+    """The labels of a case for readers.
+
+    >>> described({"algorithm": "reno", "RTT, ms": 40})
+    'algorithm reno, RTT, ms 40'
+    """
+    return ", ".join(f"{label} {value}" for label, value in labels.items())
+
+
 def file_stem(labels: Labels) -> str:
     """The name of a case's scenario file, without its suffix."""
     plain = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import json_text, parsed
-from cwndlab.reproduction.cases import Case, Size, Table
+from cwndlab.reproduction.cases import Case, Size, Table, described
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
@@ -198,11 +198,10 @@ def reproduce(
                 message(f"{experiment.id}: findings of {plan.total - plan.resumed} runs: {codes}")
             if only:
                 continue
-            measured = _measured(experiment, size, study, store)
+            cases = experiment.cases(size)
+            measured, of_runs = _measured(cases, size, study, store)
             findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
             cpu_s = time.process_time() - begin if is_new else 0.0
-            cases = experiment.cases(measured.size)
-            of_runs = _run_findings(cases, study, store)
             yield Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s, of_runs)
 
 
@@ -386,41 +385,27 @@ def _left(studies: Sequence[Study], store: Store) -> set[str]:
     return keys - set(store.keys()["key"])
 
 
-def _jobs(study: Study) -> tuple[dict[tuple[int, int], str], set[str]]:
-    """The keys of all runs by point and repetition, and their measures."""
+def _measured(
+    cases: Sequence[Case], size: Size, study: Study, store: Store
+) -> tuple[Measured, list[Mapping[str, Any]]]:
+    """The rows of all runs and the curves of the first repetitions, and what the runs report about themselves."""
     jobs = {
         (point.number, repetition): study.job(point, seed).key
         for point in study.points
         for repetition, seed in enumerate(study.seeds)
     }
-    return jobs, {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
-
-
-def _title(case: Case) -> str:
-    return ", ".join(f"{label} {value}" for label, value in case.labels.items())
-
-
-def _run_findings(cases: Sequence[Case], study: Study, store: Store) -> list[dict[str, Any]]:
-    """The findings of all runs, notes apart, each with the case and the repetition."""
-    jobs, measures = _jobs(study)
-    kept = store.findings(set(jobs.values()), engine_version(), measures)
-    return [
-        row | {"text": f"{_title(cases[number])}, repetition {repetition + 1}: {row['text']}"}
-        for (number, repetition), key in jobs.items()
-        for row in kept.get(key, [])
-        if row["severity"] != "note"
-    ]
-
-
-def _measured(experiment: Experiment, size: Size, study: Study, store: Store) -> Measured:
-    """The rows of all runs, and the curves of the first repetitions."""
-    cases = experiment.cases(size)
-    jobs, measures = _jobs(study)
-    kept = store.payloads(set(jobs.values()), engine_version(), measures)
-    rows, curves = [], []
+    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+    kept = {row["key"]: row for row in store.of_keys(set(jobs.values()), engine_version(), measures)}
+    rows, curves, findings = [], [], []
     for (number, repetition), key in jobs.items():
-        labels = cases[number].labels
-        rows.append(Row(labels, repetition, kept[key]["values"]))
+        labels, found = cases[number].labels, parsed(kept[key]["payload"])
+        rows.append(Row(labels, repetition, found["values"]))
         if repetition == 0:
-            curves += [Line(labels, name, x, y) for name, (x, y) in kept[key]["curves"].items()]
-    return Measured(size, rows, curves)
+            curves += [Line(labels, name, x, y) for name, (x, y) in found["curves"].items()]
+        place = f"{described(labels)}, repetition {repetition + 1}"
+        findings += [
+            row | {"text": f"{place}: {row['text']}"}
+            for row in parsed(kept[key].get("findings") or "[]")
+            if row["severity"] != "note"
+        ]
+    return Measured(size, rows, curves), findings

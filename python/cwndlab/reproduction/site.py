@@ -22,7 +22,7 @@ from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
 from cwndlab.reports.tables import Cell, Table, cell
-from cwndlab.reproduction.cases import Labels, file_stem
+from cwndlab.reproduction.cases import Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
@@ -355,7 +355,7 @@ def _files(folder: str, files: Sequence[tuple[str, Labels]]) -> Table:
     made = [
         [
             cell(name, "text", f"{folder}/{name}"),
-            cell(", ".join(f"{key} {value}" for key, value in labels.items()), "wrap"),
+            cell(described(labels), "wrap"),
         ]
         for name, labels in files[:_MOST_NAMED]
     ]

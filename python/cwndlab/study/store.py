@@ -294,21 +294,18 @@ class Store:
         is_version = (pl.col("engine") == engine) & (pl.col("measure") == measure)
         return _joined(frame.filter(is_version) for frame in self._frames(versions=[f"{engine} {measure}"]))
 
-    def payloads(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
-        """The payloads of runs of an engine and some measures that are in the store, by key."""
-        return self._texts("payload", keys, engine, measures)
-
-    def findings(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, list[Row]]:
-        """The findings of these runs, by key, as rows of the table ``findings``."""
-        return self._texts("findings", keys, engine, measures)
-
-    def _texts(self, column: str, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
-        """What a column holds as JSON, by key, of the runs that have something there."""
+    def of_keys(self, keys: Collection[str], engine: str, measures: Collection[str]) -> list[Row]:
+        """The rows of runs of an engine and some measures, as the store has them: texts are JSON."""
         import polars as pl
 
         versions = [f"{engine} {measure}" for measure in measures]
         rows = _joined(frame.filter(pl.col("key").is_in(list(keys))) for frame in self._frames(versions=versions))
-        return {row["key"]: parsed(row[column]) for row in rows.iter_rows(named=True) if row.get(column)}
+        return list(rows.iter_rows(named=True))
+
+    def payloads(self, keys: Collection[str], engine: str, measures: Collection[str]) -> dict[str, Any]:
+        """The payloads of runs of an engine and some measures that are in the store, by key."""
+        rows = self.of_keys(keys, engine, measures)
+        return {row["key"]: parsed(row["payload"]) for row in rows if row.get("payload")}
 
     # The last study, and the rows that answer it.
 
