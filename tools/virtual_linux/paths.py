@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -15,6 +15,9 @@ ALGORITHMS = {"reno": "reno+standard/rack", "cubic": "cubic-linux+hystart-linux/
 PACKET = 1500
 ETHERNET = 14
 
+#: Initial receive buffer of the virtual Linux, bytes (`guest.BUFFERS`, which imports nothing of this file).
+RECEIVE_BUFFER = 8 << 20
+
 
 @dataclass(frozen=True)
 class Path:
@@ -24,7 +27,7 @@ class Path:
     kind: str
     rate_mbps: float
     #: Without queueing, and with the mean of the random delay, ms.
-    rtt_ms: int
+    rtt_ms: float
     #: Capacity of the queue, the packet in transmission included, packets.
     queue: int
     #: Probability of a random loss.
@@ -35,8 +38,9 @@ class Path:
     def scenario(self, algorithm: str, seconds: float) -> dict[str, Any]:
         """The scenario of a transfer of ``seconds`` with the kernel's ``algorithm``, in the shape of its TOML.
 
-        Segments are packets, since segmentation offload is off in the virtual Linux. The simulator's queue does not
-        count the packet in transmission.
+        The kernel's TCP builds bursts also where segmentation offload is off (`sk_setup_caps`); the host's device divides
+        them into segments. The simulator's queue does not count the packet in transmission. Each seed varies what is
+        below measurement, as the repetitions of the virtual Linux do.
         """
         one_way_ms = self.rtt_ms / 2 - self.spread_ms
         link: dict[str, Any] = {
@@ -55,16 +59,31 @@ class Path:
             "title": f"{self.name} {algorithm}",
             "duration": f"{seconds:g} s",
             "sample_interval": "100 ms",
+            "perturb": True,
             "dumbbell": {"bottleneck": link, "reverse": reverse},
             "flow": [
                 {
                     "algorithm": ALGORITHMS[algorithm],
                     "rtt": f"{self.rtt_ms - self.spread_ms:g} ms",
                     "profile": "linux",
-                    "stack": {"tso_burst": False},
+                    "stack": {"initial_receive_window": f"{RECEIVE_BUFFER // 2} B"},  # tcp_adv_win_scale = 1: half
                 }
             ],
         }
+
+
+    def varied(self, repetition: int) -> Path:
+        """The path of a repetition: from the second one on, RTT and rate differ by up to 0.5 and 0.1 %, as seeds of the
+        simulator do with `perturb`. The virtual Linux itself repeats a run without random losses to the last packet, so
+        that equal repetitions would be one result, which the phase of its losses decides."""
+        if repetition == 1:
+            return self
+        draw = Random(f"repetition {self.name} {repetition}")
+        return replace(
+            self,
+            rtt_ms=self.rtt_ms * (1 + draw.uniform(-0.005, 0.005)),
+            rate_mbps=self.rate_mbps * (1 + draw.uniform(-0.001, 0.001)),
+        )
 
 
 def random_path(seed: int, index: int) -> Path:

@@ -171,7 +171,7 @@ def campaign(
     algorithms
         Congestion controls by the kernel's names.
     repetitions
-        Runs of each path.
+        Runs of each path, which from the second one on differ by less than is measured (`Path.varied`).
     seconds
         Duration of a transfer in virtual time.
     jobs
@@ -199,7 +199,8 @@ def campaign(
     failed, stop = 0, Event()
     with ThreadPoolExecutor(jobs) as pool, file.open("a", encoding="utf-8") as out:
         waiting = {
-            pool.submit(run, kernel, path, left, seconds, settings, stop): (path, about) for path, about, left in todo
+            pool.submit(run, kernel, path.varied(about["repetition"]), left, seconds, settings, stop): (path, about)
+            for path, about, left in todo
         }
         try:
             for ended in as_completed(waiting):

@@ -52,6 +52,7 @@ fn linux() -> Stack {
         rules: Rules::Linux,
         receive_window: Bytes(64 << 20),
         auto_tuning: true, // tcp_moderate_rcvbuf
+        initial_receive_window: INITIAL_RECEIVE_WINDOW,
         read_rate: None,
         idle_restart: IdleRestart::Decay, // tcp_slow_start_after_idle
         limited_transmit: true,
@@ -65,6 +66,9 @@ fn linux() -> Stack {
         first_segment: 0,
     }
 }
+
+/// tcp_rmem: half of the 131,072 bytes, less one.
+const INITIAL_RECEIVE_WINDOW: Bytes = Bytes(65_535);
 
 /// The defaults of the RFCs.
 fn rfc() -> Stack {
@@ -158,7 +162,7 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     macro_rules! take {
         ($read:ident: $($field:ident),*) => { $(if let Some(value) = table.$read(stringify!($field), faults) { stack.$field = value; })* };
     }
-    take!(bytes: mss, header, ack, sack_block, receive_window);
+    take!(bytes: mss, header, ack, sack_block, receive_window, initial_receive_window);
     take!(duration: min_rto, max_rto, initial_rto, rto_granularity, ack_delay);
     take!(flag: rto_floor_on_variance, sack, dsack, timestamps, paws, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
     macro_rules! count {
@@ -194,6 +198,10 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
     if stack.receive_window == Bytes::ZERO {
         faults.add(table.at("receive_window"), "is closed for ever, so that no data can be sent", "write \"64 kB\"");
     }
+    if stack.initial_receive_window == Bytes::ZERO {
+        let what = "is closed for ever, so that no data can be sent";
+        faults.add(table.at("initial_receive_window"), what, "write \"64 kB\"");
+    }
     if stack.min_rto > stack.max_rto {
         faults.add(table.at("min_rto"), "is above max_rto", "");
     }
@@ -208,7 +216,7 @@ pub fn canonical(stack: &Stack) -> Value {
             word(&$values.iter().map(|(word, value)| (*word, *value == stack.$field)).collect::<Vec<_>>())
         };
     }
-    json!({
+    let mut out = json!({
         "mss_bytes": stack.mss.0, "header_bytes": stack.header.0, "ack_bytes": stack.ack.0,
         "sack_block_bytes": stack.sack_block.0, "ack_counting": named!(ACK_COUNTING, ack_counting),
         "initial_window": stack.initial_window, "initial_ssthresh": stack.initial_ssthresh,
@@ -225,7 +233,12 @@ pub fn canonical(stack: &Stack) -> Value {
         "limited_transmit": stack.limited_transmit, "undo": stack.undo, "tail_loss_probe": stack.tail_loss_probe,
         "prr": named!(PRR, prr), "rampdown": named!(RAMPDOWN, rampdown), "dup_thresh": stack.dup_thresh,
         "syn_retries": stack.syn_retries, "exit_burst": stack.exit_burst,
-    })
+    });
+    // Only where it is not every profile's.
+    if stack.initial_receive_window != INITIAL_RECEIVE_WINDOW {
+        out["initial_receive_window_bytes"] = json!(stack.initial_receive_window.0);
+    }
+    out
 }
 
 /// The description of a field of a stack.

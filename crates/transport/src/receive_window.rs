@@ -35,10 +35,11 @@ impl ReceiveWindow {
     /// The window of a new connection.
     pub(crate) fn new(stack: &Stack) -> Self {
         let ceiling = stack.receive_window;
-        let size = if stack.auto_tuning { ceiling.min(FIRST_WINDOW) } else { ceiling };
+        let size = if stack.auto_tuning { ceiling.min(stack.initial_receive_window) } else { ceiling };
+        let opens = stack.auto_tuning && stack.rules == Rules::Linux;
         Self {
             size,
-            open: size,
+            open: if opens { size.min(FIRST_WINDOW) } else { size },
             round_start: Time::ZERO,
             round_bytes: Bytes::ZERO,
             space: (stack.mss * FIRST_ROUND).min(size), // tcp_init_buffer_space
@@ -191,6 +192,18 @@ mod tests {
         window.on_data(Time::ZERO, Bytes(9000), Time::ZERO, &stack);
         let last = (0..=1000).map(|ms| window.advertise(at(ms), &stack).0).last();
         assert_eq!(last, Some(1000 + 400));
+    }
+
+    /// tcp_init_buffer_space and tcp_grow_window: a buffer that holds 2^22 bytes of data is advertised as 65,535 at first. By
+    /// hand: (2^22 - 65,535) / 2896 are 1425.7, so that 1426 segments of 1448 bytes open it, and the next one does not.
+    #[test]
+    fn a_large_initial_buffer_is_opened_by_two_segments_per_segment() {
+        let stack = Stack { auto_tuning: true, initial_receive_window: Bytes(1 << 22), read_rate: None, ..linux() };
+        let mut window = ReceiveWindow::new(&stack);
+        window.on_established(Duration::from_millis(50));
+        assert_eq!(window.advertised(), FIRST_WINDOW);
+        let opens = (0..2000).filter(|ms| window.on_data(at(100 + ms), stack.mss, at(50 + ms), &stack)).count();
+        assert_eq!((opens, window.advertised()), (1426, Bytes(1 << 22)));
     }
 
     /// tcp_rcv_space_adjust, by hand: a round of 20,000 bytes, twice the first 10,000, gives (2 · 20,000 + 16 · 1000) · 3 =

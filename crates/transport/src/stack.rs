@@ -212,6 +212,10 @@ pub struct Stack {
     pub receive_window: Bytes,
     /// The window starts small and grows with use up to `receive_window` (Linux' auto-tuning).
     pub auto_tuning: bool,
+    /// With `auto_tuning`, the window before it grows with use: the data that the initial receive buffer holds. A sender with
+    /// Linux' rules is told of 64 kB at first, and each segment opens the window by two up to this value and is
+    /// acknowledged at once.
+    pub initial_receive_window: Bytes,
     /// Rate at which the receiving application reads; `None`: at once.
     pub read_rate: Option<Rate>,
     /// The window after idleness.

@@ -530,6 +530,7 @@ pub static STACK: Table = Table::new(
         stack("tso_burst", Kind::Flag),
         stack("receive_window", Kind::Bytes),
         stack("auto_tuning", Kind::Flag),
+        stack("initial_receive_window", Kind::Bytes),
         stack("read_rate", Kind::Rate),
         stack("idle_restart", Kind::Words(choices::IDLE_RESTART_WORDS)),
         stack("limited_transmit", Kind::Flag),

@@ -37,6 +37,7 @@ pub(crate) fn linux() -> Stack {
         rules: Rules::Linux,
         receive_window: Bytes(64 << 20),
         auto_tuning: true,
+        initial_receive_window: Bytes(65_535),
         read_rate: None,
         idle_restart: IdleRestart::Decay,
         limited_transmit: true,
