@@ -118,6 +118,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         initial_ssthresh: None,
         paced: log.protocol == Protocol::Quic,
         seed: 0,
+        whole_segments: false,
         oracle_buffer: None,
     };
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.

@@ -137,6 +137,7 @@ impl Report {
             initial_ssthresh: None,
             paced: false,
             seed,
+            whole_segments: true,
             oracle_buffer: None,
         }
     }

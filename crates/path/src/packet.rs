@@ -21,6 +21,8 @@ pub const ECT: u8 = 8;
 pub const CE: u8 = 16;
 /// ECN echo of an ACK (ECE).
 pub const ECE: u8 = 32;
+/// PSH of a data segment, which has no ECN echo.
+pub const PUSH: u8 = ECE;
 /// Congestion window reduced (CWR).
 pub const CWR: u8 = 64;
 /// `aux` is an index (module `packet_options`): of the options of an ACK, or of the router header of any other packet.

@@ -168,7 +168,7 @@ impl PacketTap {
                 sack_text(&contents.blocks, mss)
             },
             ecn: codepoint(&packet, fate, scalable),
-            ece: packet.flags & ECE != 0 || (negotiates && matches!(kind, SYN | SYN_ACK)),
+            ece: kind == ACK && packet.flags & ECE != 0 || (negotiates && matches!(kind, SYN | SYN_ACK)),
             cwr: packet.flags & CWR != 0 || (negotiates && kind == SYN),
         });
     }

@@ -14,6 +14,7 @@ use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
+use cwndlab_transport::stack::Rules;
 use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -23,7 +24,7 @@ use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
@@ -101,6 +102,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
         seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
+        whole_segments: stack.rules == Rules::Linux,
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {
@@ -218,6 +220,7 @@ impl Connection {
             retransmission: packet.flags & RETRANSMISSION != 0,
             ect: packet.flags & ECT != 0,
             cwr: packet.flags & CWR != 0,
+            push: packet.flags & PUSH != 0,
             timestamp: packet.timestamp,
             feedback: None,
         };

@@ -8,7 +8,7 @@ use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// Sizes and flags of a connection's packets.
@@ -127,6 +127,9 @@ impl Output for PacketSink<'_> {
         }
         if segment.cwr {
             flags |= CWR;
+        }
+        if segment.push {
+            flags |= PUSH;
         }
         let mut aux = segment.len;
         if let Some((scheme, rate)) = *self.request {

@@ -80,6 +80,7 @@ impl Copy {
             initial_ssthresh: None,
             paced: stack.pacing == Pacing::Always,
             seed: 0,
+            whole_segments: false,
             oracle_buffer: None,
         });
         Self { control, before: None }

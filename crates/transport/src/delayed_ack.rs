@@ -56,13 +56,13 @@ impl DelayedAck {
         }
     }
 
-    /// Handles a segment in order with this timestamp and length. `window`: the receive window; `timer`: when an ACK is
+    /// Handles a segment in order with this timestamp, length and PSH. `window`: the receive window; `timer`: when an ACK is
     /// due already. Returns when it is to be acknowledged at the latest; `None`: immediately.
     #[inline]
     pub(crate) fn on_in_order(
         &mut self,
         now: Time,
-        (timestamp, len): (Time, Bytes),
+        (timestamp, len, push): (Time, Bytes, bool),
         (window, timer): (Bytes, Time),
         stack: &Stack,
     ) -> Option<Time> {
@@ -75,8 +75,9 @@ impl DelayedAck {
         if stack.rules == Rules::Rfc {
             return Some(timer.min(now + stack.ack_delay));
         }
-        // Linux, tcp_cleanup_rbuf: a read that empties the buffer of a small segment sends the ACK.
-        if len < stack.mss && stack.read_rate.is_none() {
+        // Linux, tcp_measure_rcv_mss and tcp_cleanup_rbuf: a read that empties the buffer of a small segment, or since 6.6
+        // of one with PSH, sends the ACK.
+        if (push || len < stack.mss) && stack.read_rate.is_none() {
             return None;
         }
         let delay = self.delay(stack);
@@ -230,6 +231,8 @@ impl DelayedAck {
 
 #[cfg(test)]
 mod tests {
+    use cwndlab_units::Rate;
+
     use super::*;
     use crate::linux_stack::linux;
 
@@ -255,7 +258,7 @@ mod tests {
         arrivals_ms
             .iter()
             .map(|&now| {
-                let due = ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack);
+                let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
                 ack.on_ack_sent(&stack);
                 due.map(|due| (due - at(now)).0 / 1_000_000)
             })
@@ -268,7 +271,8 @@ mod tests {
     fn every_second_segment_is_acknowledged_with_the_first_ones_timestamp() {
         let stack = stack();
         let mut ack = DelayedAck::new();
-        let due = [10, 20].map(|now| ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack));
+        let due =
+            [10, 20].map(|now| ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack));
         assert_eq!(due, [Some(at(50)), None]);
         assert_eq!(ack.echo(), at(10));
     }
@@ -296,7 +300,7 @@ mod tests {
         let mut ack = DelayedAck::new();
         ack.on_established(ms(100));
         let mut quick = |now| {
-            let due = ack.on_in_order(at(now), (at(now), stack.mss), (WINDOW, Time::MAX), &stack);
+            let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
             ack.on_ack_sent(&stack);
             due.is_none()
         };
@@ -330,7 +334,19 @@ mod tests {
     #[test]
     fn a_small_segment_is_acknowledged_when_it_is_read() {
         let (stack, mut ack) = (stack(), DelayedAck::new());
-        assert_eq!(ack.on_in_order(at(1), (at(1), Bytes(10)), (WINDOW, Time::MAX), &stack), None);
+        assert_eq!(ack.on_in_order(at(1), (at(1), Bytes(10), false), (WINDOW, Time::MAX), &stack), None);
+    }
+
+    /// Linux since 6.6, tcp_measure_rcv_mss: a full segment with PSH, which ends a burst, sends its ACK when it is read. A
+    /// slow reader leaves it to the timer.
+    #[test]
+    fn the_last_segment_of_a_burst_is_acknowledged_when_it_is_read() {
+        let slow = Stack { read_rate: Some(Rate::from_mbps(8)), ..stack() };
+        for (stack, push, due) in [(stack(), false, false), (stack(), true, true), (slow, true, false)] {
+            let mut ack = DelayedAck::new();
+            let at = ack.on_in_order(at(1), (at(1), stack.mss, push), (WINDOW, Time::MAX), &stack);
+            assert_eq!(at.is_none(), due);
+        }
     }
 
     /// Linux, __tcp_ack_snd_check, by hand: 5 % of an RTT of 10 ms are 0.5 ms, of 20 ms and more 1 ms; with the timer's

@@ -133,7 +133,7 @@ impl Receiver {
         let len = Bytes(u64::from(data.len));
         self.deliver(now, len, data.timestamp);
         let state = (self.window.advertised(), self.timer);
-        match self.acks.on_in_order(now, (data.timestamp, len), state, &self.stack) {
+        match self.acks.on_in_order(now, (data.timestamp, len, data.push), state, &self.stack) {
             None => {
                 let ack = self.next_ack(now);
                 out.ack(&ack);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     fn segment(seq: u64, timestamp: Time) -> Data {
-        Data { seq, len: 1000, retransmission: false, ect: false, cwr: false, timestamp, feedback: None }
+        Data { seq, len: 1000, retransmission: false, ect: false, cwr: false, push: false, timestamp, feedback: None }
     }
 
     fn stack() -> Stack {

@@ -28,6 +28,8 @@ pub struct Data {
     pub ect: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
+    /// PSH: the last segment of a burst that Linux sends as one packet (`__tcp_transmit_skb`).
+    pub push: bool,
     /// Timestamp value.
     pub timestamp: Time,
     /// Feedback of the routers on the path; `None` at the sender, and unless every router added its feedback.

@@ -8,13 +8,16 @@
 //! ```
 //!
 //! Units: w, n, F in segments.
-//! Differs from the source: nothing. `abc = 1` counts bytes and adds whole segments, as RFC 3465 and Linux 2.6 do;
-//! `base = cwnd` halves the window instead of FlightSize, as Linux does; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
+//! Differs from the source: on a host that counts its window in whole segments (profile `linux`) as Linux does
+//! (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`): it adds whole segments and halves the window, rounded down. `abc = 1` adds
+//! whole segments on any host (RFC 3465), `base` selects what a congestion event halves; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
 };
 use cwndlab_units::maths::float;
+
+use crate::shared::margin::whole_down;
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,14 +34,14 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 1.0),
-            doc: "1: counts acknowledged bytes and adds whole segments (RFC 3465, Linux 2.6); 0: fractional increments",
+            doc: "1: counts acknowledged bytes and adds whole segments (RFC 3465); 0: fractional increments, or whole segments on a host that counts them (Linux)",
         },
         Parameter {
             name: "base",
             unit: "",
-            default: Value::Word("flight"),
-            domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)",
+            default: Value::Word("host"),
+            domain: Domain::Words(&["host", "flight", "cwnd"]),
+            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681), the window, or that of the host: the window under Linux, FlightSize elsewhere",
         },
         Parameter {
             name: "beta",
@@ -49,13 +52,13 @@ pub static SPEC: Spec = Spec {
         },
         PER_ACK,
     ],
-    choices: &["RFC 5681 halves FlightSize, Linux the window; the default is that of the RFC"],
+    choices: &["RFC 5681 halves FlightSize and adds fractions of a segment, Linux halves the window and adds whole segments; the default is that of the host"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
+    build: Build::CongestionAvoidance(|path, arguments| Box::new(Reno::new(path, arguments))),
 };
 
 /// Congestion avoidance of Reno.
@@ -70,10 +73,11 @@ pub struct Reno {
 }
 
 impl Reno {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(path: &Path, arguments: &Arguments) -> Self {
+        let base = arguments.word("base");
         Self {
-            byte_counting: arguments.number("abc") >= 1.0,
-            from_cwnd: arguments.word("base") == "cwnd",
+            byte_counting: path.whole_segments || arguments.number("abc") >= 1.0,
+            from_cwnd: base == "cwnd" || path.whole_segments && base == "host",
             per_ack: arguments.word("per_ack") == "true",
             beta: arguments.number("beta"),
             credit: 0.0,
@@ -121,14 +125,17 @@ impl CongestionAvoidance for Reno {
         if self.credit < w {
             return w;
         }
-        self.credit -= w;
-        w + 1.0
+        let whole = (self.credit / w).floor(); // tcp_cong_avoid_ai
+        self.credit -= whole * w;
+        w + whole
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.credit = 0.0;
         let base = if self.from_cwnd { w } else { flight(event) };
-        (base * self.beta).max(2.0) // (2)
+        let reduced = base * self.beta; // (2)
+                                        // RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
+        (if self.byte_counting { whole_down(reduced) } else { reduced }).max(2.0)
     }
 }
 
@@ -158,6 +165,21 @@ mod tests {
     #[test]
     fn beta_scales_flight_size() {
         assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
+    }
+
+    /// tcp_reno_ssthresh (max(cwnd >> 1, 2)) and tcp_cong_avoid_ai, by hand: 9 segments become 4, 3 become 2, whatever is in
+    /// flight; the fourth ACK of one segment from 4 adds one, as does the third ACK of two from 5, with one left over.
+    #[test]
+    fn a_host_that_counts_whole_segments_has_linux_arithmetic() {
+        let path = Path { whole_segments: true, ..cwndlab_control::testing::path(10) };
+        let mut flow = Reno::new(&path, &Arguments::defaults(SPEC.parameters));
+        assert_eq!([9.0, 3.0].map(|w| flow.on_congestion(&loss(20), w)), [4.0, 2.0]);
+        let mut windows = |acks: &[u64], w: f64| {
+            acks.iter().scan(w, |w, n| (*w = flow.on_ack(&ack(*n), *w), Some(*w)).1).collect::<Vec<_>>()
+        };
+        assert_eq!(windows(&[1, 1, 1, 1], 4.0), [4.0, 4.0, 4.0, 5.0]);
+        assert_eq!(windows(&[2, 2, 2], 5.0), [5.0, 5.0, 6.0]);
+        assert_eq!(windows(&[2, 2, 1], 6.0), [6.0, 6.0, 7.0]);
     }
 
     /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are

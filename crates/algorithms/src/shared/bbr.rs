@@ -342,13 +342,8 @@ mod tests {
         let mut burst = |us: u64| {
             for _ in 0..2 {
                 let now = Time::ZERO + Duration::from_micros(us);
-                let sent = Sent {
-                    now,
-                    size: Bytes(1000),
-                    in_flight: Bytes(2000),
-                    retransmission: false,
-                    app_limited: false,
-                };
+                let sent =
+                    Sent { now, size: Bytes(1000), in_flight: Bytes(2000), retransmission: false, app_limited: false };
                 departures.sent(&sent, 8e6);
             }
             departures.next

@@ -100,7 +100,16 @@ impl Sender {
         }
         tcb.counters.sent_packets += 1;
         let seq = tcb.scoreboard.una.wrapping_sub(1);
-        out.data(&Data { seq, len: 0, retransmission: false, ect: false, cwr: false, timestamp: now, feedback: None });
+        out.data(&Data {
+            seq,
+            len: 0,
+            retransmission: false,
+            ect: false,
+            cwr: false,
+            push: false,
+            timestamp: now,
+            feedback: None,
+        });
         tcb.timers.back_off_persist(now, tcb.rtt.rto(), tcb.stack.max_rto);
     }
 }

@@ -255,8 +255,10 @@ impl Sender {
         let reducing = self.tcb.state.is_reducing();
         let mut data = self.data(false, now);
         let mut bytes = 0;
-        for _ in 0..segments {
+        let bursts = segments > 1 && self.tcb.stack.tso_burst;
+        for left in (0..segments).rev() {
             let tcb = &mut self.tcb;
+            data.push = bursts && left == 0;
             data.len = tcb.send_buffer.take_segment();
             data.seq = tcb.scoreboard.push(tcb.rate.new_segment(now, data.len));
             bytes += u64::from(data.len);
@@ -308,7 +310,7 @@ impl Sender {
     fn data(&mut self, retransmission: bool, now: Time) -> Data {
         let ect = self.tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
         let cwr = self.tcb.ecn.take_cwr(retransmission);
-        Data { seq: 0, len: 0, retransmission, ect, cwr, timestamp: now, feedback: None }
+        Data { seq: 0, len: 0, retransmission, ect, cwr, push: false, timestamp: now, feedback: None }
     }
 
     /// Counts `segments` segments with `bytes` of payload in total.

@@ -28,6 +28,9 @@ _NEEDED: dict[str, type] = {
 #: What a folder may say in part: the bundled folder of its kind says the rest.
 _MERGED = ("sender_stacks", "not_counted")
 
+#: Linux: the most quick ACKs (`TCP_MAX_QUICKACKS`), and the receive window of a new connection, bytes.
+MAX_QUICK_ACKS, FIRST_WINDOW = 16, 65_535
+
 
 def bundled() -> list[Path]:
     """The reference folders that come with cwndlab."""
@@ -253,6 +256,9 @@ class Reference:
             "ack_every": every,
             "quick_acks": ack["quick_segments"],
         }
+        if ack["quick_segments"] > MAX_QUICK_ACKS:
+            # Each of these segments opens the receive window by two (Linux, tcp_grow_window).
+            stack["initial_receive_window"] = f"{FIRST_WINDOW + 2 * segment * ack['quick_segments']} B"
         if delay is not None:
             stack["ack_delay"] = f"{delay} s"
         if spec.get("initial_ssthresh_segments"):
