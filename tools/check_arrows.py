@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernel": {"units", "control", "linux"},
     "packetdrill": {"units", "control", "algorithms", "transport", "scenario"},
     "replay": {"units", "control", "scenario", "simulator", "kernel", "quic"},
-    "audit": {"units", "control", "algorithms", "transport", "replay"},
+    "audit": {"units", "control", "algorithms", "transport"},
     "debugger": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python-classes": {"units", "control", "conformance"},
     "bindings/python-kernel": {"units", "control", "algorithms", "learned", "kernel", "python-classes"},

@@ -124,7 +124,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
     let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
-        segments: options.tolerance.unwrap_or(if algorithm.growth.spec.model_based { MODEL_TOLERANCE } else { 1.0 }),
+        segments: options.tolerance.unwrap_or(if algorithm.is_model_based() { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };

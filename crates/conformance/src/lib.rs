@@ -20,8 +20,6 @@ mod battery_size;
 pub mod cases;
 pub mod cost;
 mod describe;
-mod event;
-mod event_log;
 pub mod faulty;
 mod fuzz;
 mod harness;

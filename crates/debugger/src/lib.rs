@@ -15,9 +15,9 @@ pub mod watch;
 
 use std::sync::atomic::AtomicBool;
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{CongestionControl, Event, State};
 use cwndlab_records::rows::SampleRow;
-use cwndlab_replay::event_log::Reported;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::RunError;
 use cwndlab_units::{Bytes, Duration, Rate, Time};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Fault, Need, Path, RecoveryKind};
+use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Constructor, Fault, Need, Path, RecoveryKind};
 use cwndlab_units::Bytes;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
@@ -18,9 +18,6 @@ use crate::guarded::{Guarded, OnFailure};
 const INITIAL_PACKETS: u64 = 10;
 /// Limit of the initial window for large datagrams, bytes (RFC 9002, 7.2).
 const INITIAL_BYTES: u64 = 14_720;
-
-/// A function that constructs an algorithm for a path.
-pub type Constructor = Arc<dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync>;
 
 /// The error for an algorithm that is unknown or does not run over QUIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,9 +96,9 @@ impl Factory {
                 "write 'reno'",
             );
         }
-        let (name, model_based) = (algorithm.to_string(), algorithm.growth.spec.model_based);
+        let (name, model_based) = (algorithm.to_string(), algorithm.is_model_based());
         let algorithm = algorithm.clone();
-        Ok(Self::from_constructor(name, model_based, Arc::new(move |path| algorithm.build(path))))
+        Ok(Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path))))
     }
 
     /// Creates a factory of an algorithm outside of the catalogue. A model-based algorithm is notified of the end of
@@ -174,8 +171,8 @@ impl Factory {
             oracle_buffer: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {
-            Some(on_failure) => Box::new(Guarded::new(&*self.construct, path, Arc::clone(on_failure))),
-            None => (self.construct)(&path),
+            Some(on_failure) => Box::new(Guarded::new(&self.construct, path, Arc::clone(on_failure))),
+            None => self.construct.construct(&path),
         };
         Adapter::new(now, initial, State::new(control, self.model_based, mtu, self.observer.clone()))
     }

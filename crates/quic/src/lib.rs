@@ -25,6 +25,6 @@ mod guarded;
 pub mod limits;
 
 pub use controller::{Adapter, Observation, Observer};
-pub use factory::{controller_factory, Constructor, Factory, UnsupportedAlgorithm};
+pub use factory::{controller_factory, Factory, UnsupportedAlgorithm};
 pub use guarded::OnFailure;
 pub use limits::limits;

@@ -83,7 +83,6 @@ pub(crate) struct Connection {
 fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     let (name, part) = algorithm.router_assistance()?;
     let scheme = Scheme::from_name(name)?;
-    // The recorder of a replay requires a scheme but has no parameters.
     let parameter = |name: &str| {
         part.arguments.pairs().find_map(|(parameter, value)| match value {
             Value::Number(number) if parameter == name => Some(number),
@@ -106,7 +105,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {
-        Some(constructor) => constructor.0.make(&path, &algorithm.growth.arguments),
+        Some(constructor) => constructor.construct(&path),
         None => algorithm.build(&path),
     };
     match plan.control_delay {
@@ -117,9 +116,12 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
-    match &plan.algorithm {
-        Some(algorithm) => sender.with_spec(algorithm.growth.spec).with_model(algorithm.is_model_based()),
-        None => sender,
+    let Some(algorithm) = &plan.algorithm else { return sender };
+    let sender = sender.with_requirements(algorithm);
+    if plan.constructor.is_some() {
+        sender.reporting_sent()
+    } else {
+        sender
     }
 }
 

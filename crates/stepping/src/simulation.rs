@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use cwndlab_learned::{external, Action, Report};
+use cwndlab_control::Constructor;
+use cwndlab_learned::{external, Action, External, Report};
 use cwndlab_records::rows::Records;
-use cwndlab_scenario::plan::{Constructor, Plan};
+use cwndlab_scenario::plan::Plan;
 use cwndlab_simulator::{run_stopping, FlowState, RunError, Stop};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Bytes, Time};
@@ -109,9 +110,10 @@ impl Simulation {
         let port = Arc::new(Port::new(plan.flows.len()));
         let mut external = vec![None; plan.flows.len()];
         for (index, flow) in plan.flows.iter_mut().enumerate() {
-            if flow.algorithm.as_ref().is_none_or(|one| one.growth.spec.name != external::SPEC.name) {
+            let Some(algorithm) = flow.algorithm.clone().filter(|one| one.growth.spec.name == external::SPEC.name)
+            else {
                 continue;
-            }
+            };
             if !matches!(flow.workload.application_kind(), ApplicationKind::ByteSource { .. }) {
                 return fault(
                     format!("flow[{index}].workload"),
@@ -120,9 +122,11 @@ impl Simulation {
                 );
             }
             external[index] = Some(flow.stack.mss);
-            let mut kind = (*flow.kind).clone();
-            kind.constructor = Some(Constructor(Arc::new(Owner::new(Arc::clone(&port), index))));
-            flow.kind = Arc::new(kind);
+            let owner = Owner::new(Arc::clone(&port), index);
+            Arc::make_mut(&mut flow.kind).constructor = Some(Constructor::new(move |path| {
+                let decider = Box::new(owner.clone());
+                Box::new(External::new(path, &algorithm.growth.arguments, Some(decider)))
+            }));
         }
         let end = Time::ZERO + plan.duration;
         let Ok(stack) = DefaultStack::new(STACK) else {

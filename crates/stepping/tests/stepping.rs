@@ -4,13 +4,13 @@
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_control::{Algorithm, Catalogue, Change, CongestionControl, Path};
+use cwndlab_control::{Algorithm, Catalogue, Driver, Path};
 use cwndlab_records::hash::hash;
 use cwndlab_records::rows::Records;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::{Pacing, Plan};
 use cwndlab_scenario::Scenario;
-use cwndlab_stepping::{external, Action, Cause, Observed, Report, Simulation, State};
+use cwndlab_stepping::{external, Action, Cause, Report, Simulation, State};
 use cwndlab_units::{Duration, Time};
 use proptest::prelude::*;
 
@@ -65,16 +65,12 @@ fn flow(algorithm: &str, rtt_ms: u32, rest: &str) -> String {
 }
 
 /// A built-in algorithm that decides for an `external` flow from the reports of its transport.
-struct Copy {
-    control: Box<dyn CongestionControl>,
-    /// Before the last reduction, for an undo.
-    before: Option<Box<dyn CongestionControl>>,
-}
+struct Copy(Driver);
 
 impl Copy {
     fn new(algorithm: &Algorithm, plan: &Plan) -> Self {
         let stack = &plan.flows[0].stack;
-        let control = algorithm.build(&Path {
+        let path = Path {
             mss: stack.mss,
             initial_cwnd: stack.mss * u64::from(stack.initial_window),
             initial_ssthresh: None,
@@ -82,34 +78,19 @@ impl Copy {
             seed: 0,
             whole_segments: false,
             oracle_buffer: None,
-        });
-        Self { control, before: None }
+        };
+        Self(Driver::of(algorithm, &path))
     }
 
     fn decide(&mut self, report: &Report) -> Action {
-        let mut event = None;
-        match report.observed.as_deref().expect("every report is a decision") {
-            Observed::Ack(ack) => event = self.control.on_ack(ack),
-            Observed::Congestion(congestion) => {
-                if !congestion.repeated {
-                    self.before = Some(self.control.clone());
-                }
-                self.control.on_congestion(congestion);
-            }
-            Observed::Window(window) => {
-                if window.change == Change::Undo {
-                    let before = self.before.clone().filter(|before| before.cwnd() >= self.control.cwnd());
-                    self.control = before.unwrap_or_else(|| self.control.clone());
-                }
-                self.control.on_window(window);
-            }
-        }
+        let event = self.0.deliver(report.observed.as_deref().expect("every report is a decision"));
+        let control = &self.0.control;
         let mss = report.mss.0 as f64;
         let bits = 8.0 * mss;
         Action {
-            cwnd: Some(self.control.cwnd().0 as f64 / mss),
-            pacing: Some(self.control.pacing_rate().map(|rate| rate.0 as f64 / bits)),
-            ssthresh: Some(self.control.state(None).ssthresh.bytes().map(|bytes| bytes.0 as f64 / mss)),
+            cwnd: Some(control.cwnd().0 as f64 / mss),
+            pacing: Some(control.pacing_rate().map(|rate| rate.0 as f64 / bits)),
+            ssthresh: Some(control.state(None).ssthresh.bytes().map(|bytes| bytes.0 as f64 / mss)),
             event,
         }
     }

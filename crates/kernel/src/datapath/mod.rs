@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cwndlab_control::{kernel_name, Algorithm, Fault, ReportSchedule};
+use cwndlab_control::{kernel_name, Algorithm, Driver, Fault, ReportSchedule};
 use cwndlab_linux::clock::monotonic;
 use cwndlab_linux::poll::wait_readable;
 use cwndlab_linux::realtime::{set_realtime, Policy};
@@ -181,7 +181,7 @@ impl FlowTable {
             self.open += usize::from(entry.is_none());
             self.opened += 1;
             let path = report.report().path(self.opened);
-            let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
+            let built = catch_unwind(AssertUnwindSafe(|| Decider::new(Driver::of(&self.algorithm, &path), &path)));
             let built = built.map_err(|panic| counters.add_failure(self.index, text_of(&*panic, self.describe)));
             *entry = Some((report.generation, built.ok()));
         }

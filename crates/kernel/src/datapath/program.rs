@@ -64,7 +64,7 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
         ReportSchedule::Rtt => (1, 0),
         ReportSchedule::Every(span) => (2, span.0),
     };
-    let model_based = u32::from(algorithm.growth.spec.model_based);
+    let model_based = u32::from(algorithm.is_model_based());
     let settings = Settings { when: mode, model_based, every_ns: every };
     for mut map in open.maps_mut() {
         let title = map.name().to_string_lossy().into_owned();
