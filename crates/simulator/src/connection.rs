@@ -1,7 +1,7 @@
 //! A connection: sender, receiver and application.
 
 use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_records::stall::{SenderProgress, StallWatch};
@@ -27,9 +27,6 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
-
-/// Random stream of algorithms.
-const ALGORITHM_STREAM: u64 = 3;
 
 /// The number of a connection for datagrams, which no packet carries.
 const NO_NUMBER: u32 = 256;
@@ -100,7 +97,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
-        seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
+        seed: Stream::new(seed, Purpose::Algorithm, u64::from(index)).bits(),
         whole_segments: stack.rules == Rules::Linux,
         oracle_buffer: plan.oracle_buffer,
     };
