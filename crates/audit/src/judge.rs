@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Time};
 
 use crate::departure::{classify, Departure, Found, Interval, Named};
 use crate::item::{Check, Item, Limit, Step, View};

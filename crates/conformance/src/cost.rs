@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use cwndlab_control::{CongestionControl, Path, Report};
 
+use crate::broken_rule::catch_panic;
 use crate::cases::{path, with_feedback};
 use crate::harness::{Findings, Harness};
 use crate::model_flow::ModelFlow;
-use crate::panics::{catch_panic, SilencedPanics};
 use crate::path_model::{PathModel, MS};
 use crate::traits::Traits;
 
@@ -29,7 +29,6 @@ pub fn ns_per_ack(
     acks: usize,
     times: u32,
 ) -> Option<f64> {
-    let _silenced = SilencedPanics::new();
     let begin = path(traits, 10, None);
     let event_log = record(traits, make, &begin, acks)?;
     let recorded = event_log.iter().filter(|event| matches!(event, Report::Ack(_))).count();

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cwndlab_control::{self as control, Congestion, CongestionControl, Driver, Path, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use crate::broken_rule::{catch_panic, BrokenRule};
 use crate::describe;
-use crate::panics::{catch_panic, BrokenRule, SilencedPanics};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
 use crate::traits::Traits;
@@ -108,13 +108,11 @@ pub(crate) struct Harness<'a, 'b> {
     pub(crate) state_interval: u64,
     /// The reports so far except those of sent segments, if recording is enabled.
     pub(crate) event_log: Option<Vec<control::Report>>,
-    _silenced: SilencedPanics,
 }
 
 impl<'a, 'b> Harness<'a, 'b> {
     /// A new flow on `path`; `None` after a cancellation or a panic in the constructor.
     pub(crate) fn new(case: &str, make: Maker<'_>, path: &Path, findings: &'a mut Findings<'b>) -> Option<Self> {
-        let silenced = SilencedPanics::new();
         if findings.is_cancelled() {
             return None;
         }
@@ -154,7 +152,6 @@ impl<'a, 'b> Harness<'a, 'b> {
             overflow: false,
             state_interval: 1,
             event_log: None,
-            _silenced: silenced,
         };
         harness.step(None).ok()?;
         Some(harness)

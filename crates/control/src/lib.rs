@@ -26,7 +26,7 @@ pub mod spec;
 pub mod state;
 pub mod testing;
 
-pub use catalogue::{Algorithm, Catalogue, Fault};
+pub use catalogue::{Algorithm, Catalogue};
 pub use composed::Composed;
 pub use constructor::Constructor;
 pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window};

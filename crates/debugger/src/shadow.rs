@@ -7,8 +7,7 @@ use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
 use cwndlab_replay::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::{is_shown, Moment, Snapshot};
 
@@ -41,7 +40,7 @@ pub fn diverge(
     other: &Algorithm,
     (from, tolerance): (Time, Bytes),
     stop: &Arc<AtomicBool>,
-) -> Result<Option<Divergence>, RunError> {
+) -> Result<Option<Divergence>, Fault> {
     let search = Arc::new(Search { from, tolerance, stop: Arc::clone(stop), found: Mutex::default() });
     let mut plan = Plan { sample_interval: Duration::ZERO, packets: false, ..plan.clone() };
     let wrap = Shadowing { other: other.clone(), search: Arc::clone(&search), connections: AtomicU32::new(0) };

@@ -8,8 +8,7 @@ use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
 use cwndlab_replay::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::{is_shown, Moment, Snapshot};
 
@@ -60,7 +59,7 @@ pub fn look(
     at: Time,
     context: usize,
     stop: &Arc<AtomicBool>,
-) -> Result<(View, Option<Arc<Algorithm>>), RunError> {
+) -> Result<(View, Option<Arc<Algorithm>>), Fault> {
     let watch = Arc::new(Watch { at, context, stop: Arc::clone(stop), view: Mutex::default() });
     let mut plan = Plan { sample_interval: Duration::ZERO, packets: false, ..plan.clone() };
     let wrap = Watching { watch: Arc::clone(&watch), connections: AtomicU32::new(0) };

@@ -57,7 +57,7 @@ pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
     });
     findings.push(match quic::replay(algorithm, &log) {
         Ok(replayed) => verdict::judge(case, Backend::Quic, &log, &replayed),
-        Err(refused) => Finding::absent(case, Backend::Quic, refused.to_string()),
+        Err(refused) => Finding::absent(case, Backend::Quic, format!("{refused:#}")),
     });
     findings
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, Constructor, Report, Sent, Window};
-use cwndlab_quic::{Adapter, Factory, UnsupportedAlgorithm};
-use cwndlab_units::Time;
+use cwndlab_quic::{Adapter, Factory};
+use cwndlab_units::{Fault, Time};
 use quinn_proto::congestion::Controller;
 
 use crate::backend::{Replayed, ReplayedWindow};
@@ -56,7 +56,7 @@ pub enum InjectedFault {
 /// # Errors
 ///
 /// The algorithm is not available over QUIC.
-pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, UnsupportedAlgorithm> {
+pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, Fault> {
     Factory::new(algorithm)?;
     Ok(replay_on(log, algorithm, InjectedFault::None))
 }

@@ -14,4 +14,4 @@ mod simulation;
 
 pub use cwndlab_learned::{external, Action, Cause, Report};
 pub use cwndlab_simulator::FlowState;
-pub use simulation::{Decision, Simulation, State, StepError};
+pub use simulation::{Decision, Simulation, State};

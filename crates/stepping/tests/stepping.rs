@@ -11,13 +11,18 @@ use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::{Pacing, Plan};
 use cwndlab_scenario::Scenario;
 use cwndlab_stepping::{external, Action, Cause, Report, Simulation, State};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 use proptest::prelude::*;
 
 fn catalogue() -> Catalogue {
     let mut catalogue = cwndlab_simulator::catalogue();
     catalogue.specs.push(&external::SPEC);
     catalogue
+}
+
+/// Place and message of a fault.
+fn said(fault: &Fault) -> String {
+    format!("{}: {}", fault.place, fault.what)
 }
 
 fn plan(text: &str) -> Plan {
@@ -255,21 +260,21 @@ fn errors_name_the_flow_and_the_remedy() {
     let flows = [flow("external", 20, ""), flow("cubic", 20, "start = \"1 s\"")];
     let mut simulation = Simulation::new(plan(&dumbbell(&flows, 12, 100, "", "100 ms")), 1).expect("it is valid");
     let error = simulation.state(2).expect_err("there are two");
-    assert_eq!((error.to_string(), error.hint), ("flow[2]: there is no such flow".into(), "the scenario has 2".into()));
+    assert_eq!((said(&error), error.hint), ("flow[2]: there is no such flow".into(), "the scenario has 2".into()));
     let error = simulation.set(1, Action::default()).expect_err("it is cubic");
     assert_eq!(
-        (error.to_string(), error.hint),
+        (said(&error), error.hint),
         ("flow[1].algorithm: it decides itself".into(), "only the algorithm 'external' is decided from outside".into())
     );
     simulation.run_until(at(500), &mut never).expect("it runs");
     let error = simulation.state(1).expect_err("it starts later");
-    assert_eq!(error.to_string(), "flow[1]: it has not started at 0.5 s");
+    assert_eq!(said(&error), "flow[1]: it has not started at 0.5 s");
     simulation.next_decision(&mut never).expect("it runs");
     let error = simulation.state(1).expect_err("flow 0 decides");
-    assert_eq!(error.to_string(), "flow[1]: its state is not known at a decision of flow 0");
+    assert_eq!(said(&error), "flow[1]: its state is not known at a decision of flow 0");
     simulation.records(&mut never).expect("it is complete");
     let error = simulation.state(0).expect_err("it is over");
-    assert_eq!((error.to_string(), error.hint), ("flow[0]: the run is over".into(), "read its records".into()));
+    assert_eq!((said(&error), error.hint), ("flow[0]: the run is over".into(), "read its records".into()));
     let pages = flow(
         "external",
         20,
@@ -277,10 +282,7 @@ fn errors_name_the_flow_and_the_remedy() {
     );
     let error =
         Simulation::new(plan(&dumbbell(&[pages], 12, 100, "", "100 ms")), 1).expect_err("it has two connections");
-    assert_eq!(
-        error.to_string(),
-        "flow[0].workload: the workload has several connections, and 'external' decides for one"
-    );
+    assert_eq!(said(&error), "flow[0].workload: the workload has several connections, and 'external' decides for one");
 }
 
 #[test]
@@ -289,7 +291,7 @@ fn an_interrupted_run_continues() {
     let plan = plan(&text);
     let mut simulation = Simulation::new(plan.clone(), 1).expect("it is valid");
     let error = simulation.records(&mut || true).expect_err("it is interrupted");
-    assert_eq!(error.to_string(), "simulation: interrupted");
+    assert_eq!(said(&error), "simulation: interrupted");
     let records = simulation.records(&mut never).expect("it is complete");
     assert_eq!(record_hash(&plan, records), run_hash(&plan));
 }
