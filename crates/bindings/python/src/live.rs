@@ -151,11 +151,8 @@ pub(crate) fn serve(
         listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if !is_address {
         let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
-        return Err(scenario_error(vec![Fault::new(
-            "--listen",
-            format!("'{listen}' is not an address and a port"),
-            hint,
-        )]));
+        let what = format!("'{listen}' is not an address and a port");
+        return Err(scenario_error(vec![Fault::new("--listen", what, hint)]));
     }
     let names = names.unwrap_or_else(|| ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec());
     let certificate = certificate_of(certificate, key, state, &names).map_err(|fault| scenario_error(vec![fault]))?;
