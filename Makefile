@@ -44,7 +44,7 @@ $(VENV)/.ready: requirements/lock.txt
 
 $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 	SOURCE_DATE_EPOCH=$(EPOCH) PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
-	cargo build --release --locked --quiet --package cwndlab-simulator --bin cwndlab-bench
+	cargo build --release --locked --quiet --package cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
 

@@ -108,7 +108,7 @@ def test_the_file_and_the_line_of_the_page_are_enough(tmp_path: Path) -> None:
         '[dumbbell]\nbottleneck = { rate = "10 Mbps", delay = "10 ms" }\n\n'
         '[[flow]]\nalgorithm = "gentle(a=2)"\nrtt = "40 ms"\n'
     )
-    program = ["--profile", "test", "--package", "cwndlab-simulator", "--bin", "cwndlab-bench"]
+    program = ["--profile", "test", "--package", "cwndlab-bench"]
     printed = json.loads(cargo(tree, "run", *program, "--", "run", str(tmp_path / "path.toml")))
     assert printed["packets"] > 1000
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use cwndlab_conformance::{check_sized, BatterySize};
-use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
-use cwndlab_control::{Ack, BeforeReduction, Kind};
+use cwndlab_control::testing::{ack_at, established, loss, path, timeout, undo};
+use cwndlab_control::{Ack, CongestionControl, Driver, Kind};
 use cwndlab_units::maths::pow;
 use cwndlab_units::{Duration, Time};
 use std::collections::BTreeSet;
@@ -327,19 +327,23 @@ fn failures(texts: &[String], size: &BatterySize) -> Vec<String> {
 fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
     for text in cwndlab_conformance::algorithm_texts(&catalogue()) {
         let algorithm = catalogue().parse(&text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
-        let mut flow = algorithm.build(&path(10));
-        flow.on_window(&established(Duration::from_millis(100), None));
+        let mut driver = Driver::of(&algorithm, &path(10));
+        driver.on_window(&established(Duration::from_millis(100), None));
         for n in 0..40 {
-            let _ = flow.on_ack(&Ack { round: n / 10, ..ack_at(Time(1_000_000_000 + n * 5_000_000), 1) });
+            let ack = Ack { round: n / 10, ..ack_at(Time(1_000_000_000 + n * 5_000_000), 1) };
+            let _ = driver.control.on_ack(&ack);
         }
-        let keeps = flow.state(None).phase.follows_model();
-        let (state, mut before) = (format!("{flow:?}"), BeforeReduction::default());
-        let event = timeout(20);
-        before.save(&*flow, &event);
-        flow.on_congestion(&event);
-        assert_ne!(format!("{flow:?}"), state, "{text}");
-        before.restore(&mut flow);
-        assert_eq!(format!("{flow:?}") == state, !keeps, "{text}");
+        let keeps = driver.control.state(None).phase.follows_model();
+        let restored = |control: &dyn CongestionControl| {
+            let mut control = control.snapshot();
+            control.on_window(&undo());
+            format!("{control:?}")
+        };
+        let (before, notified) = (format!("{:?}", driver.control), restored(&*driver.control));
+        driver.on_congestion(&timeout(20));
+        assert_ne!(format!("{:?}", driver.control), before, "{text}");
+        driver.on_window(&undo());
+        assert_eq!(format!("{:?}", driver.control) == notified, !keeps, "{text}");
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a reconstruction of a log yields: events for the algorithm, and logged windows to compare.
 
-use cwndlab_control::{Ack, Congestion, Window};
-use cwndlab_replay::event_log::Reported;
+use cwndlab_control::{Ack, Congestion, Report, Window};
 use cwndlab_units::Time;
 
 /// The state of the reference that a reconstruction needs.
@@ -39,7 +38,7 @@ pub struct Step {
     pub event: usize,
     /// Possible sequences, the most likely first. The log does not say which of them took place, or the standards
     /// permit all of them.
-    pub alternatives: Vec<Vec<Reported>>,
+    pub alternatives: Vec<Vec<Report>>,
     /// An ACK of new data.
     pub acks: u32,
     /// What limited the sender, for an ACK.
@@ -77,19 +76,19 @@ pub enum Item {
 impl Step {
     /// A change of the window by the transport.
     #[must_use]
-    pub fn window(event: usize, alternatives: Vec<Vec<Reported>>, time: Time) -> Self {
+    pub fn window(event: usize, alternatives: Vec<Vec<Report>>, time: Time) -> Self {
         Self { time, event, alternatives, acks: 0, limit: None, recovering: false }
     }
 
     /// The event that a reader recognises: a congestion event, else a change of the window, else the ACK.
     #[must_use]
-    pub fn main_event(&self) -> Option<&Reported> {
+    pub fn main_event(&self) -> Option<&Report> {
         let first = self.alternatives.first()?;
-        let rank = |one: &&Reported| match one {
-            Reported::Congestion(Congestion { .. }) => 0,
-            Reported::Window(Window { .. }) => 1,
-            Reported::Ack(Ack { .. }) => 2,
-            Reported::Sent(_) => 3,
+        let rank = |one: &&Report| match one {
+            Report::Congestion(Congestion { .. }) => 0,
+            Report::Window(Window { .. }) => 1,
+            Report::Ack(Ack { .. }) => 2,
+            Report::Sent(_) => 3,
         };
         first.iter().min_by_key(rank)
     }

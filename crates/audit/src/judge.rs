@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use cwndlab_control::{Algorithm, BeforeReduction, Change, Congestion, CongestionControl, Path, Ssthresh, Window};
-use cwndlab_replay::event_log::Reported;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
+use cwndlab_units::{Bytes, Time};
 
 use crate::departure::{classify, Departure, Found, Interval, Named};
 use crate::item::{Check, Item, Limit, Step, View};
@@ -57,58 +56,30 @@ pub struct Counts {
     pub checks: u64,
 }
 
-/// A sequence of the alternatives: the reference after it, and what an undo of its last reduction restores.
-#[derive(Debug)]
+/// A sequence of the alternatives: the reference after it.
+#[derive(Clone, Debug)]
 struct Branch {
-    control: Box<dyn CongestionControl>,
-    before_reduction: Rc<BeforeReduction>,
+    driver: Driver,
     /// The reference before the last congestion event, and that event.
     last_reduction: Option<Rc<(Box<dyn CongestionControl>, Congestion)>>,
 }
 
 impl Branch {
-    fn new(control: Box<dyn CongestionControl>) -> Self {
-        Self { control, before_reduction: Rc::default(), last_reduction: None }
+    fn new(driver: Driver) -> Self {
+        Self { driver, last_reduction: None }
     }
 
-    fn snapshot(&self) -> Self {
-        Self {
-            control: self.control.snapshot(),
-            before_reduction: Rc::clone(&self.before_reduction),
-            last_reduction: self.last_reduction.clone(),
-        }
-    }
-
-    fn report(&mut self, events: &[Reported]) {
+    fn report(&mut self, events: &[Report]) {
         for event in events {
-            match event {
-                Reported::Congestion(congestion) => {
-                    if !congestion.repeated {
-                        let mut before = BeforeReduction::default();
-                        before.save(&*self.control, congestion);
-                        self.before_reduction = Rc::new(before);
-                    }
-                    self.last_reduction = Some(Rc::new((self.control.snapshot(), congestion.clone())));
-                }
-                Reported::Window(window) if window.change == Change::Undo => {
-                    self.before_reduction.restore(&mut self.control);
-                }
-                _ => {}
+            if let Report::Congestion(congestion) = event {
+                self.last_reduction = Some(Rc::new((self.driver.control.snapshot(), congestion.clone())));
             }
-            let _ = event.report_to(&mut *self.control);
+            let _ = self.driver.deliver(event);
         }
     }
 
     fn set_window(&mut self, now: Time, cwnd: u64) {
-        self.control.on_window(&Window {
-            now,
-            change: Change::Recovered,
-            cwnd: Bytes(cwnd),
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: None,
-            feedback: None,
-        });
+        self.driver.on_window(&Window::new(now, Change::Recovered, Bytes(cwnd)));
     }
 }
 
@@ -144,7 +115,7 @@ pub struct Judge<'a> {
     all: Interval,
     acks_since_sync: u64,
     what: String,
-    what_event: Option<Reported>,
+    what_event: Option<Report>,
     last_logged: Option<u64>,
     /// What the comparison counted.
     pub counts: Counts,
@@ -164,7 +135,7 @@ impl<'a> Judge<'a> {
             path,
             quic,
             tolerance,
-            branches: vec![Branch::new(base.snapshot())],
+            branches: vec![Branch::new(Driver::new(base.snapshot(), algorithm.is_model_based()))],
             stretch: Stretch { anchor: base.cwnd().0, acks: 0 },
             base,
             unknown: 0,
@@ -200,7 +171,7 @@ impl<'a> Judge<'a> {
     /// The state of the most likely sequence.
     #[must_use]
     pub fn view(&self) -> View {
-        let control = &self.branches[0].control;
+        let control = &self.branches[0].driver.control;
         let spec = self.algorithm.growth.spec;
         let cwnd = self.window(&**control);
         let slow_start = match control.state(None).ssthresh {
@@ -210,7 +181,7 @@ impl<'a> Judge<'a> {
         };
         let observes_sent = !matches!(spec.build, cwndlab_control::Build::CongestionAvoidance(_));
         let permitted_cwnd = cwnd.min(self.most_cwnd);
-        View { cwnd, permitted_cwnd, slow_start, observes_sent, model_based: spec.model_based }
+        View { cwnd, permitted_cwnd, slow_start, observes_sent, model_based: self.algorithm.is_model_based() }
     }
 
     /// The window of an algorithm, at least the minimum of the protocol (RFC 9002, section 7.2).
@@ -221,19 +192,11 @@ impl<'a> Judge<'a> {
     /// The handshake is complete, at an unknown time.
     pub fn established(&mut self, now: Time) {
         let cwnd = self.path.initial_cwnd;
-        let window = Window {
-            now,
-            change: Change::Established,
-            cwnd,
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: None,
-            feedback: None,
-        };
+        let window = Window::new(now, Change::Established, cwnd);
         for branch in &mut self.branches {
-            branch.control.on_window(&window);
+            branch.driver.control.on_window(&window);
         }
-        self.base = self.branches[0].control.snapshot();
+        self.base = self.branches[0].driver.control.snapshot();
     }
 
     /// Processes an item of the reconstruction.
@@ -247,7 +210,7 @@ impl<'a> Judge<'a> {
 
     fn step(&mut self, step: Step) {
         self.note(&step);
-        if let Some(Reported::Congestion(event)) = step.main_event().filter(|_| self.unknown > 0) {
+        if let Some(Report::Congestion(event)) = step.main_event().filter(|_| self.unknown > 0) {
             // The data in flight is the best estimate of an unknown window.
             for branch in &mut self.branches {
                 branch.set_window(event.now, event.in_flight.0);
@@ -259,7 +222,7 @@ impl<'a> Judge<'a> {
         let mut next = Vec::with_capacity(self.branches.len() * tried);
         for mut branch in std::mem::take(&mut self.branches) {
             let others = step.alternatives[1..tried].iter().map(|events| {
-                let mut copy = branch.snapshot();
+                let mut copy = branch.clone();
                 copy.report(events);
                 copy
             });
@@ -280,10 +243,10 @@ impl<'a> Judge<'a> {
                 interval.recovering = Some(interval.recovering.unwrap_or(true) && step.recovering);
             }
             match main {
-                Some(Reported::Congestion(event)) => interval.cause = Some(event.cause),
+                Some(Report::Congestion(event)) => interval.cause = Some(event.cause),
                 // A reduction that was undone is the cause of nothing.
-                Some(Reported::Window(window)) if window.change == Change::Undo => interval.cause = None,
-                Some(Reported::Window(window)) => interval.idle |= window.change == Change::Idle,
+                Some(Report::Window(window)) if window.change == Change::Undo => interval.cause = None,
+                Some(Report::Window(window)) => interval.idle |= window.change == Change::Idle,
                 _ => {}
             }
         }
@@ -292,8 +255,8 @@ impl<'a> Judge<'a> {
             self.counts.unjudged += u64::from(step.acks);
             return;
         }
-        let is_event = matches!(main, Some(Reported::Congestion(_)));
-        let model_based = self.algorithm.growth.spec.model_based;
+        let is_event = matches!(main, Some(Report::Congestion(_)));
+        let model_based = self.algorithm.is_model_based();
         let must_change = is_event || !step.recovering && (model_based || step.limit == Some(Limit::Window));
         self.stretch.acks += if must_change { u64::from(step.acks) } else { 0 };
         self.counts.acks += u64::from(step.acks);
@@ -302,13 +265,13 @@ impl<'a> Judge<'a> {
             Some(Limit::Unclear) => self.counts.unclear += 1,
             _ => {}
         }
-        if let (Some(Limit::Application), Some(Reported::Ack(ack))) = (step.limit, main) {
+        if let (Some(Limit::Application), Some(Report::Ack(ack))) = (step.limit, main) {
             // What slow start and Reno would have added.
             let view = self.view();
             let growth = if view.slow_start { ack.acked.0 } else { ack.acked.0 * self.path.mss.0 / view.cwnd.max(1) };
             self.all.unused_growth += growth;
         }
-        if !matches!(main, Some(Reported::Sent(_)) | None) {
+        if !matches!(main, Some(Report::Sent(_)) | None) {
             self.what_event = main.cloned();
         }
     }
@@ -344,7 +307,7 @@ impl<'a> Judge<'a> {
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
-            let reference = self.window(&*one.control);
+            let reference = self.window(&*one.driver.control);
             if check.is_flight {
                 check.cwnd.saturating_sub(reference)
             } else {
@@ -356,7 +319,7 @@ impl<'a> Judge<'a> {
             .min_by_key(|one| one.1.saturating_sub(indistinct))
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
-        let reference = self.window(&*chosen.control);
+        let reference = self.window(&*chosen.driver.control);
         self.counts.checks += 1;
         self.series.push(Point { time: check.time, logged: check.cwnd, reference });
         let before = self.last_logged.unwrap_or(check.cwnd);
@@ -380,7 +343,7 @@ impl<'a> Judge<'a> {
         }
         self.last = Interval::new();
         self.last_logged = Some(check.cwnd);
-        self.base = chosen.control.snapshot();
+        self.base = chosen.driver.control.snapshot();
         self.branches = vec![chosen];
     }
 
@@ -406,7 +369,7 @@ impl<'a> Judge<'a> {
     /// The reference takes over the logged window while the state of the sender is unknown.
     fn follow(&mut self, check: &Check) {
         self.branches.truncate(1);
-        let reference = self.window(&*self.branches[0].control);
+        let reference = self.window(&*self.branches[0].driver.control);
         if !check.is_flight || check.cwnd > reference {
             let cwnd = if check.is_flight { check.cwnd } else { self.middle(check.cwnd) };
             self.branches[0].set_window(check.time, cwnd);
@@ -415,7 +378,7 @@ impl<'a> Judge<'a> {
         self.acks_since_sync = 0;
         (self.last, self.all) = (Interval::new(), Interval::new());
         self.last_logged = Some(check.cwnd);
-        self.base = self.branches[0].control.snapshot();
+        self.base = self.branches[0].driver.control.snapshot();
     }
 
     fn depart(&mut self, check: &Check, chosen: &mut Branch, numbers: (u64, u64, u64)) {
@@ -423,18 +386,18 @@ impl<'a> Judge<'a> {
         let prior = self.window(&*self.base);
         let found = Found {
             first: self.last_logged.is_none() && self.counts.acks == 0,
-            model_based: self.algorithm.growth.spec.model_based,
+            model_based: self.algorithm.is_model_based(),
             before,
             logged: check.cwnd,
             reference,
             tolerance: tolerance.max(self.tolerance.resolution),
-            phase: (self.base.state(None).phase, chosen.control.state(None).phase),
+            phase: (self.base.state(None).phase, chosen.driver.control.state(None).phase),
             reference_grew: reference.saturating_sub(prior),
         };
         let kind = classify(&found, &self.last, &self.all);
-        self.what = self.what_event.as_ref().map_or_else(|| "the start of the log".to_owned(), Reported::describe);
+        self.what = self.what_event.as_ref().map_or_else(|| "the start of the log".to_owned(), Report::describe);
         self.departures.push(Departure {
-            time: self.what_event.as_ref().map_or(check.time, Reported::now),
+            time: self.what_event.as_ref().map_or(check.time, Report::now),
             since: self.all.since.unwrap_or(check.time),
             event: check.event,
             kind,
@@ -442,7 +405,7 @@ impl<'a> Judge<'a> {
             logged: (before, check.cwnd),
             reference: (prior, reference),
             source: kind.source(self.algorithm, self.quic, found.phase.0),
-            state: (named(&*self.base), named(&*chosen.control)),
+            state: (named(&*self.base), named(&*chosen.driver.control)),
             phase: found.phase,
             acks: self.all.acks,
         });
@@ -454,13 +417,13 @@ impl<'a> Judge<'a> {
     /// reference has not, and the reverse.
     fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: crate::departure::DepartureKind) {
         use crate::departure::DepartureKind as K;
-        if self.algorithm.growth.spec.model_based {
+        if self.algorithm.is_model_based() {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay
         }
         if matches!(kind, K::Reduction | K::NoReduction) {
             if let Some(control) = self.reduced_to(chosen, check.cwnd) {
-                chosen.control = control;
+                chosen.driver.control = control;
                 self.acks_since_sync = 0;
                 return;
             }
@@ -476,7 +439,7 @@ impl<'a> Judge<'a> {
             }
         };
         let path = Path { initial_cwnd: Bytes(check.cwnd), initial_ssthresh, ..self.path.clone() };
-        chosen.control = self.algorithm.build(&path);
+        chosen.driver.control = self.algorithm.build(&path);
         self.acks_since_sync = 0;
     }
 
@@ -499,15 +462,7 @@ impl<'a> Judge<'a> {
         }
         let mut other = before.snapshot();
         let cwnd = scale(other.cwnd(), result);
-        let window = Window {
-            now: event.now,
-            change: Change::Recovered,
-            cwnd,
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: None,
-            feedback: None,
-        };
+        let window = Window::new(event.now, Change::Recovered, cwnd);
         other.on_window(&window);
         let by_window = reduced(&*other, &Congestion { in_flight: cwnd, ..event.clone() });
         is_logged(&*by_window).then_some(by_window)
@@ -517,7 +472,7 @@ impl<'a> Judge<'a> {
     /// after it where the reference agrees; the others are not judged.
     pub fn finish(&mut self) {
         let waiting = self.last.acks;
-        let agrees = |logged| self.distance(self.window(&*self.branches[0].control), logged) <= self.limit();
+        let agrees = |logged| self.distance(self.window(&*self.branches[0].driver.control), logged) <= self.limit();
         let unjudged = if self.last_logged.is_some_and(agrees) { 0 } else { waiting };
         self.counts.acks -= unjudged;
         self.counts.unjudged += unjudged;
@@ -557,27 +512,19 @@ mod tests {
         let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
         let mut judge = Judge::new(&algorithm, path, false, tolerance);
         let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
-        let step = |ms: u64, alternatives: Vec<Vec<Reported>>| {
+        let step = |ms: u64, alternatives: Vec<Vec<Report>>| {
             Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
         };
         let ack = |limited| {
             let mut ack = ack_at(at(50), 8);
             (ack.mss, ack.acked, ack.cwnd_limited) = (Bytes(MSS), Bytes(8 * MSS), limited);
-            vec![Reported::Ack(ack)]
+            vec![Report::Ack(ack)]
         };
         judge.item(step(50, vec![ack(true), ack(false)]));
         let event = Congestion { now: at(60), mss: Bytes(MSS), in_flight: Bytes(10 * MSS), ..loss(10) };
-        judge.item(step(60, vec![vec![Reported::Congestion(event)]]));
-        let undo = Window {
-            now: at(70),
-            change: Change::Undo,
-            cwnd: Bytes(5 * MSS),
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: None,
-            feedback: None,
-        };
-        judge.item(step(70, vec![vec![Reported::Window(undo)]]));
+        judge.item(step(60, vec![vec![Report::Congestion(event)]]));
+        let undo = Window::new(at(70), Change::Undo, Bytes(5 * MSS));
+        judge.item(step(70, vec![vec![Report::Window(undo)]]));
         let cwnd = logged * MSS;
         judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false }));
         assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_control::{Cause, Change, Window};
-use cwndlab_replay::event_log::Reported;
+use cwndlab_control::{Cause, Change, Report, Window};
 use cwndlab_transport::segment::Segment;
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -174,7 +173,7 @@ impl Quic {
                 retransmission: false,
                 app_limited: self.samples.sampler.is_app_limited(),
             };
-            out.push(Item::Step(Step::window(event, vec![vec![Reported::Sent(sent)]], now)));
+            out.push(Item::Step(Step::window(event, vec![vec![Report::Sent(sent)]], now)));
         }
     }
 
@@ -185,8 +184,8 @@ impl Quic {
             return;
         }
         let restart = Bytes(view.cwnd.min(10 * self.samples.mss));
-        let window = |cwnd| Window { now, change: Change::Idle, cwnd, ssthresh: None, idle, rtt: None, feedback: None };
-        let (kept, reset) = (Reported::Window(window(Bytes(view.cwnd))), Reported::Window(window(restart)));
+        let window = |cwnd| Window { idle, ..Window::new(now, Change::Idle, cwnd) };
+        let (kept, reset) = (Report::Window(window(Bytes(view.cwnd))), Report::Window(window(restart)));
         out.push(Item::Step(Step::window(event, vec![vec![], vec![kept], vec![reset]], now)));
     }
 
@@ -344,7 +343,7 @@ impl Quic {
         delivered
     }
 
-    fn growth(&mut self, pending: &Pending, (before, after): (u64, u64), view: &View) -> Vec<Vec<Reported>> {
+    fn growth(&mut self, pending: &Pending, (before, after): (u64, u64), view: &View) -> Vec<Vec<Report>> {
         let (limit, estimate) = pending.limit.unwrap_or((Limit::Window, true));
         let mut whole = self.delivered(pending, before + after);
         let mut first = Vec::new();
@@ -355,14 +354,14 @@ impl Quic {
                 rate: cwndlab_transport::rate_sample::RateSample::default(),
                 ..whole.clone()
             };
-            first.push(Reported::Ack(self.samples.ack(pending.time, &part, estimate, true)));
+            first.push(Report::Ack(self.samples.ack(pending.time, &part, estimate, true)));
             whole.bytes = after;
         }
         let recovering = after == 0;
         let ack = self.samples.ack(pending.time, &whole, estimate, recovering);
         let with = |limited: bool| {
             let mut all = first.clone();
-            all.push(Reported::Ack(cwndlab_control::Ack { cwnd_limited: limited, ..ack.clone() }));
+            all.push(Report::Ack(cwndlab_control::Ack { cwnd_limited: limited, ..ack.clone() }));
             all
         };
         match limit {
@@ -375,13 +374,7 @@ impl Quic {
 
     /// The sequences of a congestion event. RFC 9438 (section 4.6) reduces FlightSize and permits the window, RFC 9002
     /// (section 7.3.2) reduces the window; the ACK that reports the loss may count before it.
-    fn reduction(
-        &mut self,
-        pending: &Pending,
-        cause: Cause,
-        view: &View,
-        (_, after): (u64, u64),
-    ) -> Vec<Vec<Reported>> {
+    fn reduction(&mut self, pending: &Pending, cause: Cause, view: &View, (_, after): (u64, u64)) -> Vec<Vec<Report>> {
         let lost: u64 = pending.lost.iter().map(|one| one.bytes).sum();
         let flight = self.in_flight + lost;
         let bytes = pending.acked.iter().map(|one| one.bytes).sum();
@@ -391,11 +384,11 @@ impl Quic {
         let growth = ack
             .as_ref()
             .filter(|_| after > 0)
-            .map(|ack| Reported::Ack(cwndlab_control::Ack { acked: Bytes(after), recovering: false, ..ack.clone() }));
-        let recovering = ack.map(Reported::Ack);
-        let event = |cause, flight| Reported::Congestion(self.samples.congestion(pending.time, cause, flight, lost));
+            .map(|ack| Report::Ack(cwndlab_control::Ack { acked: Bytes(after), recovering: false, ..ack.clone() }));
+        let recovering = ack.map(Report::Ack);
+        let event = |cause, flight| Report::Congestion(self.samples.congestion(pending.time, cause, flight, lost));
         let sizes = [pending.prior_in_flight, view.cwnd.max(pending.prior_in_flight), flight];
-        let mut all: Vec<Vec<Reported>> = Vec::new();
+        let mut all: Vec<Vec<Report>> = Vec::new();
         for size in sizes {
             all.push([event(cause, size)].into_iter().chain(recovering.clone()).collect());
         }

@@ -1,7 +1,7 @@
 //! The audit of a log: parameters from the log, the reconstruction, and the comparison.
 
-use cwndlab_control::{Algorithm, Fault, Need, Path};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_control::{Algorithm, Need, Path};
+use cwndlab_units::{Bytes, Fault, Time};
 
 use crate::event::{Event, Log, Protocol, Remark, What};
 use crate::item::Item;
@@ -36,7 +36,7 @@ pub struct Audit<'a> {
 }
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), hint: hint.into() })
+    Err(Fault::new("", what, hint))
 }
 
 /// Tolerance of model-based algorithms, segments. BBR adds two segments to its window while it probes (Linux,
@@ -124,7 +124,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
     let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
-        segments: options.tolerance.unwrap_or(if algorithm.growth.spec.model_based { MODEL_TOLERANCE } else { 1.0 }),
+        segments: options.tolerance.unwrap_or(if algorithm.is_model_based() { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };

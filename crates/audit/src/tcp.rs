@@ -6,8 +6,7 @@ mod reaction;
 
 use std::collections::VecDeque;
 
-use cwndlab_control::{Change, Sent, Window};
-use cwndlab_replay::event_log::Reported;
+use cwndlab_control::{Change, Report, Sent, Window};
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
@@ -251,7 +250,7 @@ impl Tcp {
             let (size, in_flight) = (Bytes(bytes), Bytes(self.in_flight()));
             let app_limited = self.samples.sampler.is_app_limited();
             let sent = Sent { now, size, in_flight, retransmission, app_limited };
-            out.push(Item::Step(Step::window(event, vec![vec![Reported::Sent(sent)]], now)));
+            out.push(Item::Step(Step::window(event, vec![vec![Report::Sent(sent)]], now)));
         }
     }
 
@@ -300,15 +299,7 @@ impl Tcp {
         }
         windows.dedup();
         let window = |(cwnd, ssthresh)| {
-            vec![Reported::Window(Window {
-                now,
-                change: Change::Idle,
-                cwnd: Bytes(cwnd),
-                ssthresh,
-                idle,
-                rtt: None,
-                feedback: None,
-            })]
+            vec![Report::Window(Window { ssthresh, idle, ..Window::new(now, Change::Idle, Bytes(cwnd)) })]
         };
         let mut alternatives: Vec<_> = windows.iter().map(|cwnd| window(*cwnd)).collect();
         if floors.iter().any(|rto| idle <= *rto) {
@@ -387,7 +378,7 @@ impl Tcp {
         self.retransmissions.undone();
         self.state = State::Open;
         self.duplicates = 0;
-        let undone = vec![Reported::Window(window(now, Change::Undo, view.cwnd))];
+        let undone = vec![Report::Window(window(now, Change::Undo, view.cwnd))];
         out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
     }
 
@@ -416,10 +407,10 @@ impl Tcp {
         let reducing = self.state == State::Reducing;
         let recovering = reducing || !raises;
         let report = self.samples.ack(now, delivered, estimate, recovering);
-        let mut step = Step::window(event, vec![vec![Reported::Ack(report.clone())]], now);
+        let mut step = Step::window(event, vec![vec![Report::Ack(report.clone())]], now);
         if limit == Limit::Unclear && !recovering && !view.model_based {
             let other = cwndlab_control::Ack { cwnd_limited: !estimate, ..report };
-            step.alternatives.push(vec![Reported::Ack(other)]);
+            step.alternatives.push(vec![Report::Ack(other)]);
         }
         let judged = !reducing || view.model_based;
         (step.acks, step.limit, step.recovering) = (u32::from(judged), Some(limit), reducing);
@@ -563,5 +554,5 @@ impl Tcp {
 
 /// A change of the window by the transport.
 fn window(now: Time, change: Change, cwnd: u64) -> Window {
-    Window { now, change, cwnd: Bytes(cwnd), ssthresh: None, idle: Duration::ZERO, rtt: None, feedback: None }
+    Window::new(now, change, Bytes(cwnd))
 }

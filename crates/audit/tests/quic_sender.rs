@@ -5,14 +5,13 @@
 //! window after every ACK.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_audit::departure::DepartureKind;
 use cwndlab_audit::event::{Event, Log, Metrics, Protocol, What, ORIGIN};
 use cwndlab_audit::{audit, Options};
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event as Note, Extra, Sent, State, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Constructor, Event as Note, Extra, Sent, State, Window};
 use cwndlab_quic::{Adapter, Factory};
 use cwndlab_units::{Bytes, Time};
 use quinn_proto::congestion::Controller;
@@ -126,7 +125,7 @@ impl Run {
             Box::new(Faulty { inner: algorithm.build(path), fault, reduced: false }) as Box<dyn CongestionControl>
         };
         let base = origin();
-        let factory = Factory::from_constructor("audited", false, Arc::new(make));
+        let factory = Factory::from_constructor("audited", false, Constructor::new(make));
         let controller = factory.with_initial_window_packets(10).adapter(base, SIZE as u16);
         Self {
             controller,

@@ -36,6 +36,6 @@ pub mod reader;
 mod registry;
 pub mod schema;
 
-pub use fault::{Fault, Faults};
+pub use fault::Faults;
 pub use field::{Choice, Custom, Field, Kind, Literal, Table, WhenAbsent, Word};
 pub use reader::Reader;

@@ -1,10 +1,10 @@
 //! Reads declared fields from a document and collects all faults, with their paths in the notation of TOML.
 
 use cwndlab_units::spelling::nearest;
-use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, ParseError, Rate};
+use cwndlab_units::{parse_bytes, parse_duration, parse_rate, Bytes, Duration, Fault, Rate};
 use serde_json::{Map, Value};
 
-use crate::fault::{Fault, Faults};
+use crate::fault::Faults;
 use crate::field::{Choice, Field, Kind, Literal, Table, WhenAbsent};
 
 /// Maximum of a time in a document. The sum of 255 such delays and a permanent outage (2⁶⁰ ns) fits in the clock of 64
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
     fn quantity<T: Copy + PartialEq + std::default::Default>(
         &self,
         key: &str,
-        parse: fn(&str) -> Result<T, ParseError>,
+        parse: fn(&str) -> Result<T, Fault>,
         faults: &mut Faults,
     ) -> Option<T> {
         let field = self.field(key);
@@ -430,7 +430,7 @@ fn bounds(kind: &Kind) -> Option<(f64, f64)> {
     }
 }
 
-fn declared<T>(table: &Table, field: &Field, parsed: Result<T, ParseError>) -> T {
+fn declared<T>(table: &Table, field: &Field, parsed: Result<T, Fault>) -> T {
     parsed.unwrap_or_else(|fault| panic!("the default of '{}' in '{}': {}", field.name, table.name, fault.what))
 }
 

@@ -173,7 +173,7 @@ fn simultaneous_events(harness: &mut Harness<'_, '_>, size: &BatterySize) -> Cas
         if number % 3 == 0 {
             ack.delivery_rate = None;
         }
-        script.harness.ack(&ack)?;
+        script.harness.report(ack)?;
         match number % 500 {
             100 => script.congestion(Cause::Loss, false, false)?,
             200 => script.congestion(Cause::Ecn, false, false)?,
@@ -260,7 +260,7 @@ fn unproductive_acks(harness: &mut Harness<'_, '_>, _: &BatterySize) -> CaseResu
             let mut ack = script.next_ack(if number % 4 == 0 { 0 } else { MSS });
             (ack.cwnd_limited, ack.recovering) = [(true, true), (false, false), (false, true)][round % 3];
             ack.app_limited = !ack.cwnd_limited;
-            script.harness.ack(&ack)?;
+            script.harness.report(ack)?;
         }
         if round == 3 {
             script.congestion(Cause::Loss, false, false)?;

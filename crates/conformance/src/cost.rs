@@ -6,13 +6,12 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use cwndlab_control::{CongestionControl, Path};
+use cwndlab_control::{CongestionControl, Path, Report};
 
+use crate::broken_rule::catch_panic;
 use crate::cases::{path, with_feedback};
-use crate::event_log::RecordedEvent;
 use crate::harness::{Findings, Harness};
 use crate::model_flow::ModelFlow;
-use crate::panics::{catch_panic, SilencedPanics};
 use crate::path_model::{PathModel, MS};
 use crate::traits::Traits;
 
@@ -30,10 +29,9 @@ pub fn ns_per_ack(
     acks: usize,
     times: u32,
 ) -> Option<f64> {
-    let _silenced = SilencedPanics::new();
     let begin = path(traits, 10, None);
     let event_log = record(traits, make, &begin, acks)?;
-    let recorded = event_log.iter().filter(|event| matches!(event, RecordedEvent::Ack(_))).count();
+    let recorded = event_log.iter().filter(|event| matches!(event, Report::Ack(_))).count();
     let pass = || {
         let mut flow = make(&begin);
         let mut hot = Vec::with_capacity(CHUNK);
@@ -43,11 +41,7 @@ pub fn ns_per_ack(
             hot.extend_from_slice(chunk);
             let start = Instant::now();
             for event in &hot {
-                match event {
-                    RecordedEvent::Ack(ack) => drop(black_box(flow.on_ack(ack))),
-                    RecordedEvent::Congestion(event) => flow.on_congestion(event),
-                    RecordedEvent::Window(window) => flow.on_window(window),
-                }
+                let _ = black_box(event.deliver(&mut *flow));
                 black_box((flow.cwnd(), flow.pacing_rate()));
             }
             spent += start.elapsed().as_nanos();
@@ -67,7 +61,7 @@ fn record(
     make: &dyn Fn(&Path) -> Box<dyn CongestionControl>,
     begin: &Path,
     acks: usize,
-) -> Option<Vec<RecordedEvent>> {
+) -> Option<Vec<Report>> {
     let model =
         PathModel { rate: 100_000_000, rtt: 50 * MS, buffer: 625_000, acks: acks as u64, ..PathModel::default() };
     let never = AtomicBool::new(false);

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, Path, Report, Window};
 use cwndlab_units::{Bytes, Duration, Time};
-
-use crate::event::Event;
 
 /// Formats a number of bytes in segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> String {
@@ -25,20 +23,22 @@ fn span(span: Duration) -> String {
     format!("{:.3} ms", span.as_millis())
 }
 
-/// Describes an event.
-pub(crate) fn event(event: &Event<'_>) -> String {
-    match event {
-        Event::Created(path) => {
-            let start = path.initial_ssthresh.map_or("none".to_owned(), |bytes| segments(bytes, path.mss));
-            format!("a new flow (window {}, ssthresh {start})", segments(path.initial_cwnd, path.mss))
-        }
-        Event::Ack(one) => ack(one),
-        Event::Congestion(one) => congestion(one),
-        Event::Window(one, mss) => window(one, *mss),
-        Event::Sent(sent) => {
+/// Describes a report of an algorithm with this MSS.
+pub(crate) fn report(report: &Report, mss: Bytes) -> String {
+    match report {
+        Report::Ack(one) => ack(one),
+        Report::Congestion(one) => congestion(one),
+        Report::Window(one) => window(one, mss),
+        Report::Sent(sent) => {
             format!("{} B sent ({} B in flight)", sent.size.0, sent.in_flight.0)
         }
     }
+}
+
+/// Describes the creation of an algorithm.
+pub(crate) fn creation(path: &Path) -> String {
+    let start = path.initial_ssthresh.map_or("none".to_owned(), |bytes| segments(bytes, path.mss));
+    format!("a new flow (window {}, ssthresh {start})", segments(path.initial_cwnd, path.mss))
 }
 
 fn ack(ack: &Ack) -> String {

@@ -114,7 +114,7 @@ fn arbitrary(harness: &mut Harness<'_, '_>, events: u64, random: &mut Random) ->
                     retransmission: random.one_in(5),
                     app_limited: random.one_in(3),
                 };
-                script.harness.sent(&sent)?;
+                script.harness.report(sent)?;
             }
             _ => arbitrary_ack(&mut script, &mut min_rtt, random)?,
         }
@@ -157,5 +157,5 @@ fn arbitrary_ack(script: &mut Script<'_, '_, '_>, min_rtt: &mut u64, random: &mu
         let rate = Rate(random.magnitude(1, 100_000_000_000));
         ack.feedback = Some(Feedback { rate, accelerated: Bytes(random.between(0, bytes)) });
     }
-    script.harness.ack(&ack)
+    script.harness.report(ack)
 }

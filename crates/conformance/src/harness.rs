@@ -2,13 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cwndlab_control::{Ack, BeforeReduction, Change, Congestion, CongestionControl, Path, Sent, State, Window};
+use cwndlab_control::{self as control, Congestion, CongestionControl, Driver, Path, State};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use crate::broken_rule::{catch_panic, BrokenRule};
 use crate::describe;
-use crate::event::Event;
-use crate::event_log::RecordedEvent;
-use crate::panics::{catch_panic, BrokenRule, SilencedPanics};
 use crate::report::{Finding, Report, Violation};
 use crate::rules::{Step, Verdict, COMES_BACK, COST, NO_PANIC, RULES};
 use crate::traits::Traits;
@@ -83,46 +81,18 @@ struct Outputs {
     nan: Option<&'static str>,
 }
 
-/// An instance of the algorithm, with the transport's state for an undo.
-struct Instance {
-    control: Box<dyn CongestionControl>,
-    before: BeforeReduction,
-}
-
-impl Instance {
-    fn new(control: Box<dyn CongestionControl>) -> Self {
-        Self { control, before: BeforeReduction::default() }
-    }
-
-    fn report(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Created(_) => {}
-            Event::Ack(ack) => drop(self.control.on_ack(ack)),
-            Event::Congestion(event) => {
-                self.before.save(&*self.control, event);
-                self.control.on_congestion(event);
-            }
-            Event::Window(window, _) => {
-                if window.change == Change::Undo {
-                    self.before.restore(&mut self.control);
-                }
-                self.control.on_window(window);
-            }
-            Event::Sent(sent) => self.control.on_sent(sent),
-        }
-    }
-
-    /// Window and pacing rate.
-    fn outputs(&self) -> (Bytes, Option<Rate>) {
-        (self.control.cwnd(), self.control.pacing_rate())
-    }
+/// Window and pacing rate of an instance.
+fn outputs(driver: &Driver) -> (Bytes, Option<Rate>) {
+    (driver.control.cwnd(), driver.control.pacing_rate())
 }
 
 /// The state of one case of one algorithm.
 pub(crate) struct Harness<'a, 'b> {
     case: String,
-    first: Instance,
-    second: Instance,
+    /// Description of the creation of the flow.
+    created: String,
+    first: Driver,
+    second: Driver,
     findings: &'a mut Findings<'b>,
     mss: Bytes,
     event: u64,
@@ -136,29 +106,28 @@ pub(crate) struct Harness<'a, 'b> {
     pub(crate) overflow: bool,
     /// Number of events between two checks of `state`.
     pub(crate) state_interval: u64,
-    /// Recorded events, if recording is enabled.
-    pub(crate) event_log: Option<Vec<RecordedEvent>>,
-    _silenced: SilencedPanics,
+    /// The reports so far except those of sent segments, if recording is enabled.
+    pub(crate) event_log: Option<Vec<control::Report>>,
 }
 
 impl<'a, 'b> Harness<'a, 'b> {
     /// A new flow on `path`; `None` after a cancellation or a panic in the constructor.
     pub(crate) fn new(case: &str, make: Maker<'_>, path: &Path, findings: &'a mut Findings<'b>) -> Option<Self> {
-        let silenced = SilencedPanics::new();
         if findings.is_cancelled() {
             return None;
         }
-        let (first, second) = match catch_panic(|| (Instance::new(make(path)), Instance::new(make(path)))) {
+        let (model_based, created) = (findings.model_based, describe::creation(path));
+        let instance = || Driver::new(make(path), model_based);
+        let (first, second) = match catch_panic(|| (instance(), instance())) {
             Ok(instances) => instances,
             Err(BrokenRule { rule, why }) => {
-                let (before, after) = (path.initial_cwnd, path.initial_cwnd);
                 let violation = Violation {
                     case: case.to_owned(),
                     event: 0,
                     now: Time::ZERO,
-                    what: describe::event(&Event::Created(path)),
-                    before,
-                    after,
+                    what: created,
+                    before: path.initial_cwnd,
+                    after: path.initial_cwnd,
                     mss: path.mss,
                     why,
                     last_congestion: String::new(),
@@ -169,6 +138,7 @@ impl<'a, 'b> Harness<'a, 'b> {
         };
         let mut harness = Self {
             case: case.to_owned(),
+            created,
             first,
             second,
             findings,
@@ -182,9 +152,8 @@ impl<'a, 'b> Harness<'a, 'b> {
             overflow: false,
             state_interval: 1,
             event_log: None,
-            _silenced: silenced,
         };
-        harness.step(&Event::Created(path)).ok()?;
+        harness.step(None).ok()?;
         Some(harness)
     }
 
@@ -202,24 +171,15 @@ impl<'a, 'b> Harness<'a, 'b> {
         self.mss
     }
 
-    pub(crate) fn ack(&mut self, ack: &Ack) -> CaseResult {
-        self.step(&Event::Ack(ack))
-    }
-
-    pub(crate) fn congestion(&mut self, event: &Congestion) -> CaseResult {
-        self.step(&Event::Congestion(event))?;
-        if !event.repeated {
-            self.last_congestion = Some((self.event, event.clone()));
+    /// Delivers a report.
+    pub(crate) fn report(&mut self, report: impl Into<control::Report>) -> CaseResult {
+        let report = report.into();
+        self.step(Some(&report))?;
+        match report {
+            control::Report::Congestion(event) if !event.repeated => self.last_congestion = Some((self.event, event)),
+            _ => {}
         }
         Ok(())
-    }
-
-    pub(crate) fn on_window(&mut self, window: &Window) -> CaseResult {
-        self.step(&Event::Window(window, self.mss))
-    }
-
-    pub(crate) fn sent(&mut self, sent: &Sent) -> CaseResult {
-        self.step(&Event::Sent(sent))
     }
 
     /// The requirement at the end of a case with outages: the window has grown above one segment.
@@ -240,12 +200,13 @@ impl<'a, 'b> Harness<'a, 'b> {
         self.findings.rules[COMES_BACK].violation = Some(violation);
     }
 
-    /// Reports an event to both instances; returns their outputs, with the state if `with_state`.
-    fn outputs(&mut self, event: &Event<'_>, with_state: bool) -> Result<Outputs, BrokenRule> {
+    /// Delivers a report to both instances; returns their outputs, with the state if `with_state`.
+    fn outputs(&mut self, report: Option<&control::Report>, with_state: bool) -> Result<Outputs, BrokenRule> {
         let (first, second) = (&mut self.first, &mut self.second);
         catch_panic(move || {
-            first.report(event);
-            second.report(event);
+            for driver in [&mut *first, &mut *second] {
+                let _ = report.and_then(|report| driver.deliver(report));
+            }
             let mut nan = None;
             let state = with_state.then(|| {
                 first.control.state(Some(&mut |name, value| {
@@ -254,25 +215,25 @@ impl<'a, 'b> Harness<'a, 'b> {
                     }
                 }))
             });
-            let (window, pacing) = first.outputs();
-            Outputs { window, pacing, second: second.outputs(), state, nan }
+            let (window, pacing) = outputs(first);
+            Outputs { window, pacing, second: outputs(second), state, nan }
         })
     }
 
-    /// Reports an event to both instances and checks their outputs.
-    fn step(&mut self, event: &Event<'_>) -> CaseResult {
-        self.count(event);
+    /// Delivers a report, or none at the creation of the flow, and checks the outputs of both instances.
+    fn step(&mut self, report: Option<&control::Report>) -> CaseResult {
+        self.count(report);
         let with_state = self.event.is_multiple_of(self.state_interval);
-        let outputs = match self.outputs(event, with_state) {
+        let outputs = match self.outputs(report, with_state) {
             Ok(outputs) => outputs,
             Err(BrokenRule { rule, why }) => {
-                let violation = self.violation(event.now(), describe::event(event), self.window, self.window, why);
+                let violation = self.violation_at(report, self.window, self.window, why);
                 self.findings.record_violation(rule, violation);
                 return Err(CaseEnded);
             }
         };
         let step = Step {
-            event: *event,
+            report,
             mss: self.mss,
             model_based: self.findings.model_based,
             before: self.window,
@@ -294,13 +255,11 @@ impl<'a, 'b> Harness<'a, 'b> {
     }
 
     /// Counts an event, and records it if recording is enabled. The creation of a flow is not counted.
-    fn count(&mut self, event: &Event<'_>) {
-        if !matches!(event, Event::Created(_)) {
-            self.event += 1;
-        }
+    fn count(&mut self, report: Option<&control::Report>) {
+        self.event += u64::from(report.is_some());
         self.findings.events += 1;
         if let Some(event_log) = &mut self.event_log {
-            event_log.extend(RecordedEvent::of(event));
+            event_log.extend(report.filter(|report| !matches!(report, control::Report::Sent(_))).cloned());
         }
     }
 
@@ -315,8 +274,7 @@ impl<'a, 'b> Harness<'a, 'b> {
                 Verdict::Holds => self.findings.rules[at].checks += 1,
                 Verdict::Fails(why) => {
                     self.findings.rules[at].checks += 1;
-                    let (now, what) = (step.event.now(), describe::event(&step.event));
-                    let violation = self.violation(now, what, step.before, step.after, why);
+                    let violation = self.violation_at(step.report, step.before, step.after, why);
                     self.findings.rules[at].violation = Some(violation);
                 }
             }
@@ -325,12 +283,17 @@ impl<'a, 'b> Harness<'a, 'b> {
 
     /// Updates the state for the next step.
     fn advance(&mut self, step: &Step<'_>) {
-        if matches!(step.event, Event::Congestion(event) if !event.repeated) {
+        if matches!(step.report, Some(control::Report::Congestion(event)) if !event.repeated) {
             self.before_reduction = step.before;
         }
         self.window = step.after;
         self.pacing = step.pacing;
         self.peak = self.peak.max(step.after);
+    }
+
+    fn violation_at(&self, report: Option<&control::Report>, before: Bytes, after: Bytes, why: String) -> Violation {
+        let what = report.map_or_else(|| self.created.clone(), |report| describe::report(report, self.mss));
+        self.violation(report.map_or(Time::ZERO, control::Report::now), what, before, after, why)
     }
 
     fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {

@@ -17,17 +17,15 @@
 
 mod algorithm_texts;
 mod battery_size;
+mod broken_rule;
 pub mod cases;
 pub mod cost;
 mod describe;
-mod event;
-mod event_log;
 pub mod faulty;
 mod fuzz;
 mod harness;
 mod line;
 mod model_flow;
-mod panics;
 mod path_model;
 mod random;
 mod report;
@@ -42,7 +40,7 @@ use cwndlab_control::{CongestionControl, Path};
 
 pub use algorithm_texts::algorithm_texts;
 pub use battery_size::BatterySize;
-pub use panics::BrokenRule;
+pub use broken_rule::BrokenRule;
 pub use report::{Finding, Report, Row, Violation};
 pub use traits::Traits;
 

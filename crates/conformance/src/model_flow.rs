@@ -74,14 +74,11 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// Reports a change of the window by the transport.
     fn notify_window(&mut self, change: Change, cwnd: u64, idle: Duration) -> CaseResult {
         let established = change == Change::Established;
-        self.harness.on_window(&Window {
-            now: self.now,
-            change,
-            cwnd: Bytes(cwnd),
-            ssthresh: None,
+        self.harness.report(Window {
             idle,
             rtt: (established && self.model.handshake).then_some(Duration(self.model.rtt)),
             feedback: if established { self.feedback(0) } else { None },
+            ..Window::new(self.now, change, Bytes(cwnd))
         })
     }
 
@@ -97,7 +94,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         self.report()?;
         self.recovery.begin(self.sender.next_seq, restart);
         self.harness.overflow = in_flight > self.overflow_above;
-        self.harness.congestion(&Congestion {
+        self.harness.report(Congestion {
             now: self.now,
             mss: Bytes(self.mss),
             cause,
@@ -204,7 +201,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         self.application.send(size);
         let seq = self.sender.send(size, now);
         self.line.send(&self.model, &mut self.random, seq, size, self.delivery.depart(now));
-        self.harness.sent(&Sent {
+        self.harness.report(Sent {
             now,
             size: Bytes(size),
             in_flight: Bytes(self.sender.in_flight),
@@ -258,7 +255,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         self.reports.acks += 1;
         let ack = self.ack_of(unit, size, lost);
         if self.model.report_every == 0 {
-            return self.harness.ack(&ack);
+            return self.harness.report(ack);
         }
         if self.reports.join(ack) >= Duration(self.model.report_every) {
             return self.report();
@@ -294,7 +291,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// Reports the pending ACKs.
     fn report(&mut self) -> CaseResult {
         match self.reports.take(self.now) {
-            Some(ack) => self.harness.ack(&ack),
+            Some(ack) => self.harness.report(ack),
             None => Ok(()),
         }
     }
@@ -331,14 +328,14 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
 mod tests {
     use super::*;
     use crate::cases::path;
-    use crate::event_log::RecordedEvent;
     use crate::faulty;
     use crate::harness::Findings;
     use crate::traits::Traits;
+    use cwndlab_control::Report;
     use std::sync::atomic::AtomicBool;
 
     /// The events of Reno without a fault on the path.
-    fn recorded(model: PathModel) -> Vec<RecordedEvent> {
+    fn recorded(model: PathModel) -> Vec<Report> {
         let (traits, never) = (Traits::default(), AtomicBool::new(false));
         let mut findings = Findings::new(&traits, &never);
         let mut harness =
@@ -348,9 +345,9 @@ mod tests {
         harness.event_log.take().unwrap()
     }
 
-    fn acks(events: &[RecordedEvent]) -> Vec<&Ack> {
-        fn ack(one: &RecordedEvent) -> Option<&Ack> {
-            if let RecordedEvent::Ack(ack) = one {
+    fn acks(events: &[Report]) -> Vec<&Ack> {
+        fn ack(one: &Report) -> Option<&Ack> {
+            if let Report::Ack(ack) = one {
                 Some(ack)
             } else {
                 None
@@ -385,7 +382,7 @@ mod tests {
         let timeouts: Vec<_> = events
             .iter()
             .filter_map(|one| {
-                if let RecordedEvent::Congestion(event) = one {
+                if let Report::Congestion(event) = one {
                     Some((event.now.0 / MS, event.repeated))
                 } else {
                     None

@@ -1,17 +1,15 @@
 //! The rules: functions that check the outputs of an algorithm after one event.
 
-use cwndlab_control::{Cause, Change, State};
+use cwndlab_control::{Cause, Change, Report, State};
 use cwndlab_units::{Bytes, Rate};
 
 use crate::describe::segments;
 
-pub use crate::event::Event;
-
 /// One event, and the outputs of the algorithm after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// The event.
-    pub event: Event<'a>,
+    /// The event: a report of the transport; `None`: the creation of the algorithm.
+    pub report: Option<&'a Report>,
     /// MSS.
     pub mss: Bytes,
     /// The algorithm is model-based.
@@ -96,8 +94,8 @@ pub fn bounded(step: &Step<'_>) -> Verdict {
 /// (RFC 7661, section 4.3; RFC 9438, section 5.8; Linux, `tcp_is_cwnd_limited`).
 #[must_use]
 pub fn unused_window(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Ack(ack) if !ack.cwnd_limited && !ack.recovering => check(step.after <= step.before, || {
+    match step.report {
+        Some(Report::Ack(ack)) if !ack.cwnd_limited && !ack.recovering => check(step.after <= step.before, || {
             "on_ack grows the window although `cwnd_limited` is false: the window was not used".to_owned()
         }),
         _ => NotApplicable,
@@ -108,8 +106,8 @@ pub fn unused_window(step: &Step<'_>) -> Verdict {
 /// 9937), and an increase would be counted twice.
 #[must_use]
 pub fn recovery(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Ack(ack) if ack.recovering => check(step.after <= step.before, || {
+    match step.report {
+        Some(Report::Ack(ack)) if ack.recovering => check(step.after <= step.before, || {
             "on_ack grows the window although `recovering` is true: a recovery is in progress".to_owned()
         }),
         _ => NotApplicable,
@@ -142,7 +140,7 @@ pub fn same_windows(step: &Step<'_>) -> Verdict {
 /// segments (RFC 5681, equation 4). A model-based algorithm need not reduce the window, but must not increase it.
 #[must_use]
 pub fn congestion(step: &Step<'_>) -> Verdict {
-    let Event::Congestion(event) = step.event else { return NotApplicable };
+    let Some(Report::Congestion(event)) = step.report else { return NotApplicable };
     let limit = step.before.max(event.in_flight).max(step.mss * FLOOR_SEGMENTS);
     check(step.after <= limit, || "on_congestion increases the window".to_owned())
 }
@@ -152,8 +150,10 @@ pub fn congestion(step: &Step<'_>) -> Verdict {
 /// an estimate of the path, as in Westwood, may then keep the window.
 #[must_use]
 pub fn backs_off(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Congestion(event) if step.overflow && event.cause == Cause::Loss && step.before > step.mss * 4 => {
+    match step.report {
+        Some(Report::Congestion(event))
+            if step.overflow && event.cause == Cause::Loss && step.before > step.mss * 4 =>
+        {
             check(step.after < step.before, || {
                 "the bytes in flight exceeded the BDP and the queue overflowed, but on_congestion does not reduce the window"
                     .to_owned()
@@ -168,8 +168,8 @@ pub fn backs_off(step: &Step<'_>) -> Verdict {
 /// [`Congestion::restart`](cwndlab_control::Congestion::restart)).
 #[must_use]
 pub fn restart(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Congestion(event) if event.restart => check(step.after <= step.mss, || {
+    match step.report {
+        Some(Report::Congestion(event)) if event.restart => check(step.after <= step.mss, || {
             "after a timeout that restarts slow start, the window is at most one segment".to_owned()
         }),
         _ => NotApplicable,
@@ -180,8 +180,8 @@ pub fn restart(step: &Step<'_>) -> Verdict {
 /// far.
 #[must_use]
 pub fn undo(step: &Step<'_>) -> Verdict {
-    match step.event {
-        Event::Window(window, _) if window.change == Change::Undo => {
+    match step.report {
+        Some(Report::Window(window)) if window.change == Change::Undo => {
             if step.after > step.peak.max(window.cwnd) {
                 return Fails("the undo of a reduction increases the window above its largest value so far".to_owned());
             }
@@ -200,7 +200,7 @@ pub fn undo(step: &Step<'_>) -> Verdict {
 /// must not increase it.
 #[must_use]
 pub fn imposed(step: &Step<'_>) -> Verdict {
-    let Event::Window(window, _) = step.event else { return NotApplicable };
+    let Some(Report::Window(window)) = step.report else { return NotApplicable };
     let model = match window.change {
         Change::Idle => step.before,
         Change::Recovered => step.peak,

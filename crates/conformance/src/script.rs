@@ -68,7 +68,7 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             let windows = (self.harness.window().0 / mss).clamp(1, 1 << 20);
             self.now += self.rtt / windows;
             let ack = self.next_ack(mss);
-            self.harness.ack(&ack)?;
+            self.harness.report(ack)?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             Cause::Ecn => 0,
             Cause::Timeout => flight,
         };
-        self.harness.congestion(&Congestion {
+        self.harness.report(Congestion {
             now: Time(self.now),
             mss: self.harness.mss(),
             cause,
@@ -103,14 +103,10 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
     /// Reports a change of the window to `cwnd` by the transport.
     pub(crate) fn window(&mut self, change: Change, cwnd: u64, idle: u64) -> CaseResult {
         let established = change == Change::Established;
-        self.harness.on_window(&Window {
-            now: Time(self.now),
-            change,
-            cwnd: if established { self.harness.window() } else { Bytes(cwnd) },
-            ssthresh: None,
+        self.harness.report(Window {
             idle: Duration(idle),
             rtt: established.then_some(Duration(self.rtt)),
-            feedback: None,
+            ..Window::new(Time(self.now), change, if established { self.harness.window() } else { Bytes(cwnd) })
         })
     }
 

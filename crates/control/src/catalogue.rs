@@ -3,19 +3,11 @@
 use std::fmt;
 
 use cwndlab_units::spelling::nearest;
+use cwndlab_units::Fault;
 
 use crate::composed::Composed;
 use crate::contract::{CongestionControl, Path};
 use crate::spec::{Arguments, Build, Domain, Kind, Need, Parameter, RecoveryKind, Spec, Value};
-
-/// The error of a text that is not a valid algorithm.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The error, in lower case, without full stop.
-    pub what: String,
-    /// A hint to a valid text; may be empty.
-    pub hint: String,
-}
 
 /// The entries, and their aliases in papers and stacks.
 #[derive(Clone, Debug)]
@@ -63,7 +55,7 @@ struct Written<'a> {
 }
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), hint: hint.into() })
+    Err(Fault::new("", what, hint))
 }
 
 /// Splits a text at `+` and `/` outside of parentheses: congestion avoidance, slow start, recovery.
@@ -127,9 +119,12 @@ fn read_value(part: &str, parameter: &'static Parameter, text: &str) -> Result<V
     let name = parameter.name;
     match parameter.domain {
         Domain::Words(words) => {
-            words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| Fault {
-                what: format!("{part}: {name} = '{text}' is not one of its values"),
-                hint: format!("write one of {}", words.join(", ")),
+            words.iter().find(|word| **word == text).map(|word| Value::Word(word)).ok_or_else(|| {
+                Fault::new(
+                    "",
+                    format!("{part}: {name} = '{text}' is not one of its values"),
+                    format!("write one of {}", words.join(", ")),
+                )
             })
         }
         Domain::Range(low, high) => match text.parse::<f64>() {

@@ -232,7 +232,7 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     /// The reduction was spurious. The transport has restored the state of the algorithm before it
-    /// ([`BeforeReduction`](crate::BeforeReduction)); a model-based algorithm is notified that no data was lost.
+    /// ([`Driver`](crate::Driver)); a model-based algorithm is notified that no data was lost.
     Undo,
     /// The flow was idle; the window restarts at `cwnd` (RFC 5681, section 4.1; RFC 2861).
     Idle,
@@ -262,4 +262,12 @@ pub struct Window {
     pub rtt: Option<Duration>,
     /// Feedback of the routers on the handshake, for [`Change::Established`].
     pub feedback: Option<Feedback>,
+}
+
+impl Window {
+    /// A change without further properties.
+    #[must_use]
+    pub fn new(now: Time, change: Change, cwnd: Bytes) -> Self {
+        Self { now, change, cwnd, ssthresh: None, idle: Duration::ZERO, rtt: None, feedback: None }
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 
-use crate::catalogue::{Algorithm, Fault};
+use crate::catalogue::Algorithm;
 use crate::spec::Need;
 
 /// When a datapath reports ACKs. A report combines the ACKs since the last one.
@@ -40,10 +40,11 @@ impl ReportSchedule {
             "rtt" => Ok(Self::Rtt),
             time => match cwndlab_units::parse_duration(time) {
                 Ok(span) if span.0 > 0 => Ok(Self::Every(span)),
-                _ => Err(Fault {
-                    what: format!("'{time}' is not a report schedule"),
-                    hint: "write 'ack', 'rtt' or a time such as '2ms'".to_owned(),
-                }),
+                _ => Err(Fault::new(
+                    "",
+                    format!("'{time}' is not a report schedule"),
+                    "write 'ack', 'rtt' or a time such as '2ms'",
+                )),
             },
         }
     }

@@ -92,13 +92,5 @@ pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
 /// The undo of the last reduction.
 #[must_use]
 pub fn undo() -> Window {
-    Window {
-        now: Time(2_000_000_000),
-        change: Change::Undo,
-        cwnd: MSS,
-        ssthresh: None,
-        idle: Duration::ZERO,
-        rtt: None,
-        feedback: None,
-    }
+    Window::new(Time(2_000_000_000), Change::Undo, MSS)
 }

@@ -1,8 +1,8 @@
 //! Moments as JSON, in the units of the records: times in ns, rates in bit/s, data in bytes.
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, Event, Feedback, Phase, Ssthresh, Window};
 use cwndlab_records::rows::SampleRow;
-use cwndlab_replay::event_log::Reported;
 use serde_json::{json, Map, Value};
 
 use crate::source::places;

@@ -15,12 +15,11 @@ pub mod watch;
 
 use std::sync::atomic::AtomicBool;
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{CongestionControl, Event, State};
 use cwndlab_records::rows::SampleRow;
-use cwndlab_replay::event_log::Reported;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 pub use shadow::{diverge, Divergence};
 pub use watch::{look, View};
@@ -76,7 +75,7 @@ pub fn transport_at(
     flow: usize,
     at: Time,
     cancel: &AtomicBool,
-) -> Result<Option<SampleRow>, RunError> {
+) -> Result<Option<SampleRow>, Fault> {
     // One sample, which does not change the run.
     let until = Duration(at.0.max(1));
     let plan = Plan { duration: until, sample_interval: until, packets: false, ..plan.clone() };

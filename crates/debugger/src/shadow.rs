@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
-use cwndlab_replay::event_log::Reported;
 use cwndlab_replay::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::{is_shown, Moment, Snapshot};
 
@@ -41,7 +40,7 @@ pub fn diverge(
     other: &Algorithm,
     (from, tolerance): (Time, Bytes),
     stop: &Arc<AtomicBool>,
-) -> Result<Option<Divergence>, RunError> {
+) -> Result<Option<Divergence>, Fault> {
     let search = Arc::new(Search { from, tolerance, stop: Arc::clone(stop), found: Mutex::default() });
     let mut plan = Plan { sample_interval: Duration::ZERO, packets: false, ..plan.clone() };
     let wrap = Shadowing { other: other.clone(), search: Arc::clone(&search), connections: AtomicU32::new(0) };
@@ -94,21 +93,21 @@ struct Shadowed {
 impl Shadowed {
     fn report(&mut self, event: Reported) -> Option<Event> {
         if self.search.stop.load(Ordering::Relaxed) {
-            return event.report_to(&mut *self.inner);
+            return event.deliver(&mut *self.inner);
         }
         if !is_shown(&event) {
-            let _ = event.report_to(&mut *self.other);
-            return event.report_to(&mut *self.inner);
+            let _ = event.deliver(&mut *self.other);
+            return event.deliver(&mut *self.inner);
         }
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         if event.now() < self.search.from {
-            let _ = event.report_to(&mut *self.other);
-            return event.report_to(&mut *self.inner);
+            let _ = event.deliver(&mut *self.other);
+            return event.deliver(&mut *self.inner);
         }
         // The copies cost more than the report, but not as much as a second run.
         let (mine, others) = (Snapshot::of(&*self.inner), Snapshot::of(&*self.other));
-        let returned = event.report_to(&mut *self.inner);
-        let _ = event.report_to(&mut *self.other);
+        let returned = event.deliver(&mut *self.inner);
+        let _ = event.deliver(&mut *self.other);
         if self.differ() {
             let after = Snapshot::of(&*self.other);
             let moment = Moment {

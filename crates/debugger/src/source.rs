@@ -1,7 +1,7 @@
 //! Where the catalogue's algorithms handle an event.
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{Algorithm, Change, State};
-use cwndlab_replay::event_log::Reported;
 
 /// A method of an algorithm in the sources of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
-use cwndlab_replay::event_log::Reported;
 use cwndlab_replay::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::{is_shown, Moment, Snapshot};
 
@@ -60,7 +59,7 @@ pub fn look(
     at: Time,
     context: usize,
     stop: &Arc<AtomicBool>,
-) -> Result<(View, Option<Arc<Algorithm>>), RunError> {
+) -> Result<(View, Option<Arc<Algorithm>>), Fault> {
     let watch = Arc::new(Watch { at, context, stop: Arc::clone(stop), view: Mutex::default() });
     let mut plan = Plan { sample_interval: Duration::ZERO, packets: false, ..plan.clone() };
     let wrap = Watching { watch: Arc::clone(&watch), connections: AtomicU32::new(0) };
@@ -116,13 +115,13 @@ struct Watched {
 impl Watched {
     fn report(&mut self, event: Reported) -> Option<Event> {
         if !is_shown(&event) || self.watch.stop.load(Ordering::Relaxed) {
-            return event.report_to(&mut *self.inner);
+            return event.deliver(&mut *self.inner);
         }
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         if event.now() >= self.watch.at {
             return self.show(number, event);
         }
-        let returned = event.report_to(&mut *self.inner);
+        let returned = event.deliver(&mut *self.inner);
         let mut view = self.watch.view();
         if view.earlier.len() >= self.watch.context {
             view.earlier.pop_front();
@@ -137,7 +136,7 @@ impl Watched {
     /// Reports an event that belongs to the view.
     fn show(&mut self, number: u64, event: Reported) -> Option<Event> {
         let before = Snapshot::of(&*self.inner);
-        let returned = event.report_to(&mut *self.inner);
+        let returned = event.deliver(&mut *self.inner);
         let after = Snapshot::of(&*self.inner);
         let moment = Moment { number, connection: self.connection, event, before, after, returned };
         let mut view = self.watch.view();

@@ -1,9 +1,9 @@
 //! The kernel's names of the flows' congestion controls.
 
 use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::sysctl::{self, available_congestion_controls};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
+use cwndlab_units::Fault;
 
 /// The implementation of congestion control that the emulator's own endpoints use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ fn kernel_algorithm_of(name: &str, known: &[String]) -> Result<String, Fault> {
             Ok(_) => format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"),
             Err(fault) => fault.hint,
         });
-        fault("--algorithm", format!("this kernel has no '{name}'; it has {available}"), hint)
+        Fault::new("--algorithm", format!("this kernel has no '{name}'; it has {available}"), hint)
     })
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn of_flow(index: usize, flow: &FlowPlan, datapath: Datapath) -> Resu
         Some(_) => format!("`cwndlab kernel run --algorithm '{}'` registers it while it runs", flow.algorithm_text),
         None => "choose another algorithm, or cwndlab's in the kernel: --datapath cwndlab".to_owned(),
     };
-    Err(fault(place, format!("this kernel has no '{name}' for '{requested}'; it has {known}"), hint))
+    Err(Fault::new(place, format!("this kernel has no '{name}' for '{requested}'; it has {known}"), hint))
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration as Wait;
 
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_path::findings;
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_units::{Duration, Rate, Time};
+use cwndlab_units::{Duration, Fault, Rate, Time};
 
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
@@ -81,7 +80,7 @@ pub fn emulate(
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {
-        return Err(fault("emulate", "the run was cancelled before its end", ""));
+        return Err(Fault::new("emulate", "the run was cancelled before its end", ""));
     }
     let (records, quality) = session.path_records(&mut path, Time(plan.duration.0));
     let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };
@@ -147,7 +146,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
             .join();
         stop.store(true, Ordering::Relaxed);
         for client in clients {
-            let ended = client.join().unwrap_or_else(|_| Err(fault("emulate", "an endpoint panicked", "")));
+            let ended = client.join().unwrap_or_else(|_| Err(Fault::new("emulate", "an endpoint panicked", "")));
             if let Err(fault) = ended {
                 failure.get_or_insert(fault);
             }

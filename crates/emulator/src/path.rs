@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
-use cwndlab_linux::fault::Fault;
 use cwndlab_linux::tun::Tun;
 use cwndlab_path::network::{Network, Observed};
 use cwndlab_path::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 
 use crate::addresses::flow_of;
 use crate::calibration;

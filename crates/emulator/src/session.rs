@@ -6,7 +6,6 @@ use std::sync::{mpsc, Arc};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::namespace::Namespace;
 use cwndlab_linux::netlink::Route;
 use cwndlab_linux::netstat::sender_counters;
@@ -17,7 +16,7 @@ use cwndlab_linux::{interface, netlink, sysctl};
 use cwndlab_path::findings;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 use crate::algorithm::ProgramAlgorithm;
@@ -73,13 +72,13 @@ impl Setting {
         let hint = "name a setting below net, such as net.ipv4.tcp_comp_sack_nr (ip-sysctl.rst of the kernel)";
         // Other settings belong to the whole machine.
         if !self.name.starts_with("net.") {
-            return Err(fault(place, "is no setting of a network namespace", hint));
+            return Err(Fault::new(place, "is no setting of a network namespace", hint));
         }
         if sysctl::read(&self.name).is_none() {
-            return Err(fault(place, "this kernel has no such setting in a network namespace", hint));
+            return Err(Fault::new(place, "this kernel has no such setting in a network namespace", hint));
         }
         sysctl::write(&self.name, &self.value)
-            .map_err(|error| fault(place, format!("'{}' is refused: {}", self.value, error.what), ""))
+            .map_err(|error| Fault::new(place, format!("'{}' is refused: {}", self.value, error.what), ""))
     }
 }
 
@@ -260,10 +259,10 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     if mtu < MIN_MTU_V6 {
         let what = format!("IPv6 needs an MTU of {} bytes, the path has {}", MIN_MTU_V6.0, mtu.0);
         let hint = "a flow's stack.mss and stack.header make the MTU: write larger ones, or use IPv4";
-        return Err(fault(place, what, hint));
+        return Err(Fault::new(place, what, hint));
     }
     if sysctl::read("net.ipv6.conf.all.disable_ipv6").is_none() {
-        return Err(fault(place, "this kernel has no IPv6", "boot it without ipv6.disable=1, or use IPv4"));
+        return Err(Fault::new(place, "this kernel has no IPv6", "boot it without ipv6.disable=1, or use IPv4"));
     }
     Ok(())
 }
@@ -272,11 +271,11 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
 fn check_records(plan: &Plan) -> Result<(), Fault> {
     if plan.packets {
         let hint = "remove it; capture on the device path0 instead";
-        return Err(fault("packets", "the emulator does not record packets", hint));
+        return Err(Fault::new("packets", "the emulator does not record packets", hint));
     }
     if plan.named_values.is_some() {
         let what = "a kernel does not report the variables of its algorithms";
-        return Err(fault("named_values", what, "remove it, or run the scenario in the simulator"));
+        return Err(Fault::new("named_values", what, "remove it, or run the scenario in the simulator"));
     }
     Ok(())
 }
@@ -340,7 +339,7 @@ impl Session {
             });
             (path, done)
         });
-        let thread = thread.map_err(|error| fault("thread", error.to_string(), ""))?;
+        let thread = thread.map_err(|error| Fault::new("thread", error.to_string(), ""))?;
         let mut session = Self {
             plan,
             sides: [left, right],
@@ -361,7 +360,9 @@ impl Session {
                 }
                 Ok(session)
             }
-            Err(_) => Err(session.stop().err().unwrap_or_else(|| fault("emulate", "the path's thread panicked", ""))),
+            Err(_) => {
+                Err(session.stop().err().unwrap_or_else(|| Fault::new("emulate", "the path's thread panicked", "")))
+            }
         }
     }
 
@@ -443,9 +444,9 @@ impl Session {
     pub(crate) fn stop(&mut self) -> Result<Path, Fault> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let Some(thread) = self.path.take() else {
-            return Err(fault("emulate", "the path has ended already", ""));
+            return Err(Fault::new("emulate", "the path has ended already", ""));
         };
-        let (path, done) = thread.join().map_err(|_| fault("emulate", "the path's thread panicked", ""))?;
+        let (path, done) = thread.join().map_err(|_| Fault::new("emulate", "the path's thread panicked", ""))?;
         done.map(|()| path)
     }
 

@@ -8,12 +8,11 @@ use std::thread;
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_emulator::{emulate, Datapath, Family, Options, Session, Setting, Side};
-use cwndlab_linux::fault::Fault;
 use cwndlab_linux::namespace::Namespace;
 use cwndlab_linux::sysctl;
 use cwndlab_scenario::Scenario;
 use cwndlab_traffic::{Application, NEVER};
-use cwndlab_units::Time;
+use cwndlab_units::{Fault, Time};
 use serde_json::{json, Value};
 
 use common::{run, within_limit, LIMIT};
@@ -256,7 +255,7 @@ fn connections_of_programs_are_sampled() {
         Err(fault) => panic!("{fault}"),
     };
     let at = (Side::Receivers.address(0, Family::V6), 5201);
-    let io = |error: std::io::Error| Fault { place: "socket".into(), what: error.to_string(), hint: String::new() };
+    let io = |error: std::io::Error| Fault::new("socket", error.to_string(), "");
     let listener = session.namespace(Side::Receivers).enter(|| TcpListener::bind(at).map_err(io)).expect("bound");
     let mut sender = session.namespace(Side::Senders).enter(|| TcpStream::connect(at).map_err(io)).expect("connected");
     let (mut receiver, _) = listener.accept().expect("a connection");

@@ -1,8 +1,6 @@
 //! Translates the kernel's reports to calls of the contract, and the algorithm's window to decisions.
 
-use cwndlab_control::{
-    Ack, Algorithm, BeforeReduction, Cause, Change, Congestion, CongestionControl, DeliveryRate, Path, Sent, Window,
-};
+use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Driver, Path, Sent, Window};
 use cwndlab_units::{Bytes, Duration};
 
 use crate::report::{Decision, Kind, Report, State};
@@ -14,9 +12,7 @@ use crate::report::{Decision, Kind, Report, State};
 /// repaired. A model-based algorithm is also notified of the end of each recovery.
 #[derive(Debug)]
 pub struct Decider {
-    control: Box<dyn CongestionControl>,
-    before: BeforeReduction,
-    model_based: bool,
+    driver: Driver,
     mss: u64,
     state: State,
     /// The window after the current reduction, segments.
@@ -36,21 +32,13 @@ fn after(a: u32, b: u32) -> bool {
 }
 
 impl Decider {
-    /// A decider for a connection over `path`, with an algorithm of the catalogue.
+    /// A decider for a connection over `path`, with the algorithm of `driver`.
     #[must_use]
-    pub fn new(algorithm: &Algorithm, path: &Path) -> Self {
-        Self::with_control(algorithm.build(path), algorithm.growth.spec.model_based, path)
-    }
-
-    /// A decider for a connection over `path`, with the congestion control `control`.
-    #[must_use]
-    pub fn with_control(control: Box<dyn CongestionControl>, model_based: bool, path: &Path) -> Self {
+    pub fn new(driver: Driver, path: &Path) -> Self {
         let mss = path.mss.0.max(1);
-        let reduced_cwnd = (control.cwnd().0 / mss).max(1) as u32;
+        let reduced_cwnd = (driver.control.cwnd().0 / mss).max(1) as u32;
         Self {
-            control,
-            before: BeforeReduction::default(),
-            model_based,
+            driver,
             mss,
             state: State::Open,
             reduced_cwnd,
@@ -75,10 +63,7 @@ impl Decider {
         match report.kind {
             Kind::Open | Kind::Close | Kind::Acks => {}
             Kind::State { congestion, ece } => self.on_state_change(report, congestion, ece),
-            Kind::Undo => {
-                self.before.restore(&mut self.control);
-                self.notify_window(report, Change::Undo, Duration::ZERO);
-            }
+            Kind::Undo => self.notify_window(report, Change::Undo, Duration::ZERO),
             Kind::Idle(idle) => self.on_idle(report, idle),
         }
         self.decision()
@@ -87,7 +72,7 @@ impl Decider {
     /// The algorithm.
     #[must_use]
     pub fn control(&self) -> &dyn CongestionControl {
-        &*self.control
+        &*self.driver.control
     }
 
     /// Round trips since the start.
@@ -101,7 +86,7 @@ impl Decider {
     }
 
     fn cwnd_segments(&self) -> u32 {
-        (self.control.cwnd().0 / self.mss).clamp(1, u64::from(u32::MAX >> 1)) as u32
+        (self.driver.control.cwnd().0 / self.mss).clamp(1, u64::from(u32::MAX >> 1)) as u32
     }
 
     fn on_open(&mut self, report: &Report) {
@@ -109,15 +94,9 @@ impl Decider {
         self.state = report.state;
         self.round_end = report.una;
         self.kernel_delivered = report.delivered;
-        self.control.on_window(&Window {
-            now: report.now,
-            change: Change::Established,
-            cwnd: self.control.cwnd(),
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt: Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0),
-            feedback: None,
-        });
+        let rtt = Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0);
+        let established = Window::new(report.now, Change::Established, self.driver.control.cwnd());
+        self.driver.on_window(&Window { rtt, ..established });
         self.reduced_cwnd = self.cwnd_segments();
     }
 
@@ -129,7 +108,7 @@ impl Decider {
             self.round_end = report.nxt;
         }
         if report.sent > 0 {
-            self.control.on_sent(&Sent {
+            self.driver.control.on_sent(&Sent {
                 now: report.now,
                 size: self.bytes(report.sent),
                 in_flight: self.bytes(report.in_flight.max(report.sent)),
@@ -163,21 +142,20 @@ impl Decider {
                 min_rtt: report.rtt.min,
                 round: self.round,
             };
-            self.before.save(&*self.control, &event);
-            self.control.on_congestion(&event);
+            self.driver.on_congestion(&event);
             self.reduced_cwnd = self.cwnd_segments();
         }
-        if self.model_based && before >= State::Cwr && report.state < State::Cwr {
+        if self.driver.model_based && before >= State::Cwr && report.state < State::Cwr {
             self.notify_window(report, Change::Recovered, Duration::ZERO);
         }
     }
 
     fn on_idle(&mut self, report: &Report, idle: Duration) {
-        if self.model_based {
+        if self.driver.model_based {
             // The report announces the first segment after the idle period.
             let size = Bytes(self.mss);
             let sent = Sent { now: report.now, size, in_flight: size, retransmission: false, app_limited: true };
-            self.control.on_sent(&sent);
+            self.driver.control.on_sent(&sent);
         } else {
             self.notify_window(report, Change::Idle, idle);
         }
@@ -188,7 +166,7 @@ impl Decider {
         // Linux, tcp_cwnd_restart: `tcp_current_ssthresh` of the window before the idle period, in whole segments.
         let before = self.cwnd_segments();
         let ssthresh = (change == Change::Idle).then(|| self.bytes((before >> 1) + (before >> 2)));
-        self.control.on_window(&Window { now: report.now, change, cwnd, ssthresh, idle, rtt: None, feedback: None });
+        self.driver.on_window(&Window { ssthresh, idle, ..Window::new(report.now, change, cwnd) });
     }
 
     fn on_acks(&mut self, report: &Report) {
@@ -204,7 +182,7 @@ impl Decider {
         });
         let in_loss = self.state == State::Loss;
         // The kernel's datapath does not record the events of an algorithm.
-        let _ = self.control.on_ack(&Ack {
+        let _ = self.driver.control.on_ack(&Ack {
             now: report.now,
             mss: Bytes(self.mss),
             acked: self.bytes(report.acked.segments),
@@ -235,15 +213,15 @@ impl Decider {
     /// The decision for the current state.
     #[must_use]
     pub fn decision(&self) -> Decision {
-        let is_reducing = matches!(self.state, State::Cwr | State::Recovery) && !self.model_based;
-        let threshold = self.control.state(None).ssthresh.bytes().map(|bytes| bytes.0.div_ceil(self.mss));
+        let is_reducing = matches!(self.state, State::Cwr | State::Recovery) && !self.driver.model_based;
+        let threshold = self.driver.control.state(None).ssthresh.bytes().map(|bytes| bytes.0.div_ceil(self.mss));
         let ssthresh = if is_reducing {
             Some(self.reduced_cwnd)
         } else {
             threshold.map(|segments| segments.clamp(1, u64::from(u32::MAX >> 1)) as u32)
         };
         let cwnd = if is_reducing { self.reduced_cwnd } else { self.cwnd_segments() };
-        Decision { cwnd, ssthresh, pacing: self.control.pacing_rate() }
+        Decision { cwnd, ssthresh, pacing: self.driver.control.pacing_rate() }
     }
 }
 
@@ -258,7 +236,7 @@ mod tests {
     fn reno() -> Decider {
         let algorithm = cwndlab_algorithms::catalogue().parse("reno").expect("an entry");
         let open = Report { cwnd: 10, mss: 1000, ..report(Kind::Open) };
-        let mut decider = Decider::new(&algorithm, &open.path(1));
+        let mut decider = Decider::new(Driver::of(&algorithm, &open.path(1)), &open.path(1));
         assert_eq!(decider.on_report(&open), Decision { cwnd: 10, ssthresh: None, pacing: None });
         decider
     }
@@ -386,7 +364,7 @@ mod tests {
     fn recorded_decider(model_based: bool) -> (Decider, Receiver<String>) {
         let (sender, calls) = channel();
         let open = Report { cwnd: 10, una: u32::MAX - 999, delivered: 1, ..report(Kind::Open) };
-        let mut decider = Decider::with_control(Box::new(CallRecorder(sender)), model_based, &open.path(1));
+        let mut decider = Decider::new(Driver::new(Box::new(CallRecorder(sender)), model_based), &open.path(1));
         let decision = decider.on_report(&open);
         assert_eq!(decision, Decision { cwnd: 7, ssthresh: None, pacing: Some(Rate(8_000_000)) });
         (decider, calls)

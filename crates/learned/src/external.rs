@@ -6,8 +6,8 @@
 use std::fmt;
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra, Kind, Need,
-    Parameter, Path, Phase, Sent, Spec, Ssthresh, State, Value, Window,
+    self as control, Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra,
+    Kind, Need, Parameter, Path, Phase, Sent, Spec, Ssthresh, State, Value, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -83,17 +83,6 @@ pub enum Cause {
     Window,
 }
 
-/// A report of the transport.
-#[derive(Clone, Debug)]
-pub enum Observed {
-    /// An ACK.
-    Ack(Ack),
-    /// A congestion event.
-    Congestion(Congestion),
-    /// A window that the transport set.
-    Window(Window),
-}
-
 /// The report before a decision.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -122,7 +111,7 @@ pub struct Report {
     /// Losses are being repaired.
     pub recovering: bool,
     /// The transport's report, where every report is a decision.
-    pub observed: Option<Box<Observed>>,
+    pub observed: Option<Box<control::Report>>,
 }
 
 impl Report {
@@ -330,7 +319,13 @@ impl External {
     }
 
     /// Asks the decider, and begins the next interval.
-    fn decide(&mut self, now: Time, cause: Cause, app_limited: bool, observed: Option<Observed>) -> Option<Event> {
+    fn decide(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        app_limited: bool,
+        observed: Option<control::Report>,
+    ) -> Option<Event> {
         let Some(decider) = &mut self.decider else { return None };
         let report = Report {
             now,
@@ -384,7 +379,7 @@ impl CongestionControl for External {
             return None;
         }
         let (cause, observed) = match self.every {
-            Every::Ack => (Cause::Ack, Some(Observed::Ack(ack.clone()))),
+            Every::Ack => (Cause::Ack, Some(control::Report::Ack(ack.clone()))),
             _ => (Cause::Interval, None),
         };
         self.decide(ack.now, cause, ack.app_limited, observed)
@@ -392,12 +387,12 @@ impl CongestionControl for External {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.apply_pending();
-        let timeout = event.cause == cwndlab_control::Cause::Timeout;
+        let timeout = event.cause == control::Cause::Timeout;
         self.recovering = !event.restart;
         if timeout || self.every == Every::Ack {
             self.in_flight = event.in_flight;
             let cause = if timeout { Cause::Timeout } else { Cause::Loss };
-            let observed = (self.every == Every::Ack).then(|| Observed::Congestion(event.clone()));
+            let observed = (self.every == Every::Ack).then(|| control::Report::Congestion(event.clone()));
             self.decide(event.now, cause, false, observed);
         }
     }
@@ -421,7 +416,7 @@ impl CongestionControl for External {
             self.cwnd = window.cwnd;
         }
         if self.every == Every::Ack {
-            self.decide(window.now, Cause::Window, false, Some(Observed::Window(*window)));
+            self.decide(window.now, Cause::Window, false, Some(control::Report::Window(*window)));
         }
     }
 

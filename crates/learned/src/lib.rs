@@ -11,5 +11,5 @@ pub mod external;
 pub mod monitor;
 pub mod policy;
 
-pub use external::{Action, Cause, Decider, External, Observed, Report};
+pub use external::{Action, Cause, Decider, External, Report};
 pub use monitor::Interval;

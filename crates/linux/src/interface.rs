@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Fault};
 
-use crate::fault::{os_fault, Fault};
+use crate::fault::os_fault;
 
 /// The hint where the kernel denies a change of a device.
 pub(crate) const HINT: &str = "emulation needs CAP_NET_ADMIN in its namespaces";

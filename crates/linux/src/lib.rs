@@ -29,5 +29,3 @@ pub mod socket;
 pub mod sysctl;
 pub mod tcp_info;
 pub mod tun;
-
-pub use fault::Fault;

@@ -3,10 +3,11 @@
 //! A namespace exists as long as a file descriptor of this process refers to it. When the process ends, even by a
 //! signal, the kernel removes the namespace with its devices, routes and sockets.
 
+use cwndlab_units::Fault;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-use crate::fault::{fault, os_fault, Fault};
+use crate::fault::os_fault;
 use crate::interface;
 use crate::privileges::NAMESPACE_HINT;
 
@@ -18,7 +19,8 @@ pub struct Namespace {
 
 /// Opens the network namespace of the calling thread.
 fn of_thread() -> Result<File, Fault> {
-    File::open("/proc/thread-self/ns/net").map_err(|error| fault("/proc/thread-self/ns/net", error.to_string(), ""))
+    File::open("/proc/thread-self/ns/net")
+        .map_err(|error| Fault::new("/proc/thread-self/ns/net", error.to_string(), ""))
 }
 
 impl Namespace {
@@ -34,7 +36,7 @@ impl Namespace {
             Ok(Self { handle })
         });
         let panicked = "the thread that creates the namespace panicked";
-        created.join().unwrap_or_else(|_| Err(fault("unshare(CLONE_NEWNET)", panicked, "")))
+        created.join().unwrap_or_else(|_| Err(Fault::new("unshare(CLONE_NEWNET)", panicked, "")))
     }
 
     /// Runs `work` on a new thread within this namespace and returns its result.
@@ -44,7 +46,7 @@ impl Namespace {
                 self.join()?;
                 work()
             });
-            inside.join().unwrap_or_else(|_| Err(fault("setns", "the thread within the namespace panicked", "")))
+            inside.join().unwrap_or_else(|_| Err(Fault::new("setns", "the thread within the namespace panicked", "")))
         })
     }
 
@@ -72,7 +74,8 @@ mod tests {
         if !has_capability(CAP_SYS_ADMIN) {
             return; // creating a namespace requires privileges
         }
-        let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 7)).map_err(|error| fault("bind", error.to_string(), ""));
+        let bind =
+            || UdpSocket::bind((Ipv4Addr::LOCALHOST, 7)).map_err(|error| Fault::new("bind", error.to_string(), ""));
         let (one, other) = (Namespace::new().expect("created"), Namespace::new().expect("created"));
         let first = one.enter(bind).expect("the port is free");
         let second = other.enter(bind).expect("the port is free in the other namespace");

@@ -2,11 +2,12 @@
 //! control of a route, an address without duplicate address detection, and the queue length of a device in the network
 //! namespace of an unprivileged user.
 
+use cwndlab_units::Fault;
 use std::ffi::CString;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::fault::{fault, os_fault, Fault};
+use crate::fault::{errno_fault, os_fault};
 use crate::interface::HINT;
 use crate::sysctl;
 
@@ -112,13 +113,8 @@ pub fn set_queue_length(device: &str, packets: u32) -> Result<(), Fault> {
     let place = format!("{device}: queue length");
     match exchange(&place, &request(libc::RTM_NEWLINK, 0, &body))? {
         0 => Ok(()),
-        error => Err(errno_fault(place, error)),
+        error => Err(errno_fault(-error, place, HINT)),
     }
-}
-
-/// Builds a fault from the kernel's error, a negative `errno`.
-fn errno_fault(place: String, error: i32) -> Fault {
-    fault(place, std::io::Error::from_raw_os_error(-error).to_string(), HINT)
 }
 
 /// Adds a route through a device in the calling thread's namespace.
@@ -127,7 +123,7 @@ pub fn add_route(route: &Route<'_>, device: &str) -> Result<(), Fault> {
     match (exchange(&place, &route_request(route, index_of(device)))?, route.algorithm) {
         (0, _) => Ok(()),
         (error, Some(name)) if error == -libc::EINVAL => Err(no_such_algorithm("algorithm", name)),
-        (error, _) => Err(errno_fault(place, error)),
+        (error, _) => Err(errno_fault(-error, place, HINT)),
     }
 }
 
@@ -150,7 +146,7 @@ pub fn add_local_prefix6(address: Ipv6Addr) -> Result<(), Fault> {
     for (place, message) in [("lo: IPv6 address", added), ("lo: local IPv6 route", routed)] {
         match exchange(place, &message)? {
             0 => {}
-            error => return Err(errno_fault(place.to_owned(), error)),
+            error => return Err(errno_fault(-error, place, HINT)),
         }
     }
     Ok(())
@@ -182,7 +178,7 @@ fn exchange(place: &str, request: &[u8]) -> Result<i32, Fault> {
 fn no_such_algorithm(place: &str, name: &str) -> Fault {
     let available = sysctl::available_congestion_controls().join(", ");
     let hint = format!("it has {available}; `cwndlab kernel run` adds those of cwndlab");
-    fault(place, format!("this kernel has no congestion control '{name}'"), hint)
+    Fault::new(place, format!("this kernel has no congestion control '{name}'"), hint)
 }
 
 #[cfg(test)]

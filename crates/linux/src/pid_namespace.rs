@@ -3,10 +3,11 @@
 //! When the first process of a PID namespace ends, the kernel kills all other processes of the namespace. The first
 //! process of this module only waits until a pipe is closed or this process ends, also by a signal (through its pidfd).
 
+use cwndlab_units::Fault;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration as Wait;
 
-use crate::fault::{os_fault, Fault};
+use crate::fault::os_fault;
 use crate::privileges::NAMESPACE_HINT;
 
 /// A PID namespace, represented by its first process.

@@ -1,6 +1,7 @@
 //! Capabilities of the calling thread, and user namespaces: capabilities(7), user_namespaces(7).
 
-use crate::fault::{fault, os_fault, Fault};
+use crate::fault::os_fault;
+use cwndlab_units::Fault;
 
 /// `CAP_NET_ADMIN`: devices, routes, settings of a network namespace (`include/uapi/linux/capability.h`).
 pub const CAP_NET_ADMIN: u32 = 12;
@@ -34,7 +35,7 @@ pub fn become_root() -> Result<bool, Fault> {
     let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     if threads > 1 {
         let what = format!("a process of {threads} threads cannot enter a user namespace");
-        return Err(fault("unshare(CLONE_NEWUSER)", what, "run as root, or use the command line `cwndlab`"));
+        return Err(Fault::new("unshare(CLONE_NEWUSER)", what, "run as root, or use the command line `cwndlab`"));
     }
     // SAFETY: no pointers.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -47,7 +48,7 @@ pub fn become_root() -> Result<bool, Fault> {
         [("setgroups", "deny".to_owned()), ("uid_map", format!("0 {user} 1")), ("gid_map", format!("0 {group} 1"))]
     {
         let path = format!("/proc/self/{file}");
-        std::fs::write(&path, text).map_err(|error| fault(path, error.to_string(), NAMESPACE_HINT))?;
+        std::fs::write(&path, text).map_err(|error| Fault::new(path, error.to_string(), NAMESPACE_HINT))?;
     }
     Ok(true)
 }

@@ -1,9 +1,10 @@
 //! The TCP connections of a network namespace with their state: sock_diag(7), `include/uapi/linux/inet_diag.h`.
 
+use cwndlab_units::Fault;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::fault::{os_fault, Fault};
+use crate::fault::os_fault;
 use crate::tcp_info::TcpInfo;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;

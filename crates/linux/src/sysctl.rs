@@ -2,7 +2,7 @@
 //!
 //! Settings below `net` belong to the network namespace of the calling thread.
 
-use crate::fault::{fault, Fault};
+use cwndlab_units::Fault;
 
 fn path_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
@@ -12,7 +12,7 @@ fn path_of(name: &str) -> String {
 pub fn write(name: &str, value: &str) -> Result<(), Fault> {
     let path = path_of(name);
     std::fs::write(&path, value).map_err(|error| {
-        fault(
+        Fault::new(
             path,
             error.to_string(),
             "emulation writes settings of its own namespaces, which needs a writable /proc/sys",

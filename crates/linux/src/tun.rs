@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, Fault};
 
-use crate::fault::{fault, os_fault, Fault};
+use crate::fault::os_fault;
 use crate::interface::{self, InterfaceRequest};
 use crate::netlink;
 
@@ -35,7 +35,7 @@ impl Tun {
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open(NODE)
             .map_err(|error| {
-                fault(
+                Fault::new(
                     NODE,
                     error.to_string(),
                     "emulation needs this node, readable and writable: run as root, or `mknod` it in a private mount",
@@ -57,7 +57,7 @@ impl Tun {
         match self.file.read(buffer) {
             Ok(length) => Ok(Some(length)),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(fault("tun: read", error.to_string(), "")),
+            Err(error) => Err(Fault::new("tun: read", error.to_string(), "")),
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
             interface::add_local_prefix(local)?;
             let route = Route { prefix: (remote.into(), 16), source: local.into(), algorithm: None, ecn: false };
             netlink::add_route(&route, "test0")?;
-            let io = |error: std::io::Error| fault("socket", error.to_string(), "");
+            let io = |error: std::io::Error| Fault::new("socket", error.to_string(), "");
             let socket = UdpSocket::bind((local, 0)).map_err(io)?;
             socket.send_to(b"hello", (Ipv4Addr::new(10, 102, 3, 4), 9)).map_err(io)?;
             let mut buffer = [0; 2048];
@@ -105,7 +105,7 @@ mod tests {
                     return Ok(buffer[..length].to_vec());
                 }
             }
-            Err(fault("tun", "no datagram", ""))
+            Err(Fault::new("tun", "no datagram", ""))
         });
         let packet = packet.expect("the datagram");
         assert_eq!((packet.len(), packet[9], &packet[28..]), (33, 17, &b"hello"[..]));

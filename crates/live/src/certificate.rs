@@ -1,11 +1,11 @@
 //! The server's certificate: read from PEM files, or generated once and stored with access for the owner only.
 
+use cwndlab_units::Fault;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use cwndlab_linux::fault::{fault, Fault};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
@@ -41,19 +41,19 @@ impl Certificate {
         let (chain_name, key_name) = (chain.display().to_string(), key.display().to_string());
         let certificates = CertificateDer::pem_file_iter(chain)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|cause| fault(&chain_name, cause.to_string(), "a certificate is a PEM file"))?;
+            .map_err(|cause| Fault::new(&chain_name, cause.to_string(), "a certificate is a PEM file"))?;
         if certificates.is_empty() {
-            return Err(fault(chain_name, "contains no certificate", "a certificate is a PEM file"));
+            return Err(Fault::new(chain_name, "contains no certificate", "a certificate is a PEM file"));
         }
         let key = PrivateKeyDer::from_pem_file(key)
-            .map_err(|cause| fault(key_name, cause.to_string(), "a key is a PEM file without a password"))?;
+            .map_err(|cause| Fault::new(key_name, cause.to_string(), "a key is a PEM file without a password"))?;
         Ok(Self { chain: certificates, key })
     }
 
     /// Generates a self-signed certificate without storing it.
     pub fn self_signed(names: &[String]) -> Result<Self, Fault> {
         let (chain, key) = pem(names)?;
-        let broken = |cause: rustls::pki_types::pem::Error| fault("certificate", cause.to_string(), "");
+        let broken = |cause: rustls::pki_types::pem::Error| Fault::new("certificate", cause.to_string(), "");
         let chain = CertificateDer::from_pem_slice(chain.as_bytes()).map_err(broken)?;
         Ok(Self { chain: vec![chain], key: PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(broken)? })
     }
@@ -64,7 +64,7 @@ impl Certificate {
         if !chain.exists() || !key.exists() {
             let (certificate, secret) = pem(names)?;
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| {
-                fault(folder.display().to_string(), cause.to_string(), "name another folder by --state")
+                Fault::new(folder.display().to_string(), cause.to_string(), "name another folder by --state")
             })?;
             // The certificate is written last: if it exists, its key exists.
             write_private(&key, &secret)?;
@@ -77,7 +77,7 @@ impl Certificate {
 /// Generates a self-signed certificate for `names` and its key, both in PEM.
 fn pem(names: &[String]) -> Result<(String, String), Fault> {
     let generated = rcgen::generate_simple_self_signed(names)
-        .map_err(|cause| fault("certificate", cause.to_string(), "a name is a host name or an address"))?;
+        .map_err(|cause| Fault::new("certificate", cause.to_string(), "a name is a host name or an address"))?;
     Ok((generated.cert.pem(), generated.signing_key.serialize_pem()))
 }
 
@@ -92,7 +92,7 @@ pub fn write_private(file: &Path, text: &str) -> Result<(), Fault> {
     };
     write().map_err(|cause| {
         let _ = fs::remove_file(&unfinished);
-        fault(file.display().to_string(), cause.to_string(), "name another folder by --state")
+        Fault::new(file.display().to_string(), cause.to_string(), "name another folder by --state")
     })
 }
 

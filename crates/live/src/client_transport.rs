@@ -1,11 +1,11 @@
 //! The common interface of the client's TCP and QUIC connections, and their options, server address and times.
 
+use cwndlab_units::Fault;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cwndlab_linux::fault::{fault, Fault};
 use hyper::header::{HeaderMap, AUTHORIZATION, HOST, RANGE};
 use hyper::{Request, StatusCode, Uri};
 
@@ -44,11 +44,11 @@ impl ServerAddress {
     /// Parses `https://HOST[:PORT]`.
     pub(crate) fn parse(url: &str) -> Result<Self, Fault> {
         let hint = "write https://HOST:PORT";
-        let uri: Uri = url.parse().map_err(|cause| fault("url", format!("'{url}': {cause}"), hint))?;
+        let uri: Uri = url.parse().map_err(|cause| Fault::new("url", format!("'{url}': {cause}"), hint))?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("https"));
-        let authority = authority.ok_or_else(|| fault("url", format!("'{url}' is not an https address"), hint))?;
+        let authority = authority.ok_or_else(|| Fault::new("url", format!("'{url}' is not an https address"), hint))?;
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-            return Err(fault("url", format!("'{url}' has a path"), hint));
+            return Err(Fault::new("url", format!("'{url}' has a path"), hint));
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         Ok(Self { host, port: authority.port_u16().unwrap_or(443), authority: authority.as_str().to_owned() })
@@ -75,7 +75,7 @@ impl ServerAddress {
             request = request.header(RANGE, format!("bytes={}-", options.first_byte));
         }
         let hint = "a token is ASCII text without spaces";
-        request.body(B::default()).map_err(|cause| fault("request", cause.to_string(), hint))
+        request.body(B::default()).map_err(|cause| Fault::new("request", cause.to_string(), hint))
     }
 }
 

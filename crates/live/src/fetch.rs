@@ -1,11 +1,11 @@
 //! The client: fetches part of a server's stream and measures arrival times.
 
+use cwndlab_units::Fault;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cwndlab_linux::fault::{fault, Fault};
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use hyper::StatusCode;
 use serde_json::Value;
@@ -117,17 +117,17 @@ pub fn fetch(
 ) -> Result<FetchResult, Fault> {
     let server = ServerAddress::parse(&options.url)?;
     if options.first_byte >= options.size_bytes.max(1) {
-        return Err(fault("first_byte", "is beyond the end of the stream", "give a value below size_bytes"));
+        return Err(Fault::new("first_byte", "is beyond the end of the stream", "give a value below size_bytes"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
-        .map_err(|cause| fault("fetch", cause.to_string(), ""))?;
+        .map_err(|cause| Fault::new("fetch", cause.to_string(), ""))?;
     match options.transport.as_str() {
         "tcp" => runtime.block_on(run::<Tcp>(options, &server, stop, progress)),
         "quic" => runtime.block_on(run::<Quic>(options, &server, stop, progress)),
-        other => Err(fault("transport", format!("'{other}' is not a transport"), "write tcp or quic")),
+        other => Err(Fault::new("transport", format!("'{other}' is not a transport"), "write tcp or quic")),
     }
 }
 
@@ -149,7 +149,7 @@ async fn connect<T: Transport>(
             Ok(Err(Failure::Transient(fault))) => fault,
             Err(_) => {
                 let hint = "check that no firewall blocks its port";
-                return Err(fault(&options.url, "no connection within the time limit", hint));
+                return Err(Fault::new(&options.url, "no connection within the time limit", hint));
             }
         };
         if attempt == MAX_ATTEMPTS || until.saturating_duration_since(now()) < pause {
@@ -170,7 +170,7 @@ async fn connect_once<T: Transport>(
     let addresses: Vec<SocketAddr> = resolved.map(Iterator::collect).unwrap_or_default();
     let Some(&address) = addresses.first() else {
         let what = format!("'{}' has no address", server.host);
-        return Err(Failure::Permanent(fault("url", what, "check the name and the network connection")));
+        return Err(Failure::Permanent(Fault::new("url", what, "check the name and the network connection")));
     };
     let lookup_ns = since_ns(began);
     let times = Times { began, started_unix_ns, lookup_ns, connect_ns: 0, handshake_ns: 0, address };
@@ -204,7 +204,7 @@ async fn refused<T: Transport>(
         (_, Some(seconds)) => format!("try again in {seconds} s"),
         _ => String::new(),
     };
-    fault(&options.url, what, hint)
+    Fault::new(&options.url, what, hint)
 }
 
 async fn run<T: Transport>(
@@ -230,7 +230,7 @@ async fn run<T: Transport>(
         ..FetchResult::default()
     };
     if result.transfer.is_empty() {
-        return Err(fault(&options.url, "is not a cwndlab server", "`cwndlab serve` starts one"));
+        return Err(Fault::new(&options.url, "is not a cwndlab server", "`cwndlab serve` starts one"));
     }
     receive(options, &mut connection, &mut result, until, times.began, stop, progress).await;
     result.receiver = connection.snapshot();
@@ -259,7 +259,7 @@ async fn request_transfer<T: Transport>(
         path.push_str(name);
     }
     let left = until.saturating_duration_since(now());
-    let late = || fault(&options.url, "no response within the time limit", "increase the time limit");
+    let late = || Fault::new(&options.url, "no response within the time limit", "increase the time limit");
     let response = unless_stopped(stop, timeout(left, connection.get(server, options, &path))).await?;
     let (status, headers) = response.map_err(|_| late())??;
     if status != StatusCode::OK && status != StatusCode::PARTIAL_CONTENT {
@@ -301,7 +301,7 @@ async fn unless_stopped<O>(stop: &AtomicBool, work: impl Future<Output = O>) -> 
         match timeout(STOP_CHECK, &mut work).await {
             Ok(done) => return Ok(done),
             Err(_) if stop.load(Ordering::Relaxed) => {
-                return Err(fault("fetch", "cancelled before the transfer began", ""))
+                return Err(Fault::new("fetch", "cancelled before the transfer began", ""))
             }
             Err(_) => {}
         }

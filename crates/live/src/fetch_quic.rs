@@ -1,12 +1,12 @@
 //! The client's connection over QUIC: HTTP/3.
 
+use cwndlab_units::Fault;
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use cwndlab_linux::fault::{fault, Fault};
 use h3::client::{RequestStream, SendRequest};
 use h3_quinn::{BidiStream, OpenStreams};
 use hyper::header::HeaderMap;
@@ -49,19 +49,23 @@ fn failed(server: &ServerAddress, cause: &ConnectionError) -> Failure {
     match cause {
         ConnectionError::TransportError(error) if error.to_string().contains("fingerprint") => {
             let hint = "check the address of the server; `cwndlab serve` prints its fingerprint when it starts";
-            Failure::Permanent(fault(at, format!("presents a certificate other than the trusted one: {reason}"), hint))
+            Failure::Permanent(Fault::new(
+                at,
+                format!("presents a certificate other than the trusted one: {reason}"),
+                hint,
+            ))
         }
         ConnectionError::TransportError(error) if error.to_string().contains("certificate") => {
             let hint = "name it by --trust: a PEM file, or the fingerprint that `cwndlab serve` printed";
-            Failure::Permanent(fault(at, format!("its certificate is not trusted ({reason})"), hint))
+            Failure::Permanent(Fault::new(at, format!("its certificate is not trusted ({reason})"), hint))
         }
         ConnectionError::TimedOut => {
             let hint = "check that `cwndlab serve --quic` runs there, and that no firewall blocks UDP";
-            Failure::Transient(fault(at, "no response over QUIC", hint))
+            Failure::Transient(Fault::new(at, "no response over QUIC", hint))
         }
         _ => {
             let hint = "the server may be overloaded, or your address has too many connections: try again later";
-            Failure::Transient(fault(at, format!("no connection over QUIC: {reason}"), hint))
+            Failure::Transient(Fault::new(at, format!("no connection over QUIC: {reason}"), hint))
         }
     }
 }
@@ -75,7 +79,7 @@ async fn connect_to(
     let local: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     // Without IPv6 on this machine, another address may be reachable.
-    let unusable = |cause: String| Failure::Transient(fault(server.name(), format!("{address}: {cause}"), ""));
+    let unusable = |cause: String| Failure::Transient(Fault::new(server.name(), format!("{address}: {cause}"), ""));
     let endpoint = Endpoint::client(local).map_err(|cause| unusable(cause.to_string()))?;
     let connecting =
         endpoint.connect_with(config, address, &server.host).map_err(|cause| unusable(cause.to_string()))?;
@@ -90,7 +94,7 @@ impl Transport for Quic {
         addresses: &[SocketAddr],
         mut times: Times,
     ) -> Result<(Self, Times), Failure> {
-        let internal = |cause: String| Failure::Permanent(fault("fetch", cause, ""));
+        let internal = |cause: String| Failure::Permanent(Fault::new("fetch", cause, ""));
         let (last, others) = addresses.split_last().ok_or_else(|| internal("no address".to_owned()))?;
         let crypto = QuicClientConfig::try_from(config).map_err(|cause| internal(cause.to_string()))?;
         let mut config = ClientConfig::new(Arc::new(crypto));
@@ -120,7 +124,7 @@ impl Transport for Quic {
         times.handshake_ns = times.connect_ns;
         let opened = h3::client::new(h3_quinn::Connection::new(connection.clone())).await;
         let (mut driver, requests) =
-            opened.map_err(|cause| Failure::Transient(fault(server.name(), cause.to_string(), "")))?;
+            opened.map_err(|cause| Failure::Transient(Fault::new(server.name(), cause.to_string(), "")))?;
         let driver = tokio::spawn(async move {
             let _ = poll_fn(|cx| driver.poll_close(cx)).await;
         });
@@ -134,7 +138,7 @@ impl Transport for Quic {
         path: &str,
     ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: String| {
-            fault(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
+            Fault::new(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
         };
         let request = server.request(options, path, true)?;
         let mut stream = self.requests.send_request(request).await.map_err(|cause| broken(cause.to_string()))?;

@@ -1,11 +1,11 @@
 //! The client's connection over TCP: HTTP/1.1 over TLS.
 
+use cwndlab_units::Fault;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cwndlab_linux::fault::{fault, Fault};
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{handshake, SendRequest};
@@ -41,18 +41,18 @@ impl Drop for Tcp {
 fn handshake_failed(server: &ServerAddress, cause: std::io::Error) -> Failure {
     let inner = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
-        Some(rustls::Error::InvalidCertificate(why)) => Failure::Permanent(fault(
+        Some(rustls::Error::InvalidCertificate(why)) => Failure::Permanent(Fault::new(
             server.name(),
             format!("its certificate is not trusted ({why})"),
             "name it by --trust: a PEM file, or the fingerprint that `cwndlab serve` printed",
         )),
-        Some(rustls::Error::General(why)) => Failure::Permanent(fault(
+        Some(rustls::Error::General(why)) => Failure::Permanent(Fault::new(
             server.name(),
             format!("presents a certificate other than the trusted one: {why}"),
             "check the address of the server; `cwndlab serve` prints its fingerprint when it starts",
         )),
-        Some(other) => Failure::Permanent(fault(server.name(), format!("the TLS handshake failed: {other}"), "")),
-        None => Failure::Transient(fault(
+        Some(other) => Failure::Permanent(Fault::new(server.name(), format!("the TLS handshake failed: {other}"), "")),
+        None => Failure::Transient(Fault::new(
             server.name(),
             format!("closed the connection before the end of the TLS handshake ({cause})"),
             "the server may be overloaded, or your address has too many connections: try again later",
@@ -77,20 +77,20 @@ impl Transport for Tcp {
         }
         let stream = connected.map_err(|cause| {
             let hint = "check that `cwndlab serve` runs there, and that its port is open";
-            Failure::Transient(fault(server.name(), cause.to_string(), hint))
+            Failure::Transient(Fault::new(server.name(), cause.to_string(), hint))
         })?;
         times.connect_ns = since_ns(times.began);
         let _ = stream.set_nodelay(true);
         let stream = Arc::new(stream);
         let name = ServerName::try_from(server.host.clone())
-            .map_err(|cause| Failure::Permanent(fault("url", cause.to_string(), "write https://HOST:PORT")))?;
+            .map_err(|cause| Failure::Permanent(Fault::new("url", cause.to_string(), "write https://HOST:PORT")))?;
         let connector = TlsConnector::from(Arc::new(config));
         let tls = connector.connect(name, SharedStream(Arc::clone(&stream))).await;
         let tls = tls.map_err(|cause| handshake_failed(server, cause))?;
         times.handshake_ns = since_ns(times.began);
         let (requests, driver) = handshake(TokioIo::new(tls))
             .await
-            .map_err(|cause| Failure::Transient(fault(server.name(), cause.to_string(), "")))?;
+            .map_err(|cause| Failure::Transient(Fault::new(server.name(), cause.to_string(), "")))?;
         let driver = tokio::spawn(async move {
             let _ = driver.await;
         });
@@ -104,7 +104,7 @@ impl Transport for Tcp {
         path: &str,
     ) -> Result<(StatusCode, HeaderMap), Fault> {
         let broken = |cause: hyper::Error| {
-            fault(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
+            Fault::new(server.name(), format!("closed the connection before its response ({cause})"), "try again later")
         };
         self.requests.ready().await.map_err(broken)?;
         let request = server.request(options, path, false)?;

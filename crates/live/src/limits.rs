@@ -1,8 +1,7 @@
 //! The limits of a server. Each has a default value and is an option of `cwndlab serve`.
 
+use cwndlab_units::Fault;
 use std::time::Duration;
-
-use cwndlab_linux::fault::{fault, Fault};
 
 /// Limits of a server.
 #[derive(Clone, Debug)]
@@ -189,11 +188,11 @@ impl Limits {
             match LIMITS.iter().find(|limit| limit.name == name) {
                 None => {
                     let known: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
-                    faults.push(fault(name, "is not a limit", format!("the limits are {}", known.join(", "))));
+                    faults.push(Fault::new(name, "is not a limit", format!("the limits are {}", known.join(", "))));
                 }
                 Some(limit) if !(limit.min..=MAX_VALUE).contains(&value) => {
                     let hint = format!("the minimum is {}", limit.min);
-                    faults.push(fault(name, format!("{value} is out of range"), hint));
+                    faults.push(Fault::new(name, format!("{value} is out of range"), hint));
                 }
                 Some(limit) => (limit.set)(self, value),
             }

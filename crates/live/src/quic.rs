@@ -1,5 +1,6 @@
 //! Server connections over QUIC with HTTP/3; [`crate::tcp`] has those over TCP.
 
+use cwndlab_units::Fault;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -7,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cwndlab_linux::fault::{fault, Fault};
 use h3_quinn::Connection as H3;
 use hyper::header::CONTENT_LENGTH;
 use hyper::Response;
@@ -121,14 +121,14 @@ pub(crate) fn listen(
     address: SocketAddr,
     certificate: &Certificate,
 ) -> Result<(Endpoint, Arc<QuicServerConfig>), Fault> {
-    let broken = |cause: String| fault("--quic", cause, "");
+    let broken = |cause: String| Fault::new("--quic", cause, "");
     let crypto = tls::config(certificate, b"h3")?;
     let crypto = Arc::new(QuicServerConfig::try_from(crypto).map_err(|cause| broken(cause.to_string()))?);
     let mut config = quinn::ServerConfig::with_crypto(Arc::<QuicServerConfig>::clone(&crypto));
     config.max_incoming(PENDING).incoming_buffer_size(1 << 16).incoming_buffer_size_total(PENDING as u64 * (1 << 14));
     let endpoint = Endpoint::server(config, address).map_err(|cause| {
         let hint = "choose another port, or port 0 for a free one";
-        fault("--listen", format!("UDP '{address}': {cause}"), hint)
+        Fault::new("--listen", format!("UDP '{address}': {cause}"), hint)
     })?;
     Ok((endpoint, crypto))
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::{memory, rlimit, sysctl};
+use cwndlab_units::Fault;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -57,8 +57,8 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 fn resolve(listen: &str) -> Result<SocketAddr, Fault> {
     let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
     let mut addresses =
-        listen.to_socket_addrs().map_err(|cause| fault("--listen", format!("'{listen}': {cause}"), hint))?;
-    addresses.next().ok_or_else(|| fault("--listen", format!("'{listen}' has no address"), hint))
+        listen.to_socket_addrs().map_err(|cause| Fault::new("--listen", format!("'{listen}': {cause}"), hint))?;
+    addresses.next().ok_or_else(|| Fault::new("--listen", format!("'{listen}' has no address"), hint))
 }
 
 /// Checks that the process may open the number of descriptors that the limits require.
@@ -69,7 +69,7 @@ fn check_descriptors(limits: &Limits) -> Result<(), Fault> {
         return Ok(());
     }
     let what = format!("the connections need {needed} file descriptors, but the limit of this process is {soft}");
-    Err(fault("limits", what, format!("run `ulimit -n {needed}`, or reduce the number of connections")))
+    Err(Fault::new("limits", what, format!("run `ulimit -n {needed}`, or reduce the number of connections")))
 }
 
 /// Notes on kernel settings that make transfers depend on earlier transfers.
@@ -123,10 +123,10 @@ impl Server {
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|cause| fault("serve", cause.to_string(), ""))?;
+            .map_err(|cause| Fault::new("serve", cause.to_string(), ""))?;
         let bind_fault = |cause: std::io::Error| {
             let hint = "choose another port, or port 0 for a free one";
-            fault("--listen", format!("'{}': {cause}", settings.listen), hint)
+            Fault::new("--listen", format!("'{}': {cause}", settings.listen), hint)
         };
         let listener = tcp::listen(address).map_err(bind_fault)?;
         let address = listener.local_addr().map_err(bind_fault)?;

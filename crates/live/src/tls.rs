@@ -1,8 +1,8 @@
 //! The server's TLS configuration, for TCP and QUIC.
 
+use cwndlab_units::Fault;
 use std::sync::Arc;
 
-use cwndlab_linux::fault::{fault, Fault};
 use rustls::server::NoServerSessionStorage;
 use rustls::ServerConfig;
 
@@ -12,7 +12,7 @@ use crate::certificate::Certificate;
 pub(crate) fn config(certificate: &Certificate, protocol: &[u8]) -> Result<ServerConfig, Fault> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed =
-        |cause: rustls::Error| fault("certificate", cause.to_string(), "the key must be that of the certificate");
+        |cause: rustls::Error| Fault::new("certificate", cause.to_string(), "the key must be that of the certificate");
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(failed)?

@@ -2,7 +2,7 @@
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
-use cwndlab_linux::fault::{fault, Fault};
+use cwndlab_units::Fault;
 use hyper::header::AUTHORIZATION;
 use hyper::HeaderMap;
 use sha2::{Digest, Sha256};
@@ -24,7 +24,7 @@ pub struct Tokens {
 pub fn generate() -> Result<String, Fault> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|cause| fault("token", format!("the system supplies no random bytes ({cause})"), ""))?;
+        .map_err(|cause| Fault::new("token", format!("the system supplies no random bytes ({cause})"), ""))?;
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -42,7 +42,7 @@ impl Tokens {
                 continue;
             }
             let mut report =
-                |what: String, hint: &str| faults.push(fault(format!("{place}:{}", number + 1), what, hint));
+                |what: String, hint: &str| faults.push(Fault::new(format!("{place}:{}", number + 1), what, hint));
             let words: Vec<&str> = line.split_whitespace().collect();
             let &[name, token] = words.as_slice() else {
                 report("is not a name and a token".to_owned(), "write 'NAME TOKEN', separated by a space");
@@ -61,7 +61,7 @@ impl Tokens {
             }
         }
         if entries.is_empty() && faults.is_empty() {
-            faults.push(fault(place, "contains no token", "write a line 'NAME TOKEN' for each client"));
+            faults.push(Fault::new(place, "contains no token", "write a line 'NAME TOKEN' for each client"));
         }
         if faults.is_empty() {
             Ok(Self { entries })

@@ -1,10 +1,10 @@
 //! The certificates that a client trusts: the system's authorities, those of a PEM file, or one with a given
 //! fingerprint.
 
+use cwndlab_units::Fault;
 use std::path::Path;
 use std::sync::Arc;
 
-use cwndlab_linux::fault::{fault, Fault};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature, CryptoProvider};
 use rustls::pki_types::pem::PemObject as _;
@@ -73,7 +73,7 @@ pub(crate) fn config(trust: Option<&str>, protocol: &[u8]) -> Result<ClientConfi
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|cause| fault("--trust", cause.to_string(), ""))?;
+        .map_err(|cause| Fault::new("--trust", cause.to_string(), ""))?;
     let mut config = if let Some(expected) = trust.and_then(parse_fingerprint) {
         let verifier = Arc::new(PinnedCertificate { expected, provider });
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
@@ -93,9 +93,9 @@ fn roots(trust: Option<&str>) -> Result<RootCertStore, Fault> {
     };
     let hint = "give a PEM file, or the fingerprint that `cwndlab serve` prints (SHA-256, 64 hex digits)";
     let certificates = CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = certificates.map_err(|cause| fault("--trust", format!("'{file}': {cause}"), hint))?;
+    let certificates = certificates.map_err(|cause| Fault::new("--trust", format!("'{file}': {cause}"), hint))?;
     if roots.add_parsable_certificates(certificates).0 == 0 {
-        return Err(fault("--trust", format!("'{file}' contains no certificate"), hint));
+        return Err(Fault::new("--trust", format!("'{file}' contains no certificate"), hint));
     }
     Ok(roots)
 }

@@ -177,7 +177,7 @@ mod tests {
     use crate::aqm::Fifo;
     use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
-    use crate::random::Stream;
+    use crate::random::{Purpose, Stream};
     use proptest::prelude::*;
 
     proptest! {
@@ -190,7 +190,7 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, 1, 1),
+                mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, Purpose::Loss, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());

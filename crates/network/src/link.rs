@@ -417,6 +417,7 @@ impl Link {
 mod tests {
     use super::*;
     use crate::line::{RateSteps, NEVER};
+    use crate::random::Purpose;
     use cwndlab_units::Rate;
     use proptest::prelude::*;
 
@@ -436,7 +437,7 @@ mod tests {
             harq: None,
             jitter: None,
             duplicate: 0.0,
-            stream: Stream::new(1, 1, 1),
+            stream: Stream::new(1, Purpose::Loss, 1),
         }
     }
 
@@ -455,7 +456,7 @@ mod tests {
         assert_eq!(at(link.offer(Time(10_000_000), FULL)), 16_000_000);
     }
 
-    /// `decisions.md`: the packet in service does not count, so a limit of 2 holds 3 at once.
+    /// By hand: without `counts_in_service` a limit of 2 holds 3 packets at once.
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
@@ -511,7 +512,7 @@ mod tests {
     fn a_wire_loss_counts_from_the_departure_of_the_packet() {
         let mut config = config(12_000_000, 0, Limit::Unlimited);
         let list = crate::loss::list::Config { indices: [0, 2].into(), payload_only: false };
-        config.losses = vec![crate::loss::Config::List(list).build(Stream::new(1, 1, 1))];
+        config.losses = vec![crate::loss::Config::List(list).build(Stream::new(1, Purpose::Loss, 1))];
         let mut link = Link::new(config);
         for _ in 0..4 {
             let _ = link.offer(Time(0), FULL);
@@ -539,7 +540,7 @@ mod tests {
     #[test]
     fn poisson_arrivals_have_the_mean_wait_of_an_md1_queue() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        let mut stream = Stream::new(5, 0, 0);
+        let mut stream = Stream::new(5, Purpose::Loss, 0);
         let (mut now, n) = (0.0, 2_000_000u64);
         for _ in 0..n {
             now += -cwndlab_units::maths::ln(1.0 - stream.unit()) * 1e6 / 0.8;

@@ -72,6 +72,7 @@ impl Harq {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
 
     const fn ms(n: u64) -> Time {
         Time(n * 1_000_000)
@@ -84,7 +85,7 @@ mod tests {
             probability: 0.1,
             round: Duration::from_millis(8),
             max_retransmissions: 3,
-            stream: Stream::new(3, 0, 0),
+            stream: Stream::new(3, Purpose::Loss, 0),
             block: None,
         };
         let delays: Vec<u64> = (0..200_000).map(|n| harq.block_delay(ms(n)).0).collect();
@@ -98,8 +99,11 @@ mod tests {
     #[test]
     fn delay_and_loss_follow_the_schedule() {
         let (short, long) = (Duration::from_millis(20), Duration::from_millis(30));
-        let mut changes =
-            Changes::new(&[(Time::ZERO, short, 0.0), (ms(15), long, 1.0)], Some(long), Stream::new(1, 0, 0));
+        let mut changes = Changes::new(
+            &[(Time::ZERO, short, 0.0), (ms(15), long, 1.0)],
+            Some(long),
+            Stream::new(1, Purpose::Loss, 0),
+        );
         let passed = [0, 14, 15, 29, 30, 46].map(|n| changes.pass(ms(n)));
         let (low, high) = ((short, false), (long, true));
         assert_eq!(passed, [low, low, high, high, low, high]);

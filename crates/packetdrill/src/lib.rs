@@ -13,15 +13,14 @@
 
 mod applicability;
 mod commands;
-pub mod fault;
 mod parse;
 pub mod report;
 mod run;
 pub mod script;
 mod settings;
 
-use crate::fault::Fault;
 use crate::report::{Outcome, Report};
+use cwndlab_units::Fault;
 
 /// Runs the script `text`.
 ///

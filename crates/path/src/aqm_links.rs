@@ -1,15 +1,12 @@
 //! Servers: links with a queue discipline, and 802.11 media, whose departures are events.
 
 use cwndlab_network::aqm_link::AqmLink;
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_scenario::plan::Plan;
 
 use crate::build_links::{build_line, build_queue};
 use crate::packet::Packet;
 use crate::wifi::{self, WifiMedium};
-
-/// Random stream of queue disciplines.
-const QUEUE_STREAM: u64 = 5;
 
 /// The server number of a link whose departures are computed on arrival.
 pub(crate) const COMPUTED: u32 = u32::MAX;
@@ -42,7 +39,7 @@ impl Server {
 pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
     let queue = |link: u32| {
         let plan = &plan.links[link as usize];
-        build_queue(plan, plan.rate?, Stream::new(seed, QUEUE_STREAM, u64::from(link)))
+        build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, u64::from(link)))
     };
     let media = wifi::build(plan, seed, &queue);
     let mut servers: Vec<Server> = media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
@@ -56,7 +53,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
             }
             // Without a rate there is no queue, and a discipline has no effect.
             let Some(rate) = link.rate else { return COMPUTED };
-            let stream = Stream::new(seed, QUEUE_STREAM, index as u64);
+            let stream = Stream::new(seed, Purpose::Queue, index as u64);
             let Some(queue) = build_queue(link, rate, stream) else { return COMPUTED };
             servers.push(Server::Line {
                 link: index as u32,

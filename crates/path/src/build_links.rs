@@ -4,19 +4,14 @@ use cwndlab_network::aqm::{Discipline, Packet, QueueContext};
 use cwndlab_network::line::{Line, Opportunities, RateSteps, TokenBucket};
 use cwndlab_network::link::{Link, LinkConfig};
 use cwndlab_network::queue::Limit;
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::Agent;
 use cwndlab_network::wire::{Changes, Harq};
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
 use cwndlab_units::{Duration, Rate, Time};
 
-/// Random streams of a link, by purpose.
-const LOSS_STREAM: u64 = 1;
 /// Number of loss models of a link whose streams are numbered together with those of the other links.
 const LOSSES_PER_LINK: u64 = 16;
-const WIRE_STREAM: u64 = 2;
-const CHANGES_STREAM: u64 = 8;
-const HARQ_STREAM: u64 = 7;
 
 /// The line of a link.
 pub(crate) fn build_line(plan: &LinkPlan) -> Line {
@@ -73,9 +68,9 @@ pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream
 /// The random stream of the loss model `n` of a link. From the seventeenth on, each has a purpose of its own.
 fn loss_stream(seed: u64, link: u64, n: u64) -> Stream {
     if n < LOSSES_PER_LINK {
-        Stream::new(seed, LOSS_STREAM, link * LOSSES_PER_LINK + n)
+        Stream::new(seed, Purpose::Loss, link * LOSSES_PER_LINK + n)
     } else {
-        Stream::new(seed, LOSS_STREAM | n << 32, link)
+        Stream::of_part(seed, Purpose::Loss, n as u32, link)
     }
 }
 
@@ -89,11 +84,11 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
         losses: (0..).zip(&plan.losses).map(|(n, one)| one.build(loss_stream(seed, index, n))).collect(),
-        changes: build_changes(plan, Stream::new(seed, CHANGES_STREAM, index)),
-        harq: build_harq(plan, Stream::new(seed, HARQ_STREAM, index)),
+        changes: build_changes(plan, Stream::new(seed, Purpose::Changes, index)),
+        harq: build_harq(plan, Stream::new(seed, Purpose::Harq, index)),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
-        stream: Stream::new(seed, WIRE_STREAM, index),
+        stream: Stream::new(seed, Purpose::Wire, index),
     })
 }
 
@@ -116,10 +111,10 @@ mod tests {
     fn every_loss_model_of_every_link_has_its_own_random_stream() {
         let streams = || (0..40).flat_map(|link| (0..40).map(move |n| loss_stream(7, link, n).bits()));
         assert_eq!(streams().collect::<BTreeSet<u64>>().len(), 1600);
-        assert_eq!(loss_stream(7, 3, 15).bits(), Stream::new(7, 1, 63).bits());
-        for purpose in [LOSS_STREAM, WIRE_STREAM, CHANGES_STREAM, HARQ_STREAM] {
+        assert_eq!(loss_stream(7, 3, 15).bits(), Stream::new(7, Purpose::Loss, 63).bits());
+        for purpose in [Purpose::Loss, Purpose::Wire, Purpose::Changes, Purpose::Harq] {
             let others: BTreeSet<u64> = (0..640).map(|index| Stream::new(7, purpose, index).bits()).collect();
-            assert!((16..40).all(|n| !others.contains(&loss_stream(7, 0, n).bits())), "purpose {purpose}");
+            assert!((16..40).all(|n| !others.contains(&loss_stream(7, 0, n).bits())), "{purpose:?}");
         }
     }
 }

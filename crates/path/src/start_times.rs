@@ -1,12 +1,9 @@
 //! Start times of flows.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_traffic::sampling::{sample_pause, GAP_STREAM};
+use cwndlab_traffic::sampling::sample_pause;
 use cwndlab_units::{Duration, Time};
-
-/// Random stream of start jitter.
-const START_STREAM: u64 = 4;
 
 /// The start time of each flow: the planned start, random gaps between the flows of one `count`, and jitter.
 #[must_use]
@@ -17,13 +14,13 @@ pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
         .map(|(index, flow)| {
             let gaps = flow.start_gap.as_ref().map_or(Duration::ZERO, |gap| {
                 if flow.number == 0 {
-                    (stream, sum) = (Some(Stream::new(seed, GAP_STREAM, index)), Duration::ZERO);
+                    (stream, sum) = (Some(Stream::new(seed, Purpose::Gap, index)), Duration::ZERO);
                 } else if let Some(stream) = &mut stream {
                     sum = Duration(sum.0.saturating_add(sample_pause(gap, stream).0));
                 }
                 sum
             });
-            let jitter = Duration(Stream::new(seed, START_STREAM, index).below(flow.start_jitter.0));
+            let jitter = Duration(Stream::new(seed, Purpose::Start, index).below(flow.start_jitter.0));
             Time::ZERO + flow.start + gaps + jitter
         })
         .collect()

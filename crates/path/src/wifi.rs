@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
@@ -14,9 +14,6 @@ use cwndlab_units::{Duration, Time};
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
-
-/// Random stream of a medium.
-const MEDIUM_STREAM: u64 = 6;
 
 /// A medium and the links on it.
 #[derive(Debug)]
@@ -113,7 +110,7 @@ fn build_medium(
         Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
     };
     let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();
-    let stream = Stream::new(seed, MEDIUM_STREAM, index as u64);
+    let stream = Stream::new(seed, Purpose::Medium, index as u64);
     WifiMedium {
         medium: Medium::new(rules(&plan.media[index], &station_of), stations, &path_configs, stream),
         name: plan.media[index].name.clone(),

@@ -181,13 +181,8 @@ impl State {
         let Some(report) = self.pending_report.take() else { return };
         if report.first {
             self.control.on_window(&Window {
-                now: report.now,
-                change: Change::Established,
-                cwnd: self.control.cwnd(),
-                ssthresh: None,
-                idle: Duration::ZERO,
                 rtt: Some(report.rtt),
-                feedback: None,
+                ..Window::new(report.now, Change::Established, self.control.cwnd())
             });
             self.observe(report.now, false);
             return;
@@ -203,15 +198,7 @@ impl State {
         }
         if sent_after_event > 0 {
             if std::mem::take(&mut self.in_recovery) && self.model_based {
-                self.control.on_window(&Window {
-                    now: report.now,
-                    change: Change::Recovered,
-                    cwnd: self.control.cwnd(),
-                    ssthresh: None,
-                    idle: Duration::ZERO,
-                    rtt: None,
-                    feedback: None,
-                });
+                self.control.on_window(&Window::new(report.now, Change::Recovered, self.control.cwnd()));
             }
             self.notify_ack(&report, sent_after_event, false, true);
         }

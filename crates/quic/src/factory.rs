@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Fault, Need, Path, RecoveryKind};
-use cwndlab_units::Bytes;
+use cwndlab_control::{Algorithm, Catalogue, CongestionControl, Constructor, Need, Path, RecoveryKind};
+use cwndlab_units::{Bytes, Fault, FaultKind};
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use crate::controller::{Adapter, Observer, State};
@@ -19,27 +19,8 @@ const INITIAL_PACKETS: u64 = 10;
 /// Limit of the initial window for large datagrams, bytes (RFC 9002, 7.2).
 const INITIAL_BYTES: u64 = 14_720;
 
-/// A function that constructs an algorithm for a path.
-pub type Constructor = Arc<dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync>;
-
-/// The error for an algorithm that is unknown or does not run over QUIC.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsupportedAlgorithm(pub Fault);
-
-impl fmt::Display for UnsupportedAlgorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { what, hint } = &self.0;
-        if hint.is_empty() {
-            return f.write_str(what);
-        }
-        write!(f, "{what} (hint: {hint})")
-    }
-}
-
-impl std::error::Error for UnsupportedAlgorithm {}
-
-fn unsupported<T>(what: String, hint: &str) -> Result<T, UnsupportedAlgorithm> {
-    Err(UnsupportedAlgorithm(Fault { what, hint: hint.to_owned() }))
+fn unsupported<T>(what: String, hint: &str) -> Result<T, Fault> {
+    Err(Fault::new("", what, hint).of_kind(FaultKind::Unsupported))
 }
 
 /// Creates a factory for [`quinn_proto::TransportConfig`] from the text form of an algorithm, `GROWTH[+SLOW_START]`.
@@ -47,7 +28,7 @@ fn unsupported<T>(what: String, hint: &str) -> Result<T, UnsupportedAlgorithm> {
 /// # Errors
 ///
 /// An unknown algorithm, or one that needs router assistance or the recovery of Tahoe, which QUIC does not have.
-pub fn controller_factory(text: &str) -> Result<Arc<Factory>, UnsupportedAlgorithm> {
+pub fn controller_factory(text: &str) -> Result<Arc<Factory>, Fault> {
     Factory::parse(&catalogue(), text).map(Arc::new)
 }
 
@@ -77,8 +58,8 @@ impl Factory {
     /// # Errors
     ///
     /// Those of [`controller_factory`].
-    pub fn parse(catalogue: &Catalogue, text: &str) -> Result<Self, UnsupportedAlgorithm> {
-        Self::new(&catalogue.parse(text).map_err(UnsupportedAlgorithm)?)
+    pub fn parse(catalogue: &Catalogue, text: &str) -> Result<Self, Fault> {
+        Self::new(&catalogue.parse(text)?)
     }
 
     /// Creates a factory from a parsed algorithm.
@@ -86,7 +67,7 @@ impl Factory {
     /// # Errors
     ///
     /// An algorithm that needs router assistance or the recovery of Tahoe, which QUIC does not have.
-    pub fn new(algorithm: &Algorithm) -> Result<Self, UnsupportedAlgorithm> {
+    pub fn new(algorithm: &Algorithm) -> Result<Self, Fault> {
         if algorithm.all_needs().any(|need| matches!(need, Need::Agent(_))) {
             return unsupported(
                 format!("'{algorithm}' needs router assistance, and QUIC encrypts the headers that routers would read"),
@@ -99,9 +80,9 @@ impl Factory {
                 "write 'reno'",
             );
         }
-        let (name, model_based) = (algorithm.to_string(), algorithm.growth.spec.model_based);
+        let (name, model_based) = (algorithm.to_string(), algorithm.is_model_based());
         let algorithm = algorithm.clone();
-        Ok(Self::from_constructor(name, model_based, Arc::new(move |path| algorithm.build(path))))
+        Ok(Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path))))
     }
 
     /// Creates a factory of an algorithm outside of the catalogue. A model-based algorithm is notified of the end of
@@ -174,8 +155,8 @@ impl Factory {
             oracle_buffer: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {
-            Some(on_failure) => Box::new(Guarded::new(&*self.construct, path, Arc::clone(on_failure))),
-            None => (self.construct)(&path),
+            Some(on_failure) => Box::new(Guarded::new(&self.construct, path, Arc::clone(on_failure))),
+            None => self.construct.construct(&path),
         };
         Adapter::new(now, initial, State::new(control, self.model_based, mtu, self.observer.clone()))
     }

@@ -4,7 +4,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Constructor, Event, Extra, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Rate};
 
 /// A function that is called once where an algorithm unwinds, in the thread that called the algorithm.
@@ -35,12 +35,8 @@ fn substitute(path: &Path, window: Bytes) -> Box<dyn CongestionControl> {
 }
 
 impl Guarded {
-    pub(crate) fn new(
-        construct: impl FnOnce(&Path) -> Box<dyn CongestionControl>,
-        path: Path,
-        on_failure: OnFailure,
-    ) -> Self {
-        let created = catch_unwind(AssertUnwindSafe(|| construct(&path)));
+    pub(crate) fn new(constructor: &Constructor, path: Path, on_failure: OnFailure) -> Self {
+        let created = catch_unwind(AssertUnwindSafe(|| constructor.construct(&path)));
         if let Ok(control) = created {
             return Self { control, path, on_failure: Some(on_failure) };
         }

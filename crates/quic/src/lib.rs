@@ -9,7 +9,7 @@
 //!
 //! let mut transport = TransportConfig::default();
 //! transport.congestion_controller_factory(cwndlab_quic::controller_factory("cubic+hystart")?);
-//! # Ok::<(), cwndlab_quic::UnsupportedAlgorithm>(())
+//! # Ok::<(), cwndlab_units::Fault>(())
 //! ```
 //!
 //! `quinn` passes less information to a controller than TCP: bytes sent, acknowledged packets with their sending times,
@@ -25,6 +25,6 @@ mod guarded;
 pub mod limits;
 
 pub use controller::{Adapter, Observation, Observer};
-pub use factory::{controller_factory, Constructor, Factory, UnsupportedAlgorithm};
+pub use factory::{controller_factory, Factory};
 pub use guarded::OnFailure;
 pub use limits::limits;

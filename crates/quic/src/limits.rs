@@ -41,7 +41,7 @@ pub fn limits(algorithm: &Algorithm) -> Vec<&'static str> {
 fn paces(algorithm: &Algorithm) -> bool {
     algorithm.needs(Need::Pacing)
         || algorithm.needs(Need::Spacing)
-        || algorithm.growth.spec.model_based
+        || algorithm.is_model_based()
         || std::iter::once(&algorithm.growth).chain(&algorithm.slow_start).any(|part| match part.spec.build {
             Build::CongestionAvoidance(make) => make(&any_path(), &part.arguments).capabilities().pacing,
             Build::SlowStart(make) => make(&any_path(), &part.arguments).capabilities().pacing,

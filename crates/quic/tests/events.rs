@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Kind};
-use cwndlab_quic::{controller_factory, limits, Adapter, Constructor, Factory};
+use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Constructor, Event, Kind};
+use cwndlab_quic::{controller_factory, limits, Adapter, Factory};
 use cwndlab_units::Bytes;
 use proptest::prelude::*;
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -234,7 +234,7 @@ fn reno_continues_with_the_window_of_an_algorithm_that_fails() {
     let (base, failures) = (origin(), Arc::new(AtomicU32::new(0)));
     let at = |ms: u64| base + Duration::from_millis(ms);
     let counter = Arc::clone(&failures);
-    let factory = Factory::from_constructor("failing", false, Arc::new(|_| Box::new(Failing { reports: 0 })));
+    let factory = Factory::from_constructor("failing", false, Constructor::new(|_| Box::new(Failing { reports: 0 })));
     let factory = factory.with_substitute(Arc::new(move || {
         counter.fetch_add(1, Ordering::Relaxed);
     }));
@@ -259,7 +259,7 @@ fn reno_continues_with_the_window_of_an_algorithm_that_fails() {
 /// A constructor that fails: Reno begins with the initial window.
 #[test]
 fn reno_replaces_an_algorithm_that_cannot_be_created() {
-    let constructor: Constructor = Arc::new(|_| std::panic::resume_unwind(Box::new("on purpose")));
+    let constructor = Constructor::new(|_| std::panic::resume_unwind(Box::new("on purpose")));
     let factory = Factory::from_constructor("failing", false, constructor).with_substitute(Arc::new(|| ()));
     assert_eq!(factory.adapter(origin(), 1200).window(), 12_001);
 }

@@ -13,9 +13,8 @@
 mod wire;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Constructor, Event};
 use cwndlab_quic::{controller_factory, Factory};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
@@ -194,7 +193,7 @@ impl CongestionControl for FixedWindow {
 /// ten packets are in flight.
 #[test]
 fn a_full_window_is_in_flight() {
-    let factory = Factory::from_constructor("ten", false, Arc::new(|_| Box::new(FixedWindow)));
+    let factory = Factory::from_constructor("ten", false, Constructor::new(|_| Box::new(FixedWindow)));
     let outcome = transfer(factory, Workload::Endless, path(), reverse_path(), 5_000_000_000);
     // A round trip consists of the path's RTT and two packets of 592 µs: one ACK acknowledges a pair.
     let rounds = 5e9 / (RTT_MS as f64 * 1e6 + 2.0 * 592_000.0);

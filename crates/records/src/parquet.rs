@@ -16,7 +16,7 @@ use ::parquet::file::properties::WriterProperties;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::RecordBatch;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{panics, Duration, Fault, FaultKind, Time};
 use sha2::{Digest, Sha256};
 
 use crate::declaration::Table;
@@ -35,34 +35,8 @@ const VERSION: &str = "cwndlab.version";
 /// The checksum file: one line per table, in the format of `sha256sum`.
 const CHECKSUMS: &str = "SHA256SUMS";
 
-/// An error of writing or reading records.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordsError {
-    /// The file or folder.
-    pub path: String,
-    /// The error, in lower case, without full stop.
-    pub message: String,
-    /// A remedy; may be empty.
-    pub hint: String,
-    /// Writing failed for a reason outside the program, such as a full disk.
-    pub is_output: bool,
-}
-
-impl fmt::Display for RecordsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)?;
-        if self.hint.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "\n  hint: {}", self.hint)
-        }
-    }
-}
-
-impl std::error::Error for RecordsError {}
-
-fn error<T>(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Result<T, RecordsError> {
-    Err(RecordsError { path: path.display().to_string(), message: message.into(), hint: hint.into(), is_output: false })
+fn error<T>(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::new(path.display().to_string(), message, hint))
 }
 
 fn table_file(table: &str) -> String {
@@ -82,7 +56,7 @@ fn checksum_line(digest: &str, table: &str) -> String {
 /// Writes the tables into `folder`, which is created if necessary: all of them or, on any error, none.
 ///
 /// The same run (scenario, seed, version) in the folder is overwritten; a different run is an error.
-pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
+pub fn write(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let created = create(folder)?;
     let written = reject_other_run(&tables.header, folder)
         .and_then(|()| stage(tables, folder))
@@ -100,7 +74,7 @@ pub fn write(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
 }
 
 /// Creates the folder; `false` if it exists.
-fn create(folder: &Path) -> Result<bool, RecordsError> {
+fn create(folder: &Path) -> Result<bool, Fault> {
     if folder.is_dir() {
         return Ok(false);
     }
@@ -114,7 +88,7 @@ fn create(folder: &Path) -> Result<bool, RecordsError> {
 }
 
 /// The error of a failed write.
-fn write_error<T>(path: &Path, cause: &io::Error) -> Result<T, RecordsError> {
+fn write_error<T>(path: &Path, cause: &io::Error) -> Result<T, Fault> {
     let failure = match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error(
             path,
@@ -125,14 +99,14 @@ fn write_error<T>(path: &Path, cause: &io::Error) -> Result<T, RecordsError> {
         io::ErrorKind::ReadOnlyFilesystem => error(path, "is on a read-only file system", "name another folder"),
         _ => error(path, format!("cannot be written ({cause})"), "name another folder"),
     };
-    failure.map_err(|error| RecordsError { is_output: true, ..error })
+    failure.map_err(|fault: Fault| fault.of_kind(FaultKind::Output))
 }
 
-fn reject_other_run(header: &Header, folder: &Path) -> Result<(), RecordsError> {
+fn reject_other_run(header: &Header, folder: &Path) -> Result<(), Fault> {
     for path in TABLES.iter().map(|table| file(folder, table.name)).filter(|path| path.exists()) {
         let hint = "name a folder that is empty or does not exist";
         let existing_header = || open(&path).and_then(|reader| read_header(&reader, &path));
-        let Ok(Ok(existing)) = std::panic::catch_unwind(existing_header) else {
+        let Ok(Ok(existing)) = panics::catch(existing_header) else {
             return error(&path, "exists and is not part of a run", hint);
         };
         let identity = |one: &Header| (one.scenario_hash.clone(), one.seed, one.version.clone());
@@ -174,7 +148,7 @@ impl Write for HashingWriter<'_> {
     }
 }
 
-fn stage(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
+fn stage(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let header = &tables.header;
     let entries = [
         (SCHEMA, SCHEMA_VERSION.to_string()),
@@ -229,7 +203,7 @@ fn stage_table(
 }
 
 /// Renames the staged files, the checksums last.
-fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
+fn commit(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let written = tables.present().rev().map(|(table, _)| table_file(table.name));
     for name in written.chain([CHECKSUMS.to_owned()]) {
         let path = folder.join(&name);
@@ -241,7 +215,7 @@ fn commit(tables: &Tables, folder: &Path) -> Result<(), RecordsError> {
 }
 
 /// Reads the run in `folder`.
-pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
+pub fn read(folder: &Path) -> Result<Tables, Fault> {
     let checksums = read_checksums(folder)?;
     let mut header: Option<Header> = None;
     let mut batches = Vec::with_capacity(TABLES.len());
@@ -278,7 +252,7 @@ pub fn read(folder: &Path) -> Result<Tables, RecordsError> {
 }
 
 /// The checksums by table; `None` if the folder has no checksum file.
-fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, RecordsError> {
+fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>>, Fault> {
     let path = folder.join(CHECKSUMS);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -306,7 +280,7 @@ fn read_checksums(folder: &Path) -> Result<Option<BTreeMap<&'static str, String>
 }
 
 /// Compares a file with its checksum.
-fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
+fn verify(path: &Path, expected: Option<&str>) -> Result<(), Fault> {
     let hint = "it was truncated, altered or belongs to another run; run again";
     let Some(expected) = expected else {
         return error(path, format!("is not listed in {CHECKSUMS}"), hint);
@@ -324,8 +298,8 @@ fn verify(path: &Path, expected: Option<&str>) -> Result<(), RecordsError> {
 }
 
 /// Reads a table. The Parquet reader panics on some altered bytes, which is reported as damage too.
-fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), RecordsError> {
-    let attempt = std::panic::catch_unwind(|| {
+fn read_table(table: &Table, path: &Path) -> Result<(Header, Vec<RecordBatch>), Fault> {
+    let attempt = panics::catch(|| {
         let reader = open(path)?;
         Ok((read_header(&reader, path)?, read_batches(reader, table, path)?))
     });
@@ -348,7 +322,7 @@ type Reader = ParquetRecordBatchReaderBuilder<File>;
 
 const RUN_FOLDER: &str = "name a folder that `cwndlab run --out` has written";
 
-fn open_file(path: &Path) -> Result<File, RecordsError> {
+fn open_file(path: &Path) -> Result<File, Fault> {
     match File::open(path) {
         Ok(file) if !path.is_dir() => Ok(file),
         Ok(_) => error(path, "is a folder, not a file", RUN_FOLDER),
@@ -360,11 +334,11 @@ fn open_file(path: &Path) -> Result<File, RecordsError> {
     }
 }
 
-fn open(path: &Path) -> Result<Reader, RecordsError> {
+fn open(path: &Path) -> Result<Reader, Fault> {
     Reader::try_new(open_file(path)?).or_else(|cause| damaged(path, &cause))
 }
 
-fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> {
+fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, Fault> {
     let cause = cause.to_string();
     let cause = cause.lines().next().unwrap_or_default();
     error(
@@ -374,15 +348,13 @@ fn damaged<T>(path: &Path, cause: &dyn fmt::Display) -> Result<T, RecordsError> 
     )
 }
 
-fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
+fn read_header(reader: &Reader, path: &Path) -> Result<Header, Fault> {
     let entries = reader.metadata().file_metadata().key_value_metadata();
     let entry = |key: &str| {
         let entry = entries.and_then(|all| all.iter().find(|one| one.key == key));
-        entry.and_then(|one| one.value.clone()).ok_or_else(|| RecordsError {
-            path: path.display().to_string(),
-            message: format!("was not written by cwndlab (its header has no '{key}')"),
-            hint: RUN_FOLDER.to_owned(),
-            is_output: false,
+        entry.and_then(|one| one.value.clone()).ok_or_else(|| {
+            let what = format!("was not written by cwndlab (its header has no '{key}')");
+            Fault::new(path.display().to_string(), what, RUN_FOLDER)
         })
     };
     let version = entry(SCHEMA)?;
@@ -408,7 +380,7 @@ fn read_header(reader: &Reader, path: &Path) -> Result<Header, RecordsError> {
     })
 }
 
-fn read_batches(reader: Reader, table: &Table, path: &Path) -> Result<Vec<RecordBatch>, RecordsError> {
+fn read_batches(reader: Reader, table: &Table, path: &Path) -> Result<Vec<RecordBatch>, Fault> {
     let expected = arrow_schema(table);
     let actual = reader.schema().clone();
     let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);

@@ -1,6 +1,6 @@
 //! The backends, and the events and windows of an algorithm in a backend.
 
-use crate::event_log::Reported;
+use cwndlab_control::Report;
 
 /// A backend in which an algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ pub struct ReplayedWindow {
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Events that the algorithm received, each with the index of its cause in the log.
-    pub events: Vec<(usize, Reported)>,
+    pub events: Vec<(usize, Report)>,
     /// Windows of the algorithm.
     pub windows: Vec<ReplayedWindow>,
     /// Indices of events that are reported together with the next ACK.

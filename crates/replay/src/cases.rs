@@ -7,7 +7,7 @@ use cwndlab_control::{Algorithm, CongestionControl, Path};
 use cwndlab_scenario::Scenario;
 
 use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
-use crate::wrap::{wrapped, Wrap};
+use crate::wrap::{wrap_flow, Wrap};
 
 /// A simulated run: a path and a workload.
 #[derive(Clone, Copy, Debug)]
@@ -86,12 +86,12 @@ impl Case {
             scenario.plan(&cwndlab_simulator::catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let entries = SharedEntries::default();
         let path = Arc::new(Mutex::new(None));
-        let recorded = wrapped(algorithm, WithRecorder { entries: Arc::clone(&entries), path: Arc::clone(&path) });
         let flow = Arc::make_mut(&mut plan.flows[0].kind);
-        flow.algorithm = Some(Arc::new(recorded));
+        flow.algorithm = Some(Arc::new(algorithm.clone()));
         if let Some(recovery) = algorithm.recovery_kind() {
             flow.recovery = recovery;
         }
+        wrap_flow(&mut plan, 0, WithRecorder { entries: Arc::clone(&entries), path: Arc::clone(&path) });
         cwndlab_simulator::run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled");
         let path = path.lock().unwrap_or_else(PoisonError::into_inner).take().expect("the flow was created");
         EventLog { path, entries: take_entries(&entries) }
@@ -108,6 +108,6 @@ struct WithRecorder {
 impl Wrap for WithRecorder {
     fn wrap(&self, inner: Box<dyn CongestionControl>, path: &Path) -> Box<dyn CongestionControl> {
         *self.path.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.clone());
-        Box::new(Recorder::new(inner, Arc::clone(&self.entries)))
+        Recorder::wrap(inner, &self.entries)
     }
 }

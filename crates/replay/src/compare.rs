@@ -2,11 +2,11 @@
 
 use std::fmt::Debug;
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, Sent, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, Report, Sent, Window};
 
 use crate::backend::{Backend, Replayed};
 use crate::difference::{difference, Difference, KnownDifference};
-use crate::event_log::{EventLog, Reported};
+use crate::event_log::EventLog;
 
 /// Collects the first difference of each kind of [`KnownDifference`].
 struct Collector<'a> {
@@ -42,7 +42,7 @@ pub(crate) fn differences(backend: Backend, log: &EventLog, replayed: &Replayed)
             here.push(event);
         }
         match &entry.event {
-            Reported::Ack(ack) => {
+            Report::Ack(ack) => {
                 all.after_loss |= ack.recovering || ack.lost.0 > 0 || ack.ce.0 > 0;
                 let expected = waiting.len();
                 for congestion in waiting.drain(..) {
@@ -50,7 +50,7 @@ pub(crate) fn differences(backend: Backend, log: &EventLog, replayed: &Replayed)
                 }
                 all.ack(at, ack, &here, expected);
             }
-            Reported::Congestion(event) => {
+            Report::Congestion(event) => {
                 all.after_loss = true;
                 all.after_interruption |= event.cause == Cause::Timeout;
                 if replayed.joined.contains(&at) {
@@ -59,8 +59,8 @@ pub(crate) fn differences(backend: Backend, log: &EventLog, replayed: &Replayed)
                     all.congestion(at, &here);
                 }
             }
-            Reported::Window(window) => all.window(at, window, &here),
-            Reported::Sent(sent) => all.sent(at, sent, &here),
+            Report::Window(window) => all.window(at, window, &here),
+            Report::Sent(sent) => all.sent(at, sent, &here),
         }
     }
     all.differences
@@ -98,9 +98,9 @@ impl Collector<'_> {
         (self.backend == Backend::Quic && when).then_some(known)
     }
 
-    fn ack(&mut self, at: usize, ack: &Ack, here: &[&Reported], congestions: usize) {
+    fn ack(&mut self, at: usize, ack: &Ack, here: &[&Report], congestions: usize) {
         let acks: Vec<&Ack> =
-            here.iter().filter_map(|one| if let Reported::Ack(ack) = one { Some(ack) } else { None }).collect();
+            here.iter().filter_map(|one| if let Report::Ack(ack) = one { Some(ack) } else { None }).collect();
         let Some(last) = acks.last() else {
             // Packets declared lost are not acknowledged.
             let known = self.quic(KnownDifference::Timeout, self.after_interruption);
@@ -133,17 +133,16 @@ impl Collector<'_> {
         self.same(at, "prior_in_flight", &ack.prior_in_flight, &last.prior_in_flight, flight);
         let lost: u64 = acks.iter().map(|one| one.lost.0).sum();
         self.same(at, "lost", &ack.lost.0, &lost, timer);
-        let more = here.iter().filter(|one| matches!(one, Reported::Congestion(_))).count();
+        let more = here.iter().filter(|one| matches!(one, Report::Congestion(_))).count();
         if more > congestions {
             let known = self.quic(KnownDifference::RecoveryPeriod, after_loss);
             self.add(at, "congestion", "not reported".to_owned(), "reported".to_owned(), known);
         }
     }
 
-    fn congestion(&mut self, at: usize, here: &[&Reported]) {
-        let Reported::Congestion(event) = &self.log.entries[at].event else { return };
-        let replayed =
-            here.iter().find_map(|one| if let Reported::Congestion(event) = one { Some(event) } else { None });
+    fn congestion(&mut self, at: usize, here: &[&Report]) {
+        let Report::Congestion(event) = &self.log.entries[at].event else { return };
+        let replayed = here.iter().find_map(|one| if let Report::Congestion(event) = one { Some(event) } else { None });
         let Some(replayed) = replayed else {
             let known =
                 if event.cause == Cause::Timeout { KnownDifference::Timeout } else { KnownDifference::RecoveryPeriod };
@@ -166,14 +165,14 @@ impl Collector<'_> {
         self.same(at, "round", round, &replayed.round, cumulative);
     }
 
-    fn window(&mut self, at: usize, window: &Window, here: &[&Reported]) {
+    fn window(&mut self, at: usize, window: &Window, here: &[&Report]) {
         self.after_interruption |= matches!(window.change, Change::Undo | Change::Idle);
         let replayed = here.iter().find_map(|one| match one {
-            Reported::Window(replayed) if replayed.change == window.change => Some(replayed),
+            Report::Window(replayed) if replayed.change == window.change => Some(replayed),
             _ => None,
         });
         // A model-based algorithm detects a pause by the next segment sent.
-        let resumed = here.iter().any(|one| matches!(one, Reported::Sent(_)));
+        let resumed = here.iter().any(|one| matches!(one, Report::Sent(_)));
         let Some(replayed) = replayed else {
             let known = match window.change {
                 Change::Idle => KnownDifference::IdlePeriod,
@@ -192,9 +191,9 @@ impl Collector<'_> {
         self.same(at, "idle", &window.idle, &replayed.idle, None);
     }
 
-    fn sent(&mut self, at: usize, sent: &Sent, here: &[&Reported]) {
+    fn sent(&mut self, at: usize, sent: &Sent, here: &[&Report]) {
         let Some(replayed) =
-            here.iter().find_map(|one| if let Reported::Sent(replayed) = one { Some(replayed) } else { None })
+            here.iter().find_map(|one| if let Report::Sent(replayed) = one { Some(replayed) } else { None })
         else {
             if self.depends_on_sends {
                 self.add(

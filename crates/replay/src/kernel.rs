@@ -1,13 +1,11 @@
 //! Replay through the kernel decider: the events as reports of the kernel's datapath, and the decider's windows.
 
-use std::sync::Arc;
-
-use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Window};
+use cwndlab_control::{self as control, Ack, Algorithm, Cause, Change, Congestion, Driver, Window};
 use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt, State};
 use cwndlab_units::Duration;
 
 use crate::backend::{Replayed, ReplayedWindow};
-use crate::event_log::{take_entries, EventLog, Recorder, Replayer, Reported, SharedEntries};
+use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
 
 /// The kernel's state of a connection, reconstructed from the recorded events.
 struct Datapath {
@@ -28,32 +26,28 @@ struct Datapath {
 /// Replays the log through a new decider.
 #[must_use]
 pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Replayed {
-    let mut replayed = replay_on(log, algorithm.growth.spec.model_based, algorithm.build(&log.path), |report| report);
-    replayed.depends_on_sends = depends_on_sends(log, algorithm.build(&log.path));
+    let driver = || Driver::of(algorithm, &log.path);
+    let mut replayed = replay_on(log, driver(), |report| report);
+    replayed.depends_on_sends = depends_on_sends(log, driver());
     replayed
 }
 
 /// Whether the windows change without reports of sent segments.
-fn depends_on_sends(log: &EventLog, control: Box<dyn CongestionControl>) -> bool {
-    let mut replayer = Replayer::new(control);
-    let replayed = log.entries.iter().filter(|entry| !matches!(entry.event, Reported::Sent(_)));
-    replayed.into_iter().any(|entry| {
-        replayer.report(&entry.event);
-        replayer.control.cwnd() != entry.cwnd
+fn depends_on_sends(log: &EventLog, mut driver: Driver) -> bool {
+    let mut replayed = log.entries.iter().filter(|entry| !matches!(entry.event, control::Report::Sent(_)));
+    replayed.any(|entry| {
+        let _ = driver.deliver(&entry.event);
+        driver.control.cwnd() != entry.cwnd
     })
 }
 
-/// Replays the log to `control` through a new decider; `spoil` modifies each report.
+/// Replays the log to the algorithm of `driver` through a new decider; `spoil` modifies each report.
 #[must_use]
-pub fn replay_on(
-    log: &EventLog,
-    model_based: bool,
-    control: Box<dyn CongestionControl>,
-    spoil: impl Fn(Report) -> Report,
-) -> Replayed {
+pub fn replay_on(log: &EventLog, driver: Driver, spoil: impl Fn(Report) -> Report) -> Replayed {
     let entries = SharedEntries::default();
-    let mut decider =
-        Decider::with_control(Box::new(Recorder::new(control, Arc::clone(&entries))), model_based, &log.path);
+    let model_based = driver.model_based;
+    let driver = Driver::new(Recorder::wrap(driver.control, &entries), model_based);
+    let mut decider = Decider::new(driver, &log.path);
     let mut datapath = Datapath {
         mss: log.path.mss.0,
         state: State::Open,
@@ -68,15 +62,15 @@ pub fn replay_on(
     let mut replayed = Replayed::default();
     for (at, entry) in log.entries.iter().enumerate() {
         let reports = match &entry.event {
-            Reported::Sent(sent) => {
+            control::Report::Sent(sent) => {
                 datapath.sent += 1;
                 datapath.nxt += if sent.retransmission { 0 } else { sent.size.0 };
                 datapath.in_flight = sent.in_flight.0;
                 continue;
             }
-            Reported::Ack(ack) => datapath.ack(ack),
-            Reported::Congestion(event) => vec![datapath.congestion(event)],
-            Reported::Window(window) => datapath.window(window),
+            control::Report::Ack(ack) => datapath.ack(ack),
+            control::Report::Congestion(event) => vec![datapath.congestion(event)],
+            control::Report::Window(window) => datapath.window(window),
         };
         for report in reports {
             decider.on_report(&spoil(report));

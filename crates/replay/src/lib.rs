@@ -29,7 +29,7 @@ pub mod verdict;
 pub mod wrap;
 
 #[cfg(feature = "backends")]
-use cwndlab_control::Algorithm;
+use cwndlab_control::{Algorithm, Driver};
 
 #[cfg(feature = "backends")]
 pub use cases::{Case, CASES};
@@ -48,7 +48,7 @@ pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
 #[must_use]
 pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
     let log = case.record(algorithm);
-    let mut findings = vec![verdict::simulator(case, &log, algorithm.build(&log.path))];
+    let mut findings = vec![verdict::simulator(case, &log, Driver::of(algorithm, &log.path))];
     findings.push(if algorithm.router_assistance().is_some() {
         let why = format!("'{algorithm}' requires router assistance, and the kernel's packets have no such header");
         Finding::absent(case, Backend::Kernel, why)
@@ -57,7 +57,7 @@ pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
     });
     findings.push(match quic::replay(algorithm, &log) {
         Ok(replayed) => verdict::judge(case, Backend::Quic, &log, &replayed),
-        Err(refused) => Finding::absent(case, Backend::Quic, refused.to_string()),
+        Err(refused) => Finding::absent(case, Backend::Quic, format!("{refused:#}")),
     });
     findings
 }

@@ -1,15 +1,14 @@
 //! Replay through the QUIC adapter: the events as calls of `quinn`'s controller, and the adapter's windows.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, CongestionControl, Sent, Window};
-use cwndlab_quic::{Adapter, Factory, UnsupportedAlgorithm};
-use cwndlab_units::Time;
+use cwndlab_control::{Ack, Algorithm, Cause, Change, Congestion, Constructor, Report, Sent, Window};
+use cwndlab_quic::{Adapter, Factory};
+use cwndlab_units::{Fault, Time};
 use quinn_proto::congestion::Controller;
 
 use crate::backend::{Replayed, ReplayedWindow};
-use crate::event_log::{take_entries, EventLog, Recorder, Reported, SharedEntries};
+use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
 
 /// Size of the handshake packet in bytes; its acknowledgement gives the first RTT sample.
 const HANDSHAKE: u64 = 1200;
@@ -57,27 +56,20 @@ pub enum InjectedFault {
 /// # Errors
 ///
 /// The algorithm is not available over QUIC.
-pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, UnsupportedAlgorithm> {
+pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, Fault> {
     Factory::new(algorithm)?;
-    let (one, path) = (algorithm.clone(), log.path.clone());
-    let make = move || one.build(&path);
-    Ok(replay_on(log, algorithm.growth.spec.model_based, Arc::new(make), InjectedFault::None))
+    Ok(replay_on(log, algorithm, InjectedFault::None))
 }
 
-/// Replays the log to an algorithm of `make` through a new adapter, with an injected fault.
+/// Replays the log through a new adapter, with an injected fault.
 #[must_use]
-pub fn replay_on(
-    log: &EventLog,
-    model_based: bool,
-    make: Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>,
-    fault: InjectedFault,
-) -> Replayed {
+pub fn replay_on(log: &EventLog, algorithm: &Algorithm, fault: InjectedFault) -> Replayed {
     let entries = SharedEntries::default();
-    let shared = Arc::clone(&entries);
     // The recorded path gives all backends the same initial state. The adapter's own path is tested in its crate.
-    let maker = move |_: &_| Box::new(Recorder::new(make(), Arc::clone(&shared))) as Box<dyn CongestionControl>;
+    let (one, path, shared) = (algorithm.clone(), log.path.clone(), SharedEntries::clone(&entries));
+    let constructor = Constructor::new(move |_| Recorder::wrap(one.build(&path), &shared));
     let mss = log.path.mss.0;
-    let factory = Factory::from_constructor("replayed", model_based, Arc::new(maker))
+    let factory = Factory::from_constructor("replayed", algorithm.is_model_based(), constructor)
         .with_initial_window_packets(log.path.initial_cwnd.0 / mss);
     let base = origin();
     let adapter = factory.adapter(base, mss as u16);
@@ -95,21 +87,21 @@ pub fn replay_on(
     let mut held = None;
     for (at, entry) in log.entries.iter().enumerate() {
         match &entry.event {
-            Reported::Sent(sent) => stack.sent(sent),
-            Reported::Ack(ack) => stack.ack(ack, held.take(), fault),
+            Report::Sent(sent) => stack.sent(sent),
+            Report::Ack(ack) => stack.ack(ack, held.take(), fault),
             // The stack processes acknowledgements before losses.
-            Reported::Congestion(event) if ack_follows(log, at) => {
+            Report::Congestion(event) if ack_follows(log, at) => {
                 held = Some(event);
                 replayed.joined.push(at);
                 continue;
             }
-            Reported::Congestion(event) => stack.timer(event),
-            Reported::Window(window) => stack.window(window),
+            Report::Congestion(event) => stack.timer(event),
+            Report::Window(window) => stack.window(window),
         }
         let window = stack.adapter.window() - 1;
         stack.cwnd = entry.cwnd.0;
         replayed.events.extend(take_entries(&entries).into_iter().map(|one| (at, one.event)));
-        if held.is_none() && !matches!(entry.event, Reported::Sent(_)) {
+        if held.is_none() && !matches!(entry.event, Report::Sent(_)) {
             replayed.windows.push(ReplayedWindow { at, segments: window / mss, min_segments: 2 });
         }
     }
@@ -126,7 +118,7 @@ fn origin() -> Instant {
 fn ack_follows(log: &EventLog, at: usize) -> bool {
     let now = log.entries[at].event.now();
     let mut rest = log.entries[at + 1..].iter().take_while(|one| one.event.now() == now);
-    matches!(rest.find(|one| !matches!(one.event, Reported::Window(_))), Some(one) if matches!(one.event, Reported::Ack(_)))
+    matches!(rest.find(|one| !matches!(one.event, Report::Window(_))), Some(one) if matches!(one.event, Report::Ack(_)))
 }
 
 impl Stack {

@@ -1,11 +1,11 @@
 //! Verdict of a backend: the events that the algorithm received and its windows, compared with the record.
 
-use cwndlab_control::CongestionControl;
+use cwndlab_control::Driver;
 
 use crate::cases::Case;
 use crate::compare::differences;
 use crate::difference::difference;
-use crate::event_log::{EventLog, Replayer};
+use crate::event_log::EventLog;
 
 pub use crate::backend::{Backend, Replayed, ReplayedWindow};
 pub use crate::difference::{Difference, KnownDifference};
@@ -85,13 +85,12 @@ impl Finding {
 
 /// Replays the record directly and compares all outputs exactly.
 #[must_use]
-pub fn simulator(case: &Case, log: &EventLog, control: Box<dyn CongestionControl>) -> Finding {
+pub fn simulator(case: &Case, log: &EventLog, mut driver: Driver) -> Finding {
     let mut finding = Finding { verdict: Verdict::Same, ..Finding::absent(case, Backend::Simulator, String::new()) };
-    let mut replayer = Replayer::new(control);
     for (at, entry) in log.entries.iter().enumerate() {
-        replayer.report(&entry.event);
+        let _ = driver.deliver(&entry.event);
         finding.windows += 1;
-        let (cwnd, pacing) = (replayer.control.cwnd(), replayer.control.pacing_rate());
+        let (cwnd, pacing) = (driver.control.cwnd(), driver.control.pacing_rate());
         if cwnd == entry.cwnd && pacing == entry.pacing {
             continue;
         }

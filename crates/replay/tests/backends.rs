@@ -1,9 +1,7 @@
 //! All algorithms of the catalogue in all backends, and the detection of injected faults.
 
-use std::sync::Arc;
-
 use cwndlab_conformance::algorithm_texts;
-use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event};
+use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Driver, Event};
 use cwndlab_kernel::{Acked, Report, Rtt};
 use cwndlab_replay::quic::InjectedFault;
 use cwndlab_replay::verdict::{judge, simulator, Finding, KnownDifference, Replayed, Verdict};
@@ -54,8 +52,7 @@ fn every_algorithm_has_the_same_windows_in_every_backend() {
 fn over_quic(text: &str, case: &Case, fault: InjectedFault) -> Finding {
     let algorithm = of(text);
     let log = case.record(&algorithm);
-    let (one, path) = (algorithm.clone(), log.path.clone());
-    let replayed = quic::replay_on(&log, algorithm.growth.spec.model_based, Arc::new(move || one.build(&path)), fault);
+    let replayed = quic::replay_on(&log, &algorithm, fault);
     judge(case, Backend::Quic, &log, &replayed)
 }
 
@@ -83,8 +80,7 @@ fn in_the_kernel(text: &str, spoil: impl Fn(Report) -> Report) -> Finding {
     let algorithm = of(text);
     let case = case("clean");
     let log = case.record(&algorithm);
-    let replayed: Replayed =
-        kernel::replay_on(&log, algorithm.growth.spec.model_based, algorithm.build(&log.path), spoil);
+    let replayed: Replayed = kernel::replay_on(&log, Driver::of(&algorithm, &log.path), spoil);
     judge(case, Backend::Kernel, &log, &replayed)
 }
 
@@ -130,7 +126,7 @@ impl CongestionControl for HiddenState {
 fn an_algorithm_with_hidden_state_is_detected() {
     let case = case("clean");
     let log = case.record(&of("reno"));
-    let finding = simulator(case, &log, Box::new(HiddenState(log.path.initial_cwnd.0 + 1)));
+    let finding = simulator(case, &log, Driver::new(Box::new(HiddenState(log.path.initial_cwnd.0 + 1)), false));
     let first = finding.first().expect("a difference").to_string();
     assert_eq!(
         first,

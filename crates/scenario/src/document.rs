@@ -5,8 +5,9 @@ mod files;
 
 use std::path::Path;
 
-use cwndlab_config::{Fault, Faults};
+use cwndlab_config::Faults;
 use cwndlab_control::Catalogue;
+use cwndlab_units::Fault;
 use serde_json::{Map, Value};
 
 use crate::class::{self, Class};

@@ -21,5 +21,4 @@ pub mod schema;
 pub mod trace;
 
 pub use class::Class;
-pub use cwndlab_config::Fault;
 pub use document::Scenario;

@@ -18,8 +18,9 @@ mod wlan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cwndlab_config::{Fault, Faults};
+use cwndlab_config::Faults;
 use cwndlab_control::{Algorithm, Catalogue};
+use cwndlab_units::Fault;
 use serde_json::Value;
 
 use crate::perturbation;

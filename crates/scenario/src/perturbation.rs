@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Duration, Rate};
 
 use crate::plan::{JitterPlan, LinePlan, LinkKind, Plan};
@@ -32,9 +32,6 @@ pub const PROCESSING: Duration = Duration(1_000);
 /// The note of perturbed records.
 pub const NOTE: &str = "perturbed by the seed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, \
                         less than 1 us of processing per packet at its receiver";
-
-const DELAY_STREAM: u64 = 9;
-const RATE_STREAM: u64 = 10;
 
 impl Plan {
     /// The plan of a run with this seed: the plan itself where it is not perturbed. The same seed gives the same plan.
@@ -66,10 +63,11 @@ fn vary_links(plan: &mut Plan, seed: u64) {
     let mut kinds: BTreeMap<KindKey, Arc<LinkKind>> = BTreeMap::new();
     let mut rates: BTreeMap<*const LinkKind, f64> = BTreeMap::new();
     for (index, link) in plan.links.iter_mut().enumerate() {
-        let delay = DELAY_SHARE * signed_unit(seed, DELAY_STREAM, index);
+        let delay = DELAY_SHARE * signed_unit(seed, Purpose::DelayPerturbation, index);
         link.delay = Duration(varied(link.delay.0, delay));
         let declared = Arc::as_ptr(&link.kind);
-        let rate = *rates.entry(declared).or_insert_with(|| RATE_SHARE * signed_unit(seed, RATE_STREAM, index));
+        let rate =
+            *rates.entry(declared).or_insert_with(|| RATE_SHARE * signed_unit(seed, Purpose::RatePerturbation, index));
         let own = link.kind.schedule.steps.iter().any(|step| step.delay.is_some()).then_some(index);
         let kind = kinds.entry((declared, at_host[index], own)).or_insert_with(|| {
             let mut kind = LinkKind::clone(&link.kind);
@@ -103,7 +101,7 @@ fn vary_kind(kind: &mut LinkKind, delay: f64, rate: f64, at_host: bool) {
 }
 
 /// Uniform in [−1, 1).
-fn signed_unit(seed: u64, purpose: u64, index: usize) -> f64 {
+fn signed_unit(seed: u64, purpose: Purpose, index: usize) -> f64 {
     2.0 * Stream::new(seed, purpose, index as u64).unit() - 1.0
 }
 

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cwndlab_control::{Algorithm, Make, RecoveryKind, ReportSchedule};
+use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -384,18 +384,8 @@ pub struct FlowKind {
     pub routers: u8,
     /// Delay between transport and algorithm, as with the kernel datapath.
     pub control_delay: Option<ControlDelay>,
-    /// Constructs the congestion control in place of the algorithm, for a run that is stepped.
+    /// Constructs the congestion control in place of the algorithm, for a run that is stepped or observed.
     pub constructor: Option<Constructor>,
-}
-
-/// Constructs the congestion control of one flow.
-#[derive(Clone, Debug)]
-pub struct Constructor(pub Arc<dyn Make + Send + Sync>);
-
-impl PartialEq for Constructor {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 impl Deref for FlowPlan {

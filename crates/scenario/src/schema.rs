@@ -1,7 +1,7 @@
 //! The schema of scenarios: the declared fields, and the typed scenario.
 
-use cwndlab_config::{Fault, Faults, Reader};
-use cwndlab_units::Duration;
+use cwndlab_config::{Faults, Reader};
+use cwndlab_units::{Duration, Fault};
 use serde_json::Value;
 
 use crate::class;

@@ -9,7 +9,7 @@ use cwndlab_scenario::Scenario;
 use cwndlab_units::Rate;
 use serde_json::{json, Value};
 
-fn faults(document: &Value) -> Vec<cwndlab_scenario::Fault> {
+fn faults(document: &Value) -> Vec<cwndlab_units::Fault> {
     match Scenario::from_json(&document.to_string(), None) {
         Ok(scenario) => scenario.plan(&catalogue()).err().unwrap_or_default(),
         Err(faults) => faults,
@@ -137,7 +137,7 @@ fn an_unknown_field_is_a_fault_in_every_table() {
             let mut altered = document.clone();
             altered.pointer_mut(&pointer).unwrap()["zzz"] = json!(1);
             let all = faults(&altered);
-            assert!(all.iter().any(|fault| fault.path.ends_with("zzz")), "{pointer}: {all:?}");
+            assert!(all.iter().any(|fault| fault.place.ends_with("zzz")), "{pointer}: {all:?}");
             checked += 1;
         }
     }

@@ -7,7 +7,7 @@ use cwndlab_units::{Duration, Rate};
 
 fn plan(text: &str) -> Result<Plan, String> {
     let join =
-        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        |faults: Vec<cwndlab_units::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let text = format!("schema_version = 1\nduration = \"10 s\"\n{text}");
     let scenario = Scenario::from_toml(&text, None).map_err(join)?;
     scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)

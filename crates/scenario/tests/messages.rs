@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 fn plan(text: &str) -> Result<Plan, String> {
     let join =
-        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        |faults: Vec<cwndlab_units::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let scenario = Scenario::from_toml(text, None).map_err(join)?;
     scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
 }

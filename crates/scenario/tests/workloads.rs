@@ -12,7 +12,7 @@ fn read(flow: &str) -> Result<Plan, String> {
         "schema_version = 1\nduration = \"10 s\"\n[dumbbell]\nbottleneck = {{ rate = \"10 Mbps\", delay = \"10 ms\" }}\n[[flow]]\nrtt = \"40 ms\"\n{flow}"
     );
     let join =
-        |faults: Vec<cwndlab_scenario::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        |faults: Vec<cwndlab_units::Fault>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let scenario = Scenario::from_toml(&text, Some(std::env::temp_dir().as_path())).map_err(join)?;
     scenario.plan(&catalogue()).map(|(plan, _)| plan).map_err(join)
 }

@@ -1,7 +1,7 @@
 //! A connection: sender, receiver and application.
 
 use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_records::stall::{SenderProgress, StallWatch};
@@ -27,9 +27,6 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
-
-/// Random stream of algorithms.
-const ALGORITHM_STREAM: u64 = 3;
 
 /// The number of a connection for datagrams, which no packet carries.
 const NO_NUMBER: u32 = 256;
@@ -83,7 +80,6 @@ pub(crate) struct Connection {
 fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     let (name, part) = algorithm.router_assistance()?;
     let scheme = Scheme::from_name(name)?;
-    // The recorder of a replay requires a scheme but has no parameters.
     let parameter = |name: &str| {
         part.arguments.pairs().find_map(|(parameter, value)| match value {
             Value::Number(number) if parameter == name => Some(number),
@@ -101,12 +97,12 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
-        seed: Stream::new(seed, ALGORITHM_STREAM, u64::from(index)).bits(),
+        seed: Stream::new(seed, Purpose::Algorithm, u64::from(index)).bits(),
         whole_segments: stack.rules == Rules::Linux,
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {
-        Some(constructor) => constructor.0.make(&path, &algorithm.growth.arguments),
+        Some(constructor) => constructor.construct(&path),
         None => algorithm.build(&path),
     };
     match plan.control_delay {
@@ -117,9 +113,12 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
 
 fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
     let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
-    match &plan.algorithm {
-        Some(algorithm) => sender.with_spec(algorithm.growth.spec).with_model(algorithm.is_model_based()),
-        None => sender,
+    let Some(algorithm) = &plan.algorithm else { return sender };
+    let sender = sender.with_requirements(algorithm);
+    if plan.constructor.is_some() {
+        sender.reporting_sent()
+    } else {
+        sender
     }
 }
 

@@ -1,12 +1,11 @@
 //! The event loop. An event is the arrival of a packet at the end of a link, a timer or a server event.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::Time;
+use cwndlab_units::{Fault, FaultKind, Time};
 
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
@@ -17,23 +16,6 @@ use cwndlab_path::timers::{APPLICATION, TIMERS};
 
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;
-
-/// The reason for which a run did not reach its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// It was cancelled, or exceeded the maximum number of events.
-    Cancelled,
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cancelled => f.write_str("run: stopped before its end"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// The cost of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +29,7 @@ pub struct Statistics {
 }
 
 /// Runs the plan with this seed. `progress` receives the simulated time in ns.
-pub fn run(plan: &Plan, seed: u64, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<Records, RunError> {
+pub fn run(plan: &Plan, seed: u64, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<Records, Fault> {
     run_counted(plan, seed, cancel, progress).map(|(records, _)| records)
 }
 
@@ -57,7 +39,7 @@ pub fn run_counted(
     seed: u64,
     cancel: &AtomicBool,
     progress: Option<&AtomicU64>,
-) -> Result<(Records, Statistics), RunError> {
+) -> Result<(Records, Statistics), Fault> {
     let plan = plan.perturbed(seed);
     let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled);
     engine.run(cancel, progress, &mut NoStops)?;
@@ -71,7 +53,7 @@ pub fn run_stopping(
     seed: u64,
     cancel: &AtomicBool,
     stops: &mut impl Stops,
-) -> Result<(Records, Statistics), RunError> {
+) -> Result<(Records, Statistics), Fault> {
     let plan = plan.perturbed(seed);
     let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled);
     engine.run(cancel, None, stops)?;
@@ -79,7 +61,7 @@ pub fn run_stopping(
 }
 
 /// Runs the plan with this seed; fails after `max_events` events.
-pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), RunError> {
+pub fn run_within(plan: &Plan, seed: u64, max_events: u64) -> Result<(Records, Statistics), Fault> {
     let plan = plan.perturbed(seed);
     let mut engine = Engine::new(&plan, seed, max_events, LookAhead::Enabled);
     engine.run(&AtomicBool::new(false), None, &mut NoStops)?;
@@ -131,12 +113,7 @@ impl<'a> Engine<'a> {
         Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new(), spare: Vec::new() }
     }
 
-    fn run(
-        &mut self,
-        cancel: &AtomicBool,
-        progress: Option<&AtomicU64>,
-        stops: &mut impl Stops,
-    ) -> Result<(), RunError> {
+    fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>, stops: &mut impl Stops) -> Result<(), Fault> {
         let end = Time::ZERO + self.simulation.plan.duration;
         // Events up to this time precede the next sample and the end.
         let mut free_until = self.sampler.times.next.min(end);
@@ -198,10 +175,14 @@ impl<'a> Engine<'a> {
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
         stops: &mut impl Stops,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), Fault> {
         self.events += CHECK_INTERVAL;
-        if cancel.load(Ordering::Relaxed) || self.events > self.max_events {
-            return Err(RunError::Cancelled);
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Fault::new("run", "stopped before its end", "").of_kind(FaultKind::Cancelled));
+        }
+        if self.events > self.max_events {
+            let what = format!("exceeds {} events", self.max_events);
+            return Err(Fault::new("run", what, "").of_kind(FaultKind::LimitExceeded));
         }
         if let Some(progress) = progress {
             progress.store(now.0, Ordering::Relaxed);

@@ -34,5 +34,5 @@ mod totals;
 mod value_recorder;
 
 pub use cwndlab_algorithms::catalogue;
-pub use engine::{run, run_counted, run_stopping, run_within, RunError, Statistics};
+pub use engine::{run, run_counted, run_stopping, run_within, Statistics};
 pub use stops::{FlowState, RunState, Stop, Stops};

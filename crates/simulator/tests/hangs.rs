@@ -1,6 +1,6 @@
 //! No connection hangs, whatever its stack: loss-based algorithms with random losses over random stacks.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_records::rows::FindingRow;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
@@ -18,7 +18,7 @@ fn choose<T: Clone>(stream: &mut Stream, all: &[T]) -> T {
 
 /// A flow for 150 s over 3 Mbit/s with this loss: about 37,000 packets.
 fn scenario(algorithm: &str, loss: f64, number: u64) -> Value {
-    let stream = &mut Stream::new(number, 1, (loss * 1e6) as u64);
+    let stream = &mut Stream::new(number, Purpose::Loss, (loss * 1e6) as u64);
     let mut stack = Map::new();
     for flag in ["undo", "timestamps", "sack", "dsack", "tail_loss_probe", "limited_transmit"] {
         if stream.below(3) == 0 {

@@ -12,6 +12,6 @@
 mod port;
 mod simulation;
 
-pub use cwndlab_learned::{external, Action, Cause, Observed, Report};
+pub use cwndlab_learned::{external, Action, Cause, Report};
 pub use cwndlab_simulator::FlowState;
-pub use simulation::{Decision, Simulation, State, StepError};
+pub use simulation::{Decision, Simulation, State};

@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use corosensei::Yielder;
-use cwndlab_control::{Arguments, CongestionControl, Make, Path};
-use cwndlab_learned::{Action, Decider, External, Report};
+use cwndlab_learned::{Action, Decider, Report};
 use cwndlab_simulator::{FlowState, RunState, Stop, Stops};
 use cwndlab_units::Time;
 
@@ -148,12 +147,6 @@ impl Decider for Owner {
     fn pending(&mut self) -> Option<Action> {
         let present = self.port.pending[self.flow].present.load(Ordering::Relaxed);
         present.then(|| self.port.take_pending(self.flow))
-    }
-}
-
-impl Make for Owner {
-    fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
-        Box::new(External::new(path, arguments, Some(Box::new(self.clone()))))
     }
 }
 

@@ -6,39 +6,21 @@ use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use cwndlab_learned::{external, Action, Report};
+use cwndlab_control::Constructor;
+use cwndlab_learned::{external, Action, External, Report};
 use cwndlab_records::rows::Records;
-use cwndlab_scenario::plan::{Constructor, Plan};
-use cwndlab_simulator::{run_stopping, FlowState, RunError, Stop};
+use cwndlab_scenario::plan::Plan;
+use cwndlab_simulator::{run_stopping, FlowState, Stop};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Fault, FaultKind, Time};
 
 use crate::port::{Owner, OwnersStops, Port, Resume, Suspended};
 
 /// Size of the stack of a run, bytes; the system provides the pages that are used. The engine uses a few kilobytes.
 const STACK: usize = 256 * 1024;
 
-/// The error of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepError {
-    /// Where: the flow or the argument.
-    pub path: String,
-    /// The error, in lower case, without full stop.
-    pub what: String,
-    /// What would do; may be empty.
-    pub hint: String,
-}
-
-impl fmt::Display for StepError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.what)
-    }
-}
-
-impl std::error::Error for StepError {}
-
-fn fault<T>(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Result<T, StepError> {
-    Err(StepError { path: path.into(), what: what.into(), hint: hint.into() })
+fn fault<T>(place: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::new(place, what, hint))
 }
 
 /// A decision that is due.
@@ -73,7 +55,7 @@ enum Place {
     End,
 }
 
-type Run = Coroutine<Resume, Suspended, Result<Records, RunError>>;
+type Run = Coroutine<Resume, Suspended, Result<Records, Fault>>;
 
 /// A simulation that is stepped.
 ///
@@ -105,13 +87,14 @@ impl Simulation {
     ///
     /// # Errors
     /// An `external` flow whose workload has several connections.
-    pub fn new(mut plan: Plan, seed: u64) -> Result<Self, StepError> {
+    pub fn new(mut plan: Plan, seed: u64) -> Result<Self, Fault> {
         let port = Arc::new(Port::new(plan.flows.len()));
         let mut external = vec![None; plan.flows.len()];
         for (index, flow) in plan.flows.iter_mut().enumerate() {
-            if flow.algorithm.as_ref().is_none_or(|one| one.growth.spec.name != external::SPEC.name) {
+            let Some(algorithm) = flow.algorithm.clone().filter(|one| one.growth.spec.name == external::SPEC.name)
+            else {
                 continue;
-            }
+            };
             if !matches!(flow.workload.application_kind(), ApplicationKind::ByteSource { .. }) {
                 return fault(
                     format!("flow[{index}].workload"),
@@ -120,9 +103,11 @@ impl Simulation {
                 );
             }
             external[index] = Some(flow.stack.mss);
-            let mut kind = (*flow.kind).clone();
-            kind.constructor = Some(Constructor(Arc::new(Owner::new(Arc::clone(&port), index))));
-            flow.kind = Arc::new(kind);
+            let owner = Owner::new(Arc::clone(&port), index);
+            Arc::make_mut(&mut flow.kind).constructor = Some(Constructor::new(move |path| {
+                let decider = Box::new(owner.clone());
+                Box::new(External::new(path, &algorithm.growth.arguments, Some(decider)))
+            }));
         }
         let end = Time::ZERO + plan.duration;
         let Ok(stack) = DefaultStack::new(STACK) else {
@@ -171,7 +156,7 @@ impl Simulation {
     }
 
     /// Continues to the next suspension, which is not a check.
-    fn advance(&mut self, stop_at: Time, deciding: bool, stopped: &mut dyn FnMut() -> bool) -> Result<(), StepError> {
+    fn advance(&mut self, stop_at: Time, deciding: bool, stopped: &mut dyn FnMut() -> bool) -> Result<(), Fault> {
         self.port.set_goal(stop_at, deciding);
         let mut action = match std::mem::replace(&mut self.place, Place::Between) {
             Place::Decision(_, action) => action,
@@ -193,7 +178,8 @@ impl Simulation {
                 }
                 CoroutineResult::Yield(Suspended::Stopped(Stop::Check)) => {
                     if stopped() {
-                        return fault("simulation", "interrupted", "a further call continues it");
+                        let interrupted = Fault::new("simulation", "interrupted", "a further call continues it");
+                        return Err(interrupted.of_kind(FaultKind::Cancelled));
                     }
                 }
                 CoroutineResult::Yield(Suspended::Stopped(Stop::End)) => {
@@ -210,7 +196,7 @@ impl Simulation {
     /// Processes the events up to this time, or up to the end of the run. Decisions that are due on the way change
     /// nothing. A time that is not later than [`now`](Self::now) has no effect. Where `stopped` returns true, which is
     /// called every few milliseconds, the call ends with an error, and a further one continues the run.
-    pub fn run_until(&mut self, time: Time, stopped: &mut dyn FnMut() -> bool) -> Result<(), StepError> {
+    pub fn run_until(&mut self, time: Time, stopped: &mut dyn FnMut() -> bool) -> Result<(), Fault> {
         if time <= self.now || self.is_over() {
             return Ok(());
         }
@@ -221,7 +207,7 @@ impl Simulation {
     ///
     /// With one `external` flow its end may be ahead of the clock: its decision knows all that the flow knows then, and
     /// the rest of the network is behind.
-    pub fn next_decision(&mut self, stopped: &mut dyn FnMut() -> bool) -> Result<Option<&Decision>, StepError> {
+    pub fn next_decision(&mut self, stopped: &mut dyn FnMut() -> bool) -> Result<Option<&Decision>, Fault> {
         if !self.is_over() {
             self.advance(Time::MAX, true, stopped)?;
         }
@@ -232,7 +218,7 @@ impl Simulation {
     ///
     /// # Errors
     /// There is no such flow, it has not started, or the run is at a decision of another flow.
-    pub fn state(&mut self, flow: usize) -> Result<State, StepError> {
+    pub fn state(&mut self, flow: usize) -> Result<State, Fault> {
         self.check_flow(flow)?;
         let not_started =
             || fault(format!("flow[{flow}]"), format!("it has not started at {} s", seconds(self.now)), "");
@@ -264,7 +250,7 @@ impl Simulation {
     }
 
     /// Changes window or pacing rate of an `external` flow: at its decision immediately, else at its next event.
-    pub fn set(&mut self, flow: usize, action: Action) -> Result<(), StepError> {
+    pub fn set(&mut self, flow: usize, action: Action) -> Result<(), Fault> {
         self.check_flow(flow)?;
         if self.external[flow].is_none() {
             return fault(
@@ -281,7 +267,7 @@ impl Simulation {
     }
 
     /// Processes all events and returns the records. Decisions that are due on the way change nothing.
-    pub fn records(&mut self, stopped: &mut dyn FnMut() -> bool) -> Result<&Records, StepError> {
+    pub fn records(&mut self, stopped: &mut dyn FnMut() -> bool) -> Result<&Records, Fault> {
         while !self.is_over() {
             self.advance(Time::MAX, false, stopped)?;
         }
@@ -294,7 +280,7 @@ impl Simulation {
         Ok(self.records.get_or_insert_default())
     }
 
-    fn check_flow(&self, flow: usize) -> Result<(), StepError> {
+    fn check_flow(&self, flow: usize) -> Result<(), Fault> {
         match self.external.len() {
             flows if flow < flows => Ok(()),
             flows => fault(format!("flow[{flow}]"), "there is no such flow", format!("the scenario has {flows}")),

@@ -4,20 +4,25 @@
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_control::{Algorithm, Catalogue, Change, CongestionControl, Path};
+use cwndlab_control::{Algorithm, Catalogue, Driver, Path};
 use cwndlab_records::hash::hash;
 use cwndlab_records::rows::Records;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::{Pacing, Plan};
 use cwndlab_scenario::Scenario;
-use cwndlab_stepping::{external, Action, Cause, Observed, Report, Simulation, State};
-use cwndlab_units::{Duration, Time};
+use cwndlab_stepping::{external, Action, Cause, Report, Simulation, State};
+use cwndlab_units::{Duration, Fault, Time};
 use proptest::prelude::*;
 
 fn catalogue() -> Catalogue {
     let mut catalogue = cwndlab_simulator::catalogue();
     catalogue.specs.push(&external::SPEC);
     catalogue
+}
+
+/// Place and message of a fault.
+fn said(fault: &Fault) -> String {
+    format!("{}: {}", fault.place, fault.what)
 }
 
 fn plan(text: &str) -> Plan {
@@ -65,16 +70,12 @@ fn flow(algorithm: &str, rtt_ms: u32, rest: &str) -> String {
 }
 
 /// A built-in algorithm that decides for an `external` flow from the reports of its transport.
-struct Copy {
-    control: Box<dyn CongestionControl>,
-    /// Before the last reduction, for an undo.
-    before: Option<Box<dyn CongestionControl>>,
-}
+struct Copy(Driver);
 
 impl Copy {
     fn new(algorithm: &Algorithm, plan: &Plan) -> Self {
         let stack = &plan.flows[0].stack;
-        let control = algorithm.build(&Path {
+        let path = Path {
             mss: stack.mss,
             initial_cwnd: stack.mss * u64::from(stack.initial_window),
             initial_ssthresh: None,
@@ -82,34 +83,19 @@ impl Copy {
             seed: 0,
             whole_segments: false,
             oracle_buffer: None,
-        });
-        Self { control, before: None }
+        };
+        Self(Driver::of(algorithm, &path))
     }
 
     fn decide(&mut self, report: &Report) -> Action {
-        let mut event = None;
-        match report.observed.as_deref().expect("every report is a decision") {
-            Observed::Ack(ack) => event = self.control.on_ack(ack),
-            Observed::Congestion(congestion) => {
-                if !congestion.repeated {
-                    self.before = Some(self.control.clone());
-                }
-                self.control.on_congestion(congestion);
-            }
-            Observed::Window(window) => {
-                if window.change == Change::Undo {
-                    let before = self.before.clone().filter(|before| before.cwnd() >= self.control.cwnd());
-                    self.control = before.unwrap_or_else(|| self.control.clone());
-                }
-                self.control.on_window(window);
-            }
-        }
+        let event = self.0.deliver(report.observed.as_deref().expect("every report is a decision"));
+        let control = &self.0.control;
         let mss = report.mss.0 as f64;
         let bits = 8.0 * mss;
         Action {
-            cwnd: Some(self.control.cwnd().0 as f64 / mss),
-            pacing: Some(self.control.pacing_rate().map(|rate| rate.0 as f64 / bits)),
-            ssthresh: Some(self.control.state(None).ssthresh.bytes().map(|bytes| bytes.0 as f64 / mss)),
+            cwnd: Some(control.cwnd().0 as f64 / mss),
+            pacing: Some(control.pacing_rate().map(|rate| rate.0 as f64 / bits)),
+            ssthresh: Some(control.state(None).ssthresh.bytes().map(|bytes| bytes.0 as f64 / mss)),
             event,
         }
     }
@@ -274,21 +260,21 @@ fn errors_name_the_flow_and_the_remedy() {
     let flows = [flow("external", 20, ""), flow("cubic", 20, "start = \"1 s\"")];
     let mut simulation = Simulation::new(plan(&dumbbell(&flows, 12, 100, "", "100 ms")), 1).expect("it is valid");
     let error = simulation.state(2).expect_err("there are two");
-    assert_eq!((error.to_string(), error.hint), ("flow[2]: there is no such flow".into(), "the scenario has 2".into()));
+    assert_eq!((said(&error), error.hint), ("flow[2]: there is no such flow".into(), "the scenario has 2".into()));
     let error = simulation.set(1, Action::default()).expect_err("it is cubic");
     assert_eq!(
-        (error.to_string(), error.hint),
+        (said(&error), error.hint),
         ("flow[1].algorithm: it decides itself".into(), "only the algorithm 'external' is decided from outside".into())
     );
     simulation.run_until(at(500), &mut never).expect("it runs");
     let error = simulation.state(1).expect_err("it starts later");
-    assert_eq!(error.to_string(), "flow[1]: it has not started at 0.5 s");
+    assert_eq!(said(&error), "flow[1]: it has not started at 0.5 s");
     simulation.next_decision(&mut never).expect("it runs");
     let error = simulation.state(1).expect_err("flow 0 decides");
-    assert_eq!(error.to_string(), "flow[1]: its state is not known at a decision of flow 0");
+    assert_eq!(said(&error), "flow[1]: its state is not known at a decision of flow 0");
     simulation.records(&mut never).expect("it is complete");
     let error = simulation.state(0).expect_err("it is over");
-    assert_eq!((error.to_string(), error.hint), ("flow[0]: the run is over".into(), "read its records".into()));
+    assert_eq!((said(&error), error.hint), ("flow[0]: the run is over".into(), "read its records".into()));
     let pages = flow(
         "external",
         20,
@@ -296,10 +282,7 @@ fn errors_name_the_flow_and_the_remedy() {
     );
     let error =
         Simulation::new(plan(&dumbbell(&[pages], 12, 100, "", "100 ms")), 1).expect_err("it has two connections");
-    assert_eq!(
-        error.to_string(),
-        "flow[0].workload: the workload has several connections, and 'external' decides for one"
-    );
+    assert_eq!(said(&error), "flow[0].workload: the workload has several connections, and 'external' decides for one");
 }
 
 #[test]
@@ -308,7 +291,7 @@ fn an_interrupted_run_continues() {
     let plan = plan(&text);
     let mut simulation = Simulation::new(plan.clone(), 1).expect("it is valid");
     let error = simulation.records(&mut || true).expect_err("it is interrupted");
-    assert_eq!(error.to_string(), "simulation: interrupted");
+    assert_eq!(said(&error), "simulation: interrupted");
     let records = simulation.records(&mut never).expect("it is complete");
     assert_eq!(record_hash(&plan, records), run_hash(&plan));
 }

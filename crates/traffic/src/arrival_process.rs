@@ -1,11 +1,11 @@
 //! A Poisson process of transfers, independent of the number of active transfers (open loop).
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample, sample_size, SIZE_STREAM, TIME_STREAM};
+use crate::sampling::{sample, sample_size};
 use crate::NEVER;
 
 /// The state of an arrival process.
@@ -50,8 +50,8 @@ impl ArrivalProcess {
             count,
             connections,
             stop: flow.stop,
-            times: flow.stream(TIME_STREAM),
-            sizes: flow.stream(SIZE_STREAM),
+            times: flow.stream(Purpose::Time),
+            sizes: flow.stream(Purpose::Size),
             begun: false,
             over: false,
             arrived: 0,

@@ -1,12 +1,12 @@
 //! An application that only writes: bulk data, on-off periods or consecutive transfers.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::action::Action;
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample_pause, sample_period, TIME_STREAM};
+use crate::sampling::{sample_pause, sample_period};
 use crate::write_schedule::WriteSchedule;
 use crate::NEVER;
 
@@ -86,7 +86,7 @@ impl ByteSource {
     #[must_use]
     pub fn new(pattern: WritePattern, flow: &FlowContext) -> Self {
         let draws = matches!(pattern, WritePattern::Periods { .. });
-        let times = draws.then(|| Box::new(flow.stream(TIME_STREAM)));
+        let times = draws.then(|| Box::new(flow.stream(Purpose::Time)));
         Self { pattern, times, stage: Stage::Before, stop: flow.stop, transfer: Transfer::default() }
     }
 

@@ -1,12 +1,12 @@
 //! A flow without a connection (UDP): a source with its own timer, and a sink that counts packets and delays.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::delays::Delays;
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample_pause, sample_period, sample_size, SIZE_STREAM, TIME_STREAM};
+use crate::sampling::{sample_pause, sample_period, sample_size};
 use crate::NEVER;
 
 /// The sending pattern of a source of datagrams.
@@ -77,8 +77,8 @@ impl Datagrams {
     pub fn new(rate: Rate, packet: Bytes, pattern: SendPattern, flow: &FlowContext) -> Self {
         Self {
             pattern,
-            sizes: flow.stream(SIZE_STREAM),
-            times: flow.stream(TIME_STREAM),
+            sizes: flow.stream(Purpose::Size),
+            times: flow.stream(Purpose::Time),
             until: None,
             carried: Duration::ZERO,
             received: None,

@@ -1,7 +1,7 @@
 //! Fields whose value is a distribution: a quantity (a constant), or a table with a `kind`.
 
 use cwndlab_config::{Choice, Custom, Faults, Field, Kind, Reader, Table};
-use cwndlab_units::{maths, parse_bytes, parse_duration, ParseError};
+use cwndlab_units::{maths, parse_bytes, parse_duration, Fault};
 use serde_json::{json, Value};
 
 use crate::distribution::Distribution;
@@ -17,7 +17,7 @@ pub enum Unit {
 
 impl Unit {
     /// Parses a quantity to base units.
-    fn parse(self, text: &str) -> Result<f64, ParseError> {
+    fn parse(self, text: &str) -> Result<f64, Fault> {
         match self {
             Self::Time => parse_duration(text).map(|time| time.0 as f64),
             Self::Size => parse_bytes(text).map(|size| size.0 as f64),

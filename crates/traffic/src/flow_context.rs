@@ -1,6 +1,6 @@
 //! The properties of a flow that its application uses.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
 /// The properties of the flow of an application.
@@ -19,7 +19,7 @@ pub struct FlowContext {
 impl FlowContext {
     /// The flow's random stream for this purpose.
     #[must_use]
-    pub fn stream(&self, purpose: u64) -> Stream {
+    pub fn stream(&self, purpose: Purpose) -> Stream {
         Stream::new(self.seed, purpose, u64::from(self.flow))
     }
 }

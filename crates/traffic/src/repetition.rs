@@ -1,12 +1,12 @@
 //! The repeated exchanges of a client, with pauses between them.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
 use crate::dialogue::Action;
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample_pause, TIME_STREAM};
+use crate::sampling::sample_pause;
 use crate::NEVER;
 
 /// The exchanges of a client: requests and responses, or pages.
@@ -27,7 +27,7 @@ impl Repetition {
     /// `count` exchanges (`None`: unlimited) with pauses drawn from `think`; with `new_connection` each has its own
     /// connection.
     pub(crate) fn new(count: Option<u64>, new_connection: bool, think: &Distribution, flow: &FlowContext) -> Self {
-        let (stop, times) = (flow.stop, flow.stream(TIME_STREAM));
+        let (stop, times) = (flow.stop, flow.stream(Purpose::Time));
         Self { count, new_connection, stop, think: think.clone(), times, started: 0, completed: 0, due: NEVER }
     }
 

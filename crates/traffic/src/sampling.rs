@@ -5,15 +5,6 @@ use cwndlab_units::{maths, Bytes, Duration};
 
 use crate::distribution::Distribution;
 
-/// Purpose of the streams of sizes: transfers, responses, messages, frames.
-pub const SIZE_STREAM: u64 = 20;
-/// Purpose of the streams of times: arrivals, periods, think times, publishing.
-pub const TIME_STREAM: u64 = 21;
-/// Purpose of the streams of request sizes and of numbers of objects.
-pub const OTHER_STREAM: u64 = 22;
-/// Purpose of the streams of gaps between starts.
-pub const GAP_STREAM: u64 = 23;
-
 /// Uniform in (0, 1], with a finite logarithm.
 fn above_zero(stream: &mut Stream) -> f64 {
     1.0 - stream.unit()
@@ -101,6 +92,7 @@ pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> Duratio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_network::random::Purpose;
 
     /// Means of 200,000 draws are within five standard errors of the textbook values, variances within 10 %.
     #[test]
@@ -116,7 +108,7 @@ mod tests {
         ];
         let n = 200_000.0;
         for (distribution, mean, variance) in cases {
-            let mut stream = Stream::new(1, SIZE_STREAM, 0);
+            let mut stream = Stream::new(1, Purpose::Size, 0);
             let (mut sum, mut squares) = (0.0, 0.0);
             for _ in 0..n as u32 {
                 let one = sample(&distribution, &mut stream);
@@ -138,7 +130,7 @@ mod tests {
     #[test]
     fn a_bounded_pareto_has_its_bounds_and_tail_probability() {
         let distribution = Distribution::Pareto { shape: 1.2, min: 1.0, max: 1000.0 };
-        let mut stream = Stream::new(2, SIZE_STREAM, 0);
+        let mut stream = Stream::new(2, Purpose::Size, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| sample(&distribution, &mut stream)).collect();
         assert!(draws.iter().all(|one| (1.0..=1000.0 + 1e-6).contains(one)));
         let beyond = maths::pow(1000.0, -1.2);

@@ -2,8 +2,7 @@
 //! file.
 
 use cwndlab_control::{
-    Ack, BeforeReduction, Build, Change, Congestion, CongestionControl, Event, Feedback, Need, Sent, Spec, Ssthresh,
-    Window,
+    Ack, Algorithm, Build, Change, Congestion, CongestionControl, Driver, Event, Feedback, Need, Sent, Ssthresh, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -14,8 +13,6 @@ use crate::wire::MAX_WINDOW;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Controller {
-    /// The algorithm before its last reduction, which an undo restores.
-    before_reduction: BeforeReduction,
     /// The slow-start threshold before the last reduction.
     prior_derived_ssthresh: u32,
     /// Slow-start threshold for an algorithm without one of its own, segments.
@@ -23,10 +20,8 @@ pub(crate) struct Controller {
     /// Segments marked lost so far, and the number already reported to the algorithm.
     lost: u64,
     lost_reported: u64,
-    algorithm: Box<dyn CongestionControl>,
+    driver: Driver,
     mss: u32,
-    /// The algorithm sets the window during recovery and after idle periods too (Linux: a module with `cong_control`).
-    pub(crate) model_based: bool,
     /// Paced segments are sent one by one, regardless of the stack's burst size.
     pub(crate) spaced: bool,
     /// The algorithm implements `on_sent`.
@@ -37,29 +32,34 @@ impl Controller {
     /// The controller of an algorithm without requirements on the transport.
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, mss: u32) -> Self {
         Self {
-            before_reduction: BeforeReduction::default(),
             prior_derived_ssthresh: u32::MAX,
             derived_ssthresh: u32::MAX,
             lost: 0,
             lost_reported: 0,
-            algorithm,
+            driver: Driver::new(algorithm, false),
             mss,
-            model_based: false,
             spaced: false,
             observes_sent: true,
         }
     }
 
-    /// Applies the transport requirements of the algorithm's specification.
-    pub(crate) fn set_spec(&mut self, spec: &Spec) {
-        self.model_based = spec.model_based;
+    /// Applies the requirements of the algorithm on the transport.
+    pub(crate) fn set_requirements(&mut self, algorithm: &Algorithm) {
+        let spec = algorithm.growth.spec;
+        self.driver.model_based = algorithm.is_model_based();
         self.spaced = spec.needs.contains(&Need::Spacing);
         self.observes_sent = !matches!(spec.build, Build::CongestionAvoidance(_));
     }
 
     /// The algorithm, for records and tests.
     pub(crate) fn algorithm(&self) -> &dyn CongestionControl {
-        &*self.algorithm
+        &*self.driver.control
+    }
+
+    /// The algorithm sets the window during recovery and after idle periods too.
+    #[inline]
+    pub(crate) fn is_model_based(&self) -> bool {
+        self.driver.model_based
     }
 
     /// Payload of a full segment.
@@ -77,14 +77,14 @@ impl Controller {
     /// The algorithm's window, segments.
     #[inline]
     pub(crate) fn window(&self) -> u32 {
-        (self.algorithm.cwnd().0 / u64::from(self.mss)).clamp(1, MAX_WINDOW) as u32
+        (self.driver.control.cwnd().0 / u64::from(self.mss)).clamp(1, MAX_WINDOW) as u32
     }
 
     /// The algorithm's window, segments. Avoids the division if the window is still `before` segments.
     #[inline]
     pub(crate) fn window_near(&self, before: u32) -> u32 {
         let (before, mss) = (before.max(1), u64::from(self.mss));
-        let beyond = self.algorithm.cwnd().0.wrapping_sub(u64::from(before) * mss);
+        let beyond = self.driver.control.cwnd().0.wrapping_sub(u64::from(before) * mss);
         if beyond < mss {
             before
         } else {
@@ -95,7 +95,7 @@ impl Controller {
     /// The algorithm's pacing rate.
     #[inline]
     pub(crate) fn pacing_rate(&self) -> Option<Rate> {
-        self.algorithm.pacing_rate()
+        self.driver.control.pacing_rate()
     }
 
     /// Whether `cwnd` is below the slow-start threshold divided by `part`. With `part` 1 this is Linux'
@@ -103,7 +103,7 @@ impl Controller {
     #[inline]
     pub(crate) fn is_below_ssthresh(&self, cwnd: u32, part: u64) -> bool {
         let above = u64::from(cwnd) + 1;
-        match self.algorithm.state(None).ssthresh {
+        match self.driver.control.state(None).ssthresh {
             Ssthresh::Unlimited => true,
             // In whole segments, without a division: cwnd < ⌊⌊ssthresh / mss⌋ / part⌋.
             Ssthresh::At(threshold) => above * part * u64::from(self.mss) <= threshold.0,
@@ -123,7 +123,7 @@ impl Controller {
 
     /// The slow-start threshold, segments; `None` if it is unlimited.
     pub(crate) fn ssthresh(&self) -> Option<u32> {
-        match self.algorithm.state(None).ssthresh {
+        match self.driver.control.state(None).ssthresh {
             Ssthresh::Unlimited => None,
             Ssthresh::At(threshold) => Some((threshold.0 / u64::from(self.mss)).min(MAX_WINDOW) as u32),
             Ssthresh::Unknown => Some(self.derived_ssthresh).filter(|&ssthresh| ssthresh < u32::MAX),
@@ -132,15 +132,8 @@ impl Controller {
 
     /// Reports the completion of the handshake.
     pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>) {
-        self.algorithm.on_window(&Window {
-            now,
-            change: Change::Established,
-            cwnd: self.algorithm.cwnd(),
-            ssthresh: None,
-            idle: Duration::ZERO,
-            rtt,
-            feedback,
-        });
+        let cwnd = self.driver.control.cwnd();
+        self.driver.on_window(&Window { rtt, feedback, ..Window::new(now, Change::Established, cwnd) });
     }
 
     /// Data marked lost since the last report.
@@ -159,16 +152,17 @@ impl Controller {
     /// Reports an ACK; returns the algorithm's event, if it has one.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.algorithm.on_ack(ack)
+        self.driver.control.on_ack(ack)
     }
 
     /// Reports congestion while `flight` segments are in flight; returns the new `ssthresh`, segments. If `undoable`,
     /// saves the state for an undo of a spurious reduction.
     pub(crate) fn on_congestion(&mut self, event: &Congestion, flight: u32, undoable: bool) -> u32 {
         if undoable {
-            self.before_reduction.save(&*self.algorithm, event);
+            self.driver.on_congestion(event);
+        } else {
+            self.driver.control.on_congestion(event);
         }
-        self.algorithm.on_congestion(event);
         let window = self.window();
         if !event.repeated {
             self.prior_derived_ssthresh = self.derived_ssthresh;
@@ -179,8 +173,8 @@ impl Controller {
 
     /// Notifies the algorithm of a window set by the transport.
     pub(crate) fn notify_window(&mut self, now: Time, change: Change, cwnd: u32) {
-        let (cwnd, idle) = (self.bytes(cwnd), Duration::ZERO);
-        self.algorithm.on_window(&Window { now, change, cwnd, ssthresh: None, idle, rtt: None, feedback: None });
+        let cwnd = self.bytes(cwnd);
+        self.driver.on_window(&Window::new(now, change, cwnd));
     }
 
     /// Notifies the algorithm of the restart window after an idle period, with a slow-start threshold of at least
@@ -189,14 +183,13 @@ impl Controller {
         if self.derived_ssthresh < u32::MAX {
             self.derived_ssthresh = self.derived_ssthresh.max(ssthresh.unwrap_or(0));
         }
-        let (cwnd, ssthresh) = (self.bytes(cwnd), ssthresh.map(|segments| self.bytes(segments)));
-        let change = Change::Idle;
-        self.algorithm.on_window(&Window { now, change, cwnd, ssthresh, idle, rtt: None, feedback: None });
+        let restart = Window::new(now, Change::Idle, self.bytes(cwnd));
+        let ssthresh = ssthresh.map(|segments| self.bytes(segments));
+        self.driver.on_window(&Window { ssthresh, idle, ..restart });
     }
 
     /// Restores the algorithm's state from before a spurious reduction. Returns the window, at least `cwnd`.
     pub(crate) fn undo(&mut self, now: Time, cwnd: u32) -> u32 {
-        self.before_reduction.restore(&mut self.algorithm);
         self.notify_window(now, Change::Undo, cwnd);
         self.window().max(cwnd)
     }
@@ -221,7 +214,7 @@ impl Controller {
     /// Reports a transmitted segment.
     #[inline]
     pub(crate) fn on_sent(&mut self, sent: &Sent) {
-        self.algorithm.on_sent(sent);
+        self.driver.control.on_sent(sent);
     }
 }
 

@@ -3,13 +3,16 @@
 //! All crates compute with these types. Only equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from
 //! [`maths`], so that a run has the same result on every machine.
 
+mod fault;
 pub mod maths;
+pub mod panics;
 mod parse;
 mod print;
 pub mod random;
 pub mod spelling;
 
-pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units, ParseError};
+pub use fault::{printable, Fault, FaultKind};
+pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

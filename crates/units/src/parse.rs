@@ -1,15 +1,7 @@
 //! Parses quantities such as `100 Mbps`, `50 ms` and `1.5 MB` with decimal arithmetic, without floating point.
 
+use crate::fault::Fault;
 use crate::{Bytes, Duration, Rate};
-
-/// The error for a text that is not a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// Message, in lower case, without full stop.
-    pub what: String,
-    /// A remedy.
-    pub hint: String,
-}
 
 /// Spellings of units with their factors to the base unit.
 type Units = &'static [(&'static str, u128)];
@@ -81,9 +73,9 @@ fn scaled(number: &str, scale: u128) -> Option<u128> {
     digits(whole)?.checked_mul(scale)?.checked_add((rest + unit / 2) / unit)
 }
 
-fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, ParseError> {
+fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, Fault> {
     let text = text.trim();
-    let fault = |what: String| Err(ParseError { what, hint: format!("write {example}") });
+    let fault = |what: String| Err(Fault::new("", what, format!("write {example}")));
     let (number, unit) = split(text);
     if number.is_empty() {
         return fault(format!("'{text}' is not a {kind}"));
@@ -110,17 +102,17 @@ fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, Par
 }
 
 /// Parses `50 ms`, `1.5 s`, `200 ns`.
-pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
+pub fn parse_duration(text: &str) -> Result<Duration, Fault> {
     parse(text, TIMES, "time", "'50 ms' or '10 s'").map(Duration)
 }
 
 /// Parses `100 Mbps`, `1.5 Gbit/s`, `10 MB/s`.
-pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
+pub fn parse_rate(text: &str) -> Result<Rate, Fault> {
     parse(text, RATES, "rate", "'48 Mbit/s' or '48 MB/s'").map(Rate)
 }
 
 /// Parses `1500 B`, `64 KiB`, `1.5 MB`.
-pub fn parse_bytes(text: &str) -> Result<Bytes, ParseError> {
+pub fn parse_bytes(text: &str) -> Result<Bytes, Fault> {
     parse(text, SIZES, "size", "'1500 B' or '64 KiB'").map(Bytes)
 }
 
@@ -155,7 +147,7 @@ mod tests {
 
     #[test]
     fn errors_name_fault_and_remedy() {
-        let what = |result: Result<Rate, ParseError>| result.unwrap_err().what;
+        let what = |result: Result<Rate, Fault>| result.unwrap_err().what;
         assert_eq!(what(parse_rate("48")), "'48' has no unit");
         assert_eq!(what(parse_rate("-1 Mbps")), "'-1 Mbps' is negative");
         assert_eq!(what(parse_rate("50 ms")), "'50 ms' is a time, not a rate");

@@ -112,8 +112,8 @@ pub struct Cubic {
     from_cwnd: bool,
     epoch: Epoch,
     after_timeout: bool,
-    last_ack: Time,
-    idle: bool,
+    /// First ACK since which the window has not been used.
+    unused_since: Option<Time>,
 }
 
 impl Cubic {
@@ -129,8 +129,7 @@ impl Cubic {
             from_cwnd: arguments.word("base") == "cwnd",
             epoch: Epoch::default(),
             after_timeout: false,
-            last_ack: Time::ZERO,
-            idle: false,
+            unused_since: None,
         }
     }
 
@@ -164,19 +163,17 @@ impl Cubic {
 
 impl CongestionAvoidance for Cubic {
     fn observe(&mut self, ack: &Ack, _: f64) {
-        if !ack.cwnd_limited && !self.idle {
-            self.idle = true;
-            self.last_ack = ack.now;
+        if !ack.cwnd_limited && self.unused_since.is_none() {
+            self.unused_since = Some(ack.now);
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now;
-        if self.idle {
+        if let Some(unused_since) = self.unused_since.take() {
             // Section 5.8: periods with an unused window do not count.
-            self.idle = false;
-            self.epoch.start = self.epoch.start.map(|start| (start + (now - self.last_ack)).min(now));
+            self.epoch.start = self.epoch.start.map(|start| (start + (now - unused_since)).min(now));
         }
         if self.epoch.start.is_none() {
             self.begin(now, w);

@@ -8,8 +8,7 @@ mod ss;
 
 use std::collections::BTreeMap;
 
-use cwndlab_control::Fault;
-use cwndlab_units::Time;
+use cwndlab_units::{Fault, Time};
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::PcapError;
@@ -19,7 +18,7 @@ use packet::{Endpoints, Packet};
 use plausible::Tally;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), hint: hint.into() })
+    Err(Fault::new("", what, hint))
 }
 
 /// Whether the content is a capture: the magic numbers of pcapng and of the four kinds of pcap.
@@ -148,7 +147,7 @@ fn damaged(error: &PcapError, packets: usize) -> Fault {
 
 fn fault_of_damage(error: &str, packets: usize) -> Fault {
     let what = format!("is damaged or truncated after {packets} packets: {error}");
-    Fault { what, hint: "stop the capture before you copy it".to_owned() }
+    Fault::new("", what, "stop the capture before you copy it")
 }
 
 /// The packets of a capture: those of TCP, and how many are not read for which reason.

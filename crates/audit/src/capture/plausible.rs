@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_control::Fault;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 
 use super::link::READABLE;
 use super::packet::{Endpoints, Packet};
@@ -28,7 +27,7 @@ const ETHERNET_PAYLOAD: u64 = 1460;
 const JUMBO_PAYLOADS: std::ops::RangeInclusive<u64> = 8800..=9176;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), hint: hint.into() })
+    Err(Fault::new("", what, hint))
 }
 
 /// Counts of the packets that were not read, by their reason.
@@ -45,7 +44,7 @@ pub(super) fn no_data(tally: &Tally, tcp: usize) -> Fault {
         } else {
             format!("has no TCP data: none of its {tcp} TCP packets has a payload, as in a capture of the ACKs alone")
         };
-        return Fault { what, hint: capture };
+        return Fault::new("", what, capture);
     };
     let of = format!("{count} of {all} packets");
     let (what, hint) = match reason {
@@ -69,7 +68,7 @@ pub(super) fn no_data(tally: &Tally, tcp: usize) -> Fault {
         ),
         Skipped::Cut(length) => cut(*count, *length),
     };
-    Fault { what, hint }
+    Fault::new("", what, hint)
 }
 
 fn cut(count: usize, length: usize) -> (String, String) {
@@ -88,7 +87,7 @@ pub(super) fn check_complete(tally: &Tally, tcp: usize) -> Result<(), Fault> {
         return Ok(());
     }
     let (what, hint) = cut(count, cuts().map(|(length, _)| length).max().unwrap_or(0));
-    Err(Fault { what, hint })
+    Err(Fault::new("", what, hint))
 }
 
 /// Removes the copies of packets that were captured on several interfaces.

@@ -3,8 +3,7 @@
 //! `ss` starts and reads the kernel's state some milliseconds after that time. Its counters of segments (`segs_in`,
 //! `data_segs_out`) say which packets the state includes.
 
-use cwndlab_control::Fault;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 
 use super::packet::Endpoints;
 use crate::event::{Event, Metrics, What, ORIGIN};
@@ -54,10 +53,11 @@ pub(crate) fn merge(
         }
     }
     if found == 0 {
-        return Err(Fault {
-            what: format!("the samples have no window of {endpoints} after a time"),
-            hint: "write `date +%s.%N` and `ss -tinmO` in turn into the file".to_owned(),
-        });
+        return Err(Fault::new(
+            "",
+            format!("the samples have no window of {endpoints} after a time"),
+            "write `date +%s.%N` and `ss -tinmO` in turn into the file",
+        ));
     }
     events.sort_by_key(|one| one.time);
     Ok(())

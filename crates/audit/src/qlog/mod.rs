@@ -8,8 +8,7 @@ mod lenient;
 
 use std::collections::BTreeMap;
 
-use cwndlab_control::Fault;
-use cwndlab_units::Time;
+use cwndlab_units::{Fault, Time};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -146,7 +145,7 @@ const LATE_PACKET: u64 = 16;
 const LATE_BYTE: u64 = 65_536;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { what: what.into(), hint: hint.into() })
+    Err(Fault::new("", what, hint))
 }
 
 const NOT_QLOG: &str = "give a qlog file (.sqlog or .qlog), or a capture in pcap or pcapng";

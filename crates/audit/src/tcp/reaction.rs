@@ -1,7 +1,6 @@
 //! What a sender's remarks tell the algorithm: the handshake, congestion, the end of a recovery, an undo.
 
-use cwndlab_control::{Cause, Change, Congestion, Window};
-use cwndlab_replay::event_log::Reported;
+use cwndlab_control::{Cause, Change, Congestion, Report, Window};
 use cwndlab_units::{Duration, Time};
 
 use super::{window, State, Tcp};
@@ -20,13 +19,13 @@ impl Tcp {
             self.samples.rtt.sample(time, rtt, rtt);
         }
         let window = Window { rtt, ..window(time, Change::Established, view.cwnd) };
-        out.push(Item::Step(Step::window(event, vec![vec![Reported::Window(window)]], time)));
+        out.push(Item::Step(Step::window(event, vec![vec![Report::Window(window)]], time)));
         self.samples.sampler.start(time);
     }
 
     /// The events for the algorithm that belong to a remark; `after` is the logged window after it.
-    pub(super) fn reaction(&mut self, time: Time, remark: Remark, after: u64, view: &View) -> Vec<Vec<Reported>> {
-        let change = |change| Reported::Window(window(time, change, after));
+    pub(super) fn reaction(&mut self, time: Time, remark: Remark, after: u64, view: &View) -> Vec<Vec<Report>> {
+        let change = |change| Report::Window(window(time, change, after));
         match remark {
             Remark::Recovery | Remark::Ecn => {
                 let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
@@ -75,11 +74,11 @@ impl Tcp {
     }
 
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
-    fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Reported>> {
+    fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Report>> {
         let flight = self.flight_at_congestion(view.cwnd);
         let mut sizes = vec![flight, view.cwnd.max(flight)];
         sizes.dedup();
         let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
-        sizes.into_iter().map(|size| vec![Reported::Congestion(report(size))]).collect()
+        sizes.into_iter().map(|size| vec![Report::Congestion(report(size))]).collect()
     }
 }

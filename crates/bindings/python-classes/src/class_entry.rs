@@ -3,8 +3,9 @@
 use std::fmt;
 
 use cwndlab_control::{
-    Arguments, Build, Confidence, CongestionControl, Domain, Fault, Kind, Make, Need, Parameter, Path, Spec, Value,
+    Arguments, Build, Confidence, CongestionControl, Domain, Kind, Make, Need, Parameter, Path, Spec, Value,
 };
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json};
 
@@ -87,9 +88,9 @@ pub type Class = (String, String, String, String, Py<PyAny>);
 /// # Errors
 ///
 /// Parameters that are not JSON, with their place.
-pub fn bound_entry((name, class, file, parameters, constructor): Class) -> Result<&'static Spec, (String, Fault)> {
+pub fn bound_entry((name, class, file, parameters, constructor): Class) -> Result<&'static Spec, Fault> {
     let parameters = serde_json::from_str(&parameters)
-        .map_err(|error| (format!("algorithms.{name}"), Fault { what: error.to_string(), hint: String::new() }))?;
+        .map_err(|error| Fault::new(format!("algorithms.{name}"), error.to_string(), ""))?;
     let description = Description { name: &name, class: &class, file: &file, parameters: &parameters };
     Ok(entry(description, Kind::Whole, |name| Box::leak(Box::new(BoundClass { name, constructor }))))
 }

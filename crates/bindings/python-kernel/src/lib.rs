@@ -4,12 +4,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{Catalogue, Fault, ReportSchedule};
+use cwndlab_control::{Catalogue, ReportSchedule};
 use cwndlab_kernel::datapath::latency::Latency;
 use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, Totals};
 use cwndlab_learned::policy::{self, Policy};
 use cwndlab_python_classes::class_entry::{bound_entry, Class};
 use cwndlab_python_classes::controller::describe_failure;
+use cwndlab_units::Fault;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,10 +22,10 @@ fn version() -> &'static str {
 }
 
 /// Converts a fault to a `cwndlab.errors.RunError`.
-fn run_error(py: Python<'_>, place: &str, fault: Fault) -> PyErr {
+fn run_error(py: Python<'_>, fault: Fault) -> PyErr {
     let error = || -> PyResult<PyErr> {
         let class = py.import("cwndlab.errors")?.getattr("RunError")?;
-        Ok(PyErr::from_value(class.call1(((place, &fault.what, &fault.hint),))?))
+        Ok(PyErr::from_value(class.call1(((&fault.place, &fault.what, &fault.hint),))?))
     };
     error().unwrap_or_else(|failure| failure)
 }
@@ -91,15 +92,12 @@ fn totals_dict<'py>(py: Python<'py>, total: &Totals, text: &str) -> PyResult<Bou
 }
 
 /// The catalogue with these policies (names and documents, JSON) and classes.
-fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<Catalogue, (String, Fault)> {
+fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<Catalogue, Fault> {
     let mut catalogue = cwndlab_algorithms::catalogue();
     for (name, document) in policies {
         let read = serde_json::from_str(document).map_err(|error| error.to_string());
         let policy = read.and_then(|document| Policy::from_document(&document)).map_err(|what| {
-            (
-                format!("algorithms.{name}.policy"),
-                Fault { what, hint: "`cwndlab.gym.Policy` writes policies".to_owned() },
-            )
+            Fault::new(format!("algorithms.{name}.policy"), what, "`cwndlab.gym.Policy` writes policies")
         })?;
         catalogue.specs.push(policy::entry(name, policy));
     }
@@ -109,14 +107,14 @@ fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<
     Ok(catalogue)
 }
 
-fn registration(catalogue: &Catalogue, text: &str, report: Option<&str>) -> Result<Registration, (String, Fault)> {
-    let algorithm = catalogue.parse(text).map_err(|fault| ("--algorithm".to_owned(), fault))?;
+fn registration(catalogue: &Catalogue, text: &str, report: Option<&str>) -> Result<Registration, Fault> {
+    let algorithm = catalogue.parse(text).map_err(|fault| fault.at("--algorithm"))?;
     if let Some((scheme, _)) = algorithm.router_assistance() {
         let what = format!("'{text}' needs router assistance ({scheme}), which the kernel does not provide");
-        let hint = "run it in the simulator, whose routers provide it".to_owned();
-        return Err(("--algorithm".to_owned(), Fault { what, hint }));
+        let hint = "run it in the simulator, whose routers provide it";
+        return Err(Fault::new("--algorithm", what, hint));
     }
-    let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| ("--report".to_owned(), fault))?;
+    let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| fault.at("--report"))?;
     Ok(Registration { algorithm, schedule, describe: Some(describe_failure) })
 }
 
@@ -137,11 +135,11 @@ impl Datapath {
     ) -> PyResult<Self> {
         let registrations = catalogue_with(&policies, classes)
             .and_then(|catalogue| algorithms.iter().map(|text| registration(&catalogue, text, report)).collect());
-        let registrations: Vec<_> = registrations.map_err(|(place, fault)| run_error(py, &place, fault))?;
+        let registrations: Vec<_> = registrations.map_err(|fault| run_error(py, fault))?;
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|_| PyValueError::new_err(format!("timeout_s = {timeout_s} is not a duration")))?;
         let started = py.detach(|| Inner::start(&registrations, timeout));
-        let inner = started.map_err(|fault| run_error(py, "kernel", fault))?;
+        let inner = started.map_err(|fault| run_error(py, fault.at("kernel")))?;
         Ok(Self { inner: Mutex::new(Some(inner)), texts: algorithms })
     }
 

@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_audit::{audit as compare, capture, qlog, report, Options};
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::work::run_in_thread;
 
 /// Compares the log `content`, of the file `name`, with an algorithm of the catalogue; returns the result as JSON.
@@ -28,7 +28,7 @@ pub(crate) fn audit(
 ) -> PyResult<String> {
     let parsed = cwndlab_simulator::catalogue()
         .parse(algorithm)
-        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![("algorithm".to_owned(), fault.what, fault.hint)]))?;
+        .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
     let options = Options { mss, initial_cwnd, tolerance };
     let work = move || {
         guarded(|| {
@@ -39,18 +39,16 @@ pub(crate) fn audit(
                 qlog::read(&content, connection.as_deref())?
             };
             let audit = compare(&log, &parsed, &options)?;
-            Ok(report::to_json(&log, &audit).to_string())
+            Ok::<_, Fault>(report::to_json(&log, &audit).to_string())
         })
     };
     let never = Arc::new(AtomicBool::new(false));
     match run_in_thread(py, &never, work)? {
         Ok(Ok(text)) => Ok(text),
-        Ok(Err(cwndlab_control::Fault { what, hint })) => {
-            Err(cwndlab_error(py, "RecordsError", vec![(name.to_owned(), what, hint)]))
-        }
+        Ok(Err(fault)) => Err(fault_error(py, "RecordsError", [fault.at(name)])),
         Err(panic) => {
-            let fault = ("engine".to_owned(), panic, "please report with this line and the log".to_owned());
-            Err(cwndlab_error(py, "RunError", vec![fault]))
+            let hint = format!("{} and the log", panic.hint);
+            Err(fault_error(py, "RunError", [Fault { hint, ..panic }]))
         }
     }
 }

@@ -6,7 +6,7 @@ use cwndlab_control::{Confidence, Domain, Kind, Need, Parameter, Spec, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::errors::cwndlab_error;
+use crate::errors::fault_error;
 use crate::scenario;
 
 fn kind(kind: Kind) -> &'static str {
@@ -71,7 +71,7 @@ fn over_quic(spec: &Spec) -> Vec<String> {
     let Ok(algorithm) = cwndlab_simulator::catalogue().parse(&text) else { return Vec::new() };
     match cwndlab_quic::Factory::new(&algorithm) {
         Ok(_) => cwndlab_quic::limits(&algorithm).into_iter().map(str::to_owned).collect(),
-        Err(refused) => vec![refused.0.what],
+        Err(refused) => vec![refused.what],
     }
 }
 
@@ -121,6 +121,6 @@ pub(crate) fn entry_in_kernel(name: &str) -> Option<&'static str> {
 pub(crate) fn canonical_algorithm(py: Python<'_>, text: &str, scenario: Option<&str>) -> PyResult<String> {
     match scenario::catalogue(py, scenario)?.parse(text) {
         Ok(algorithm) => Ok(algorithm.to_string()),
-        Err(fault) => Err(cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)])),
+        Err(fault) => Err(fault_error(py, "ScenarioError", [fault])),
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cwndlab_conformance::{algorithm_texts, check_until, BatterySize, Report};
 use cwndlab_control::Build;
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::py_algorithms::{self, Constructors};
 use crate::scenario;
 use crate::work::{run_in_thread, Cancel};
@@ -34,9 +34,8 @@ pub(crate) fn conformance<'py>(
     scenario: Option<&str>,
     constructors: Option<Constructors>,
 ) -> PyResult<Findings<'py>> {
-    let algorithm = scenario::catalogue(py, scenario)?
-        .parse(text)
-        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
+    let algorithm =
+        scenario::catalogue(py, scenario)?.parse(text).map_err(|fault| fault_error(py, "ScenarioError", [fault]))?;
     let name = algorithm.to_string();
     let mut notes = Vec::new();
     let size = match algorithm.growth.spec.build {
@@ -61,16 +60,8 @@ pub(crate) fn conformance<'py>(
     };
     match run_in_thread(py, &stop, work)? {
         Ok(Some(report)) => Ok((rows(py, &report)?, report.ns_per_ack, notes)),
-        Ok(None) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("check".to_owned(), "cancelled before its end".to_owned(), String::new())],
-        )),
-        Err(panic) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
-        )),
+        Ok(None) => Err(fault_error(py, "RunError", [Fault::new("check", "cancelled before its end", "")])),
+        Err(panic) => Err(fault_error(py, "RunError", [panic])),
     }
 }
 

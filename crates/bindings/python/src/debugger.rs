@@ -6,13 +6,11 @@ use std::sync::Arc;
 use cwndlab_control::Algorithm;
 use cwndlab_debugger::{diverge, json, look, transport_at};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_simulator::RunError;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Fault, Time};
 use pyo3::prelude::*;
 use serde_json::{json, Value};
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::py_algorithms::{self, Constructors};
 use crate::scenario;
 use crate::work::{algorithm_error, run_in_thread, Cancel};
@@ -51,12 +49,12 @@ pub(crate) fn debug(
     let catalogue = py_algorithms::catalogue(&scenario).map_err(to_error)?;
     let (plan, _) = scenario.plan(&catalogue).map_err(to_error)?;
     if let Some(fault) = flow_fault(&plan, flow) {
-        return Err(cwndlab_error(py, "ScenarioError", vec![fault]));
+        return Err(fault_error(py, "ScenarioError", [fault]));
     }
     let other = against
         .map(|text| catalogue.parse(text))
         .transpose()
-        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![("against".to_owned(), fault.what, fault.hint)]))?;
+        .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("against")]))?;
     let given = constructors.unwrap_or_default();
     let constructors = py_algorithms::needed_constructors(&plan, &scenario, other.as_ref(), given).map_err(to_error)?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
@@ -71,33 +69,23 @@ pub(crate) fn debug(
     match (outcome, failure) {
         (Ok(Ok(value)), _) => Ok(value.to_string()),
         (_, Some(failure)) => Err(algorithm_error(py, failure, seed)),
-        (Ok(Err(RunError::Cancelled)), None) => {
-            Err(cwndlab_error(py, "RunError", vec![("debug".to_owned(), "cancelled".to_owned(), String::new())]))
-        }
-        (Err(panic), None) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
-        )),
+        (Ok(Err(_)), None) => Err(fault_error(py, "RunError", [Fault::new("debug", "cancelled", "")])),
+        (Err(panic), None) => Err(fault_error(py, "RunError", [panic])),
     }
 }
 
-fn flow_fault(plan: &Plan, flow: usize) -> Option<(String, String, String)> {
+fn flow_fault(plan: &Plan, flow: usize) -> Option<Fault> {
     let Some(found) = plan.flows.get(flow) else {
         let what = format!("there is no flow {flow}");
-        return Some(("flow".to_owned(), what, format!("the flows are 0 to {}", plan.flows.len().saturating_sub(1))));
+        return Some(Fault::new("flow", what, format!("the flows are 0 to {}", plan.flows.len().saturating_sub(1))));
     };
-    found.algorithm.is_none().then(|| {
-        ("flow".to_owned(), format!("flow {flow} has no congestion control"), "choose a flow over TCP".to_owned())
-    })
+    found
+        .algorithm
+        .is_none()
+        .then(|| Fault::new("flow", format!("flow {flow} has no congestion control"), "choose a flow over TCP"))
 }
 
-fn answer(
-    plan: &Plan,
-    question: Question,
-    other: Option<&Algorithm>,
-    stop: &Arc<AtomicBool>,
-) -> Result<Value, RunError> {
+fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc<AtomicBool>) -> Result<Value, Fault> {
     let Question { seed, flow, at, context, tolerance } = question;
     let algorithm: &Algorithm = plan.flows[flow].algorithm.as_ref().expect("was checked");
     let mut value = match other {

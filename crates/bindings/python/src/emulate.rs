@@ -4,17 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cwndlab_emulator::{Datapath, Family, Options, ProgramAlgorithm, Quality, Session, Setting, Side, MAX_LATENESS};
 use cwndlab_linux::privileges;
-use cwndlab_linux::Fault;
 use cwndlab_records::findings;
 use cwndlab_records::rows::Records as Rows;
 use cwndlab_records::table::{Header, Tables};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::records::Records;
 use crate::work::{header, run_in_thread, Cancel};
 use crate::{py_algorithms, scenario};
@@ -61,11 +59,7 @@ pub(crate) fn emulate<'py>(
     match outcome {
         Ok(Ok((tables, quality))) => Ok((Records::new(tables), quality_dict(py, &quality)?)),
         Ok(Err(fault)) => Err(run_error(py, fault)),
-        Err(panic) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("emulate".to_owned(), panic, "please report with this line".to_owned())],
-        )),
+        Err(panic) => Err(run_error(py, panic.at("emulate"))),
     }
 }
 
@@ -77,7 +71,7 @@ fn call_remarks(remarks: &Py<PyAny>) -> Vec<String> {
 
 /// Converts a fault to a `RunError`.
 fn run_error(py: Python<'_>, fault: Fault) -> PyErr {
-    cwndlab_error(py, "RunError", vec![(fault.place, fault.what, fault.hint)])
+    fault_error(py, "RunError", [fault])
 }
 
 /// Enters a new user namespace as root, unless the process has the privileges; returns whether it did.
@@ -142,7 +136,7 @@ impl EmulatedPath {
             Some("program") => ProgramAlgorithm::Program,
             Some(name) => {
                 let class = if catalogue.parse(name).is_ok() { "RunError" } else { "ScenarioError" };
-                let failed = |fault: Fault| cwndlab_error(py, class, vec![(fault.place, fault.what, fault.hint)]);
+                let failed = |fault: Fault| fault_error(py, class, [fault]);
                 ProgramAlgorithm::Kernel(cwndlab_emulator::kernel_algorithm(name).map_err(failed)?)
             }
         };

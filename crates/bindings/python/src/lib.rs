@@ -11,7 +11,6 @@ mod errors;
 #[cfg(target_os = "linux")]
 mod live;
 mod packetdrill;
-mod panics;
 mod py_algorithms;
 mod records;
 mod replay;
@@ -39,7 +38,6 @@ fn engine_version() -> &'static str {
 #[pymodule]
 #[pyo3(name = "_engine")]
 fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    panics::quiet_panics();
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(engine_version, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue::algorithms, module)?)?;

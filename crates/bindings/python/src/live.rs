@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_live::certificate::Certificate;
 use cwndlab_live::fetch::{FetchOptions, FetchResult};
 use cwndlab_live::limits::{Limits, LIMITS};
@@ -15,17 +14,12 @@ use cwndlab_live::tokens::{generate, Tokens};
 use cwndlab_live::Classes;
 use cwndlab_python_classes::class_entry::{bound_entry, Class};
 use cwndlab_python_classes::controller::describe_failure;
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::work::run_in_thread;
-
-/// An exception of the class with these faults.
-fn fault_error(py: Python<'_>, class: &str, faults: impl IntoIterator<Item = Fault>) -> PyErr {
-    cwndlab_error(py, class, faults.into_iter().map(|fault| (fault.place, fault.what, fault.hint)).collect())
-}
 
 /// Fetches part of a server's stream; Ctrl-C stops it. `progress` is called about twenty times per second with the
 /// number of bytes received, and cancels the fetch by returning False.
@@ -72,7 +66,7 @@ pub(crate) fn fetch<'py>(
             let is_argument = ["url", "transport", "first_byte", "--trust"].contains(&fault.place.as_str());
             Err(fault_error(py, if is_argument { "ScenarioError" } else { "RunError" }, [fault]))
         }
-        Err(panic) => Err(fault_error(py, "RunError", [fault("fetch", panic, "please report with this line")])),
+        Err(panic) => Err(fault_error(py, "RunError", [panic.at("fetch")])),
     }
 }
 
@@ -157,7 +151,8 @@ pub(crate) fn serve(
         listen.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     if !is_address {
         let hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443";
-        return Err(scenario_error(vec![fault("--listen", format!("'{listen}' is not an address and a port"), hint)]));
+        let what = format!("'{listen}' is not an address and a port");
+        return Err(scenario_error(vec![Fault::new("--listen", what, hint)]));
     }
     let names = names.unwrap_or_else(|| ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec());
     let certificate = certificate_of(certificate, key, state, &names).map_err(|fault| scenario_error(vec![fault]))?;
@@ -178,10 +173,9 @@ pub(crate) fn serve(
 fn over_quic(quic: bool, classes: Vec<Class>) -> Result<Option<Classes>, Fault> {
     if !quic && !classes.is_empty() {
         let hint = "add --quic; for TCP, register them by `cwndlab kernel run --algorithm-file`";
-        return Err(fault("--algorithm-file", "classes are served over QUIC", hint));
+        return Err(Fault::new("--algorithm-file", "classes are served over QUIC", hint));
     }
-    let specs = classes.into_iter().map(bound_entry).collect::<Result<_, _>>();
-    let specs = specs.map_err(|(place, cause)| fault(place, cause.what, cause.hint))?;
+    let specs = classes.into_iter().map(bound_entry).collect::<Result<_, _>>()?;
     Ok(quic.then_some(Classes { specs, describe: Some(describe_failure) }))
 }
 
@@ -196,7 +190,7 @@ fn certificate_of(
         (Some(chain), Some(key), _) => Certificate::read(&chain, &key),
         (None, None, Some(folder)) => Certificate::load_or_create(&folder, names),
         (None, None, None) => Certificate::self_signed(names),
-        _ => Err(fault(
+        _ => Err(Fault::new(
             "certificate",
             "a certificate needs its key, and a key its certificate",
             "give both --certificate and --key",

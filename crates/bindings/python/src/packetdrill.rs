@@ -4,8 +4,7 @@ use cwndlab_packetdrill::run_script;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 
 /// Runs a script; returns the report as JSON.
 ///
@@ -14,14 +13,7 @@ use crate::panics::guarded;
 pub(crate) fn packetdrill(py: Python<'_>, text: &str) -> PyResult<String> {
     match py.detach(|| guarded(|| run_script(text))) {
         Ok(Ok(report)) => serde_json::to_string(&report).map_err(|error| PyValueError::new_err(error.to_string())),
-        Ok(Err(fault)) => {
-            let place = format!("line {}, column {}", fault.line, fault.column);
-            Err(cwndlab_error(py, "ScenarioError", vec![(place, fault.what, String::new())]))
-        }
-        Err(panic) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
-        )),
+        Ok(Err(fault)) => Err(fault_error(py, "ScenarioError", [fault])),
+        Err(panic) => Err(fault_error(py, "RunError", [panic])),
     }
 }

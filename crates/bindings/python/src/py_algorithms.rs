@@ -9,7 +9,8 @@ use cwndlab_learned::{external, policy, policy::Policy};
 use cwndlab_python_classes::class_entry::{self, Description};
 use cwndlab_python_classes::controller::{self, Failure, PyController};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_scenario::{Class, Fault, Scenario};
+use cwndlab_scenario::{Class, Scenario};
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
 /// The constructors of a run's objects, by the algorithm's name.
@@ -50,10 +51,8 @@ fn entry(class: &Class) -> Result<&'static Spec, Fault> {
         return Ok(spec);
     }
     if let Some(document) = &class.policy {
-        let policy = Policy::from_document(document).map_err(|what| Fault {
-            path: format!("algorithms.{}.policy", class.name),
-            what,
-            hint: "`cwndlab.gym.Policy` writes policies".to_owned(),
+        let policy = Policy::from_document(document).map_err(|what| {
+            Fault::new(format!("algorithms.{}.policy", class.name), what, "`cwndlab.gym.Policy` writes policies")
         })?;
         let spec = policy::entry(&class.name, policy);
         entries.push((key, spec));
@@ -75,11 +74,11 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     for class in classes {
         let name = class.name.as_str();
         if catalogue.find(name).is_some() || catalogue.aliases.iter().any(|(alias, _)| *alias == name) {
-            faults.push(Fault {
-                path: format!("algorithms.{name}"),
-                what: format!("'{name}' is an algorithm of the catalogue"),
-                hint: "give the class another name".to_owned(),
-            });
+            faults.push(Fault::new(
+                format!("algorithms.{name}"),
+                format!("'{name}' is an algorithm of the catalogue"),
+                "give the class another name",
+            ));
         } else {
             match entry(class) {
                 Ok(spec) => catalogue.specs.push(spec),
@@ -124,11 +123,11 @@ pub(crate) fn needed_constructors(
     let mut faults = Vec::new();
     let missing = |class: &Class| class.policy.is_none() && named(&class.name) && !given.contains_key(&class.name);
     for class in scenario.classes().into_iter().filter(missing) {
-        faults.push(Fault {
-            path: format!("algorithms.{}", class.name),
-            what: format!("the class {} of {} is not available", class.class, class.file),
-            hint: "give its file by --algorithm-file, or the class by `algorithms=`".to_owned(),
-        });
+        faults.push(Fault::new(
+            format!("algorithms.{}", class.name),
+            format!("the class {} of {} is not available", class.class, class.file),
+            "give its file by --algorithm-file, or the class by `algorithms=`",
+        ));
     }
     if faults.is_empty() {
         Ok(given.into_iter().filter(|(name, _)| named(name)).collect())

@@ -13,17 +13,17 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use cwndlab_records::findings::{self, CODES};
-use cwndlab_records::parquet::{self, RecordsError};
+use cwndlab_records::parquet;
 use cwndlab_records::rows::{FindingRow, FlowRow, Records as Rows, SampleRow, TABLES};
 use cwndlab_records::stall;
 use cwndlab_records::table::{self, Header, Tables};
 use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Fault, FaultKind};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::errors::cwndlab_error;
-use crate::panics;
+use crate::errors::{fault_error, guarded};
 
 /// The tables of one run.
 #[pyclass(frozen, module = "cwndlab._engine")]
@@ -42,19 +42,14 @@ impl Records {
 }
 
 /// Converts the outcome of an operation on a folder to a result with a Python exception.
-fn into_result<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, RecordsError>, String>) -> PyResult<T> {
-    let mut class = "RecordsError";
+fn into_result<T>(py: Python<'_>, folder: &Path, outcome: Result<Result<T, Fault>, Fault>) -> PyResult<T> {
     let fault = match outcome {
         Ok(Ok(done)) => return Ok(done),
-        Ok(Err(error)) => {
-            if error.is_output {
-                class = "OutputError";
-            }
-            (error.path, error.message, error.hint)
-        }
-        Err(panic) => (folder.display().to_string(), panic, "please report with this line".to_owned()),
+        Ok(Err(fault)) => fault,
+        Err(panic) => panic.at(folder.display().to_string()),
     };
-    Err(cwndlab_error(py, class, vec![fault]))
+    let class = if fault.kind == FaultKind::Output { "OutputError" } else { "RecordsError" };
+    Err(fault_error(py, class, [fault]))
 }
 
 #[pymethods]
@@ -83,7 +78,7 @@ impl Records {
 
     /// Writes the tables into a folder atomically: all of them or none.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| panics::guarded(|| parquet::write(&self.tables, &folder)));
+        let written = py.detach(|| guarded(|| parquet::write(&self.tables, &folder)));
         into_result(py, &folder, written)
     }
 
@@ -212,7 +207,7 @@ pub(crate) fn finding_codes(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> 
 /// Reads the run of a folder.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Records> {
-    let read = py.detach(|| panics::guarded(|| parquet::read(&folder)));
+    let read = py.detach(|| guarded(|| parquet::read(&folder)));
     into_result(py, &folder, read).map(Records::new)
 }
 

@@ -3,16 +3,16 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_control::{Catalogue, Fault};
+use cwndlab_control::Catalogue;
 use cwndlab_python_classes::class_entry::{bound_entry, Class};
 use cwndlab_python_classes::controller::describe_failure;
 use cwndlab_replay::verdict::{Difference, Finding};
 use cwndlab_replay::{run_case, CASES};
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::work::run_in_thread;
 
 /// The cases: name and description.
@@ -25,8 +25,7 @@ pub(crate) fn replay_cases() -> Vec<(&'static str, &'static str)> {
 fn catalogue_with(py: Python<'_>, classes: Vec<Class>) -> PyResult<Catalogue> {
     let mut catalogue = cwndlab_simulator::catalogue();
     for class in classes {
-        let error = |(place, fault): (String, Fault)| (place, fault.what, fault.hint);
-        let spec = bound_entry(class).map_err(|fault| cwndlab_error(py, "ScenarioError", vec![error(fault)]))?;
+        let spec = bound_entry(class).map_err(|fault| fault_error(py, "ScenarioError", [fault]))?;
         catalogue.specs.push(spec);
     }
     Ok(catalogue)
@@ -37,9 +36,8 @@ fn catalogue_with(py: Python<'_>, classes: Vec<Class>) -> PyResult<Catalogue> {
 #[pyfunction]
 #[pyo3(signature = (text, classes=Vec::new()))]
 pub(crate) fn replay<'py>(py: Python<'py>, text: &str, classes: Vec<Class>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let algorithm = catalogue_with(py, classes)?
-        .parse(text)
-        .map_err(|fault| cwndlab_error(py, "ScenarioError", vec![(String::new(), fault.what, fault.hint)]))?;
+    let algorithm =
+        catalogue_with(py, classes)?.parse(text).map_err(|fault| fault_error(py, "ScenarioError", [fault]))?;
     let name = algorithm.to_string();
     let never = Arc::new(AtomicBool::new(false));
     let work = move || {
@@ -49,13 +47,9 @@ pub(crate) fn replay<'py>(py: Python<'py>, text: &str, classes: Vec<Class>) -> P
     match run_in_thread(py, &never, work)? {
         Ok(Ok(findings)) => findings.iter().map(|finding| row(py, &name, finding)).collect(),
         Ok(Err((_, Some(failed)))) => {
-            Err(cwndlab_error(py, "AlgorithmError", vec![(format!("algorithm '{name}'"), failed, String::new())]))
+            Err(fault_error(py, "AlgorithmError", [Fault::new(format!("algorithm '{name}'"), failed, "")]))
         }
-        Ok(Err((panic, None))) | Err(panic) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
-        )),
+        Ok(Err((panic, None))) | Err(panic) => Err(fault_error(py, "RunError", [panic])),
     }
 }
 

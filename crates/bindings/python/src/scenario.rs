@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use cwndlab_control::Catalogue;
-use cwndlab_scenario::{profile, schema, Fault, Scenario};
+use cwndlab_scenario::{profile, schema, Scenario};
+use cwndlab_units::Fault;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::errors::cwndlab_error;
+use crate::errors::fault_error;
 use crate::py_algorithms;
 
 /// Converts faults to a `ScenarioError`.
 pub(crate) fn scenario_error(py: Python<'_>, faults: Vec<Fault>) -> PyErr {
-    let faults = faults.into_iter().map(|fault| (fault.path, fault.what, fault.hint)).collect();
-    cwndlab_error(py, "ScenarioError", faults)
+    fault_error(py, "ScenarioError", faults)
 }
 
 /// Reads a scenario in the format `toml` or `json`.

@@ -1,6 +1,7 @@
 //! Traces of delivery opportunities: parsing and generation.
 
 use cwndlab_scenario::trace;
+use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
 /// Parses the trace in `text`; returns its times in ms. `name` is used in error messages. Raises
@@ -10,7 +11,7 @@ pub(crate) fn parse_trace(py: Python<'_>, text: &str, name: &str) -> PyResult<Ve
     trace::parse(text, name).map(|stamps| stamps.to_vec()).map_err(|what| {
         let (place, what) = what.split_once(": ").unwrap_or((name, &what));
         let hint = "write one integer number of milliseconds per line, in non-decreasing order";
-        crate::errors::cwndlab_error(py, "ScenarioError", vec![(place.to_owned(), what.to_owned(), hint.to_owned())])
+        crate::errors::fault_error(py, "ScenarioError", [Fault::new(place, what, hint)])
     })
 }
 

@@ -13,12 +13,11 @@ use cwndlab_records::rows::Records as Rows;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
-use cwndlab_units::Time;
+use cwndlab_units::{Fault, Time};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::py_algorithms::{self, Constructors};
 use crate::records::Records;
 use crate::scenario;
@@ -89,20 +88,17 @@ pub(crate) fn run(
         Ok(Err(Interruption::Failed(failure))) if !stop.load(Ordering::Relaxed) => {
             Err(algorithm_error(py, failure, seed))
         }
-        Ok(Err(Interruption::Cancelled | Interruption::Failed(_))) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("run".to_owned(), "cancelled before its end".to_owned(), String::new())],
-        )),
-        Err(panic) => {
-            let what = format!("{panic}, seed {seed}");
-            Err(cwndlab_error(
-                py,
-                "RunError",
-                vec![("engine".to_owned(), what, "please report with this line".to_owned())],
-            ))
+        Ok(Err(Interruption::Cancelled | Interruption::Failed(_))) => {
+            Err(fault_error(py, "RunError", [Fault::new("run", "cancelled before its end", "")]))
         }
+        Err(panic) => Err(panic_error(py, panic, seed)),
     }
+}
+
+/// The error of a panic in a run with this seed.
+pub(crate) fn panic_error(py: Python<'_>, panic: Fault, seed: u64) -> PyErr {
+    let what = format!("{}, seed {seed}", panic.what);
+    fault_error(py, "RunError", [Fault { what, ..panic }])
 }
 
 /// The header of a run's records.
@@ -130,7 +126,7 @@ pub(crate) fn simulated(header: Header, mut records: Rows) -> Tables {
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
 pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
     let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
-    let error = cwndlab_error(py, "AlgorithmError", vec![(failure.name.to_owned(), what, failure.hint.to_owned())]);
+    let error = fault_error(py, "AlgorithmError", [Fault::new(failure.name, what, failure.hint)]);
     error.set_cause(py, failure.cause);
     error
 }
@@ -141,7 +137,7 @@ enum Interruption {
     Failed(Failure),
 }
 
-type Outcome = Result<Result<Tables, Interruption>, String>;
+type Outcome = Result<Result<Tables, Interruption>, Fault>;
 
 /// Runs the engine in another thread, so that this thread can check for Ctrl-C.
 fn simulate(
@@ -159,7 +155,7 @@ fn simulate(
         });
         match (outcome, failure) {
             (Err(_), Some(failure)) => Ok(Err(Interruption::Failed(failure))),
-            (Ok(Err(cwndlab_simulator::RunError::Cancelled)), _) => Ok(Err(Interruption::Cancelled)),
+            (Ok(Err(_)), _) => Ok(Err(Interruption::Cancelled)),
             (Ok(Ok(tables)), _) => Ok(Ok(tables)),
             (Err(panic), None) => Err(panic),
         }
@@ -181,8 +177,8 @@ fn interrupt(py: Python<'_>, worker: u64) -> PyResult<()> {
 pub(crate) fn run_in_thread<T: Send + 'static>(
     py: Python<'_>,
     stop: &Arc<AtomicBool>,
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> PyResult<Result<T, String>> {
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> PyResult<Result<T, Fault>> {
     let (sender, mut receiver) = mpsc::channel();
     let worker = thread::spawn(move || {
         // The receiver may be gone if the waiting thread was interrupted.
@@ -209,7 +205,9 @@ pub(crate) fn run_in_thread<T: Send + 'static>(
                     return Err(interrupted.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break Err("the engine's thread ended without a result".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => {
+                break Err(Fault::new("engine", "its thread ended without a result", "please report with this line"));
+            }
         }
     };
     py.detach(|| {

@@ -19,9 +19,8 @@ use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;
 use cwndlab_records::plain_tables::PlainTables;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_scenario::{Fault, Scenario};
-use cwndlab_simulator::RunError;
-use cwndlab_units::Time;
+use cwndlab_scenario::Scenario;
+use cwndlab_units::{Fault, Time};
 use serde::Deserialize;
 use serde_json::{json, Value};
 
@@ -116,7 +115,7 @@ impl Service {
     fn run(&mut self, text: &str, format: Format, seed: u64) -> Result<Value, Vec<Fault>> {
         let (scenario, plan, notes) = read(text, format)?;
         let (mut records, statistics) =
-            cwndlab_simulator::run_counted(&plan, seed, &AtomicBool::new(false), None).map_err(stopped)?;
+            cwndlab_simulator::run_counted(&plan, seed, &AtomicBool::new(false), None).map_err(|fault| vec![fault])?;
         let header = Header {
             scenario: scenario.to_json(),
             scenario_hash: plan.scenario_hash,
@@ -149,12 +148,8 @@ pub fn failure(place: &str, what: &str, hint: &str) -> Vec<u8> {
 }
 
 fn refusal(faults: &[Fault]) -> Value {
-    let list = faults.iter().map(|fault| json!({"where": fault.path, "what": fault.what, "hint": fault.hint}));
+    let list = faults.iter().map(|fault| json!({"where": fault.place, "what": fault.what, "hint": fault.hint}));
     json!({ "faults": list.collect::<Vec<_>>() })
-}
-
-fn stopped(error: RunError) -> Vec<Fault> {
-    vec![Fault::new("run", error.to_string(), "")]
 }
 
 fn read(text: &str, format: Format) -> Result<(Scenario, Plan, Vec<String>), Vec<Fault>> {
@@ -173,7 +168,7 @@ fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fa
         return Err(vec![Fault::new("flow", format!("there is no flow {flow}"), hint)]);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let (view, algorithm) = look(plan, seed, flow, at, CONTEXT, &stop).map_err(stopped)?;
+    let (view, algorithm) = look(plan, seed, flow, at, CONTEXT, &stop).map_err(|fault| vec![fault])?;
     let Some(algorithm) = algorithm else {
         let what = format!("flow {flow} has no congestion control");
         return Err(vec![Fault::new("flow", what, "choose a flow over TCP")]);
@@ -183,7 +178,7 @@ fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fa
     value["entry"] = json!(algorithm.growth.spec.name);
     if let Some(time) = value["moment"]["time_ns"].as_u64() {
         let go_on = AtomicBool::new(false);
-        let report = |time: u64| transport_at(plan, seed, flow, Time(time), &go_on).map_err(stopped);
+        let report = |time: u64| transport_at(plan, seed, flow, Time(time), &go_on).map_err(|fault| vec![fault]);
         let (before, after) = (report(time.saturating_sub(1))?, report(time)?);
         value["transport"] =
             json!({"before": before.as_ref().map(moments::transport), "after": after.as_ref().map(moments::transport)});

@@ -6,11 +6,11 @@ use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::sync::Mutex;
 
-use cwndlab_linux::fault::Fault;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic as traffic;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::byte_source::ByteSource;
+use cwndlab_units::Fault;
 
 use super::arrivals::ArrivalEndpoints;
 use super::connection::{lock, Endpoint};

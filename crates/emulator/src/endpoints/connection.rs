@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration as Wait, Instant};
 
-use cwndlab_linux::fault::{fault, Fault};
 use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 
@@ -206,7 +205,7 @@ impl Endpoint<'_> {
 
     /// An error of one of the flow's sockets.
     pub(crate) fn fault(&self, error: std::io::Error) -> Fault {
-        fault(format!("flow {}", self.plan.name), error.to_string(), "")
+        Fault::new(format!("flow {}", self.plan.name), error.to_string(), "")
     }
 
     /// Connects from `side` with the flow's algorithm; `None` if the run ends before the handshake.
@@ -254,7 +253,8 @@ pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
 /// inherit the listener's congestion control.
 pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
     let at = SocketAddr::new(side.address(flow, Family::of_headers(plan.stack.header)), PORT);
-    let failed = |error: std::io::Error| fault(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
+    let failed =
+        |error: std::io::Error| Fault::new(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");
     let listener = TcpListener::bind(at).map_err(failed)?;
     if side == Side::Senders {
         socket::set_congestion_control(listener.as_raw_fd(), algorithm).map_err(failed)?;

@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cwndlab_control::{kernel_name, Algorithm, Fault, ReportSchedule};
+use cwndlab_control::{kernel_name, Algorithm, Driver, ReportSchedule};
 use cwndlab_linux::clock::monotonic;
 use cwndlab_linux::poll::wait_readable;
 use cwndlab_linux::realtime::{set_realtime, Policy};
-use cwndlab_units::{Duration as Span, Rate};
+use cwndlab_units::{panics, Duration as Span, Fault, Rate};
 use libbpf_rs::RingBufferBuilder;
 
 use crate::decider::Decider;
@@ -181,7 +181,7 @@ impl FlowTable {
             self.open += usize::from(entry.is_none());
             self.opened += 1;
             let path = report.report().path(self.opened);
-            let built = catch_unwind(AssertUnwindSafe(|| Decider::new(&self.algorithm, &path)));
+            let built = catch_unwind(AssertUnwindSafe(|| Decider::new(Driver::of(&self.algorithm, &path), &path)));
             let built = built.map_err(|panic| counters.add_failure(self.index, text_of(&*panic, self.describe)));
             *entry = Some((report.generation, built.ok()));
         }
@@ -234,9 +234,8 @@ fn decide(
 
 /// The message of a panic, or the description of a failure without one.
 fn text_of(panic: &(dyn Any + Send), describe: Option<fn() -> Option<String>>) -> String {
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    text.or_else(|| describe.and_then(|describe| describe())).unwrap_or_else(|| "a panic without a message".to_owned())
+    let text = panics::message(panic).map(str::to_owned);
+    text.or_else(|| describe.and_then(|describe| describe())).unwrap_or_else(|| panics::NO_MESSAGE.to_owned())
 }
 
 impl SharedCounters {
@@ -267,10 +266,7 @@ fn run(
     counters: &SharedCounters,
     stop: &AtomicBool,
 ) -> Result<(), Fault> {
-    let broken = |error: libbpf_rs::Error| Fault {
-        what: format!("the ring buffers cannot be read: {error}"),
-        hint: String::new(),
-    };
+    let broken = |error: libbpf_rs::Error| Fault::new("", format!("the ring buffers cannot be read: {error}"), "");
     let mut builder = RingBufferBuilder::new();
     for (program, table) in programs.iter().zip(tables) {
         let on_record = move |bytes: &[u8]| {
@@ -349,10 +345,8 @@ impl Datapath {
                 counted.add_failure(0, fault.what);
             }
         });
-        let thread = thread.map_err(|error| Fault {
-            what: format!("the decider thread cannot be started: {error}"),
-            hint: String::new(),
-        })?;
+        let thread =
+            thread.map_err(|error| Fault::new("", format!("the decider thread cannot be started: {error}"), ""))?;
         let real_time = receiver.recv().unwrap_or(false);
         Ok(Self { programs, schedules, counters, stop, thread: Some(thread), real_time })
     }
@@ -436,7 +430,7 @@ fn reject_equal_names(registrations: &[Registration]) -> Result<(), Fault> {
         Some((one, other)) => {
             let name = kernel_name::kernel_name(one);
             let hint = "name one of them; the recovery is the kernel's".to_owned();
-            Err(Fault { what: format!("'{one}' and '{other}' have the same name in the kernel, {name}"), hint })
+            Err(Fault::new("", format!("'{one}' and '{other}' have the same name in the kernel, {name}"), hint))
         }
     }
 }

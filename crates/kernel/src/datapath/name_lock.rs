@@ -1,13 +1,12 @@
 //! Locks on the global names of algorithms in the kernel: one process at a time registers a name.
 
+use cwndlab_units::Fault;
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
-
-use cwndlab_control::Fault;
 
 /// Interval of attempts to acquire a lock that another process holds.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -34,9 +33,12 @@ impl NameLock {
     /// Locks the name. Waits at most `timeout` for another process to release it.
     pub(super) fn acquire(name: &str, timeout: Duration) -> Result<Self, Fault> {
         let path = folder().join(format!("{name}.lock"));
-        let failed = |error: std::io::Error| Fault {
-            what: format!("{} cannot be locked: {error}", path.display()),
-            hint: "registering a name with the kernel requires root".to_owned(),
+        let failed = |error: std::io::Error| {
+            Fault::new(
+                "",
+                format!("{} cannot be locked: {error}", path.display()),
+                "registering a name with the kernel requires root",
+            )
         };
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -55,10 +57,7 @@ impl NameLock {
                 let mut owner = String::new();
                 let _ = file.read_to_string(&mut owner);
                 let what = format!("'{name}' is registered already, by process {}", owner.trim());
-                return Err(Fault {
-                    what,
-                    hint: "only one process at a time can register a name; end that one".to_owned(),
-                });
+                return Err(Fault::new("", what, "only one process at a time can register a name; end that one"));
             }
             std::thread::sleep(RETRY_INTERVAL.min(left));
             left = left.saturating_sub(RETRY_INTERVAL);

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{kernel_name, Algorithm, Fault, Need, ReportSchedule};
+use cwndlab_control::{kernel_name, Algorithm, Need, ReportSchedule};
+use cwndlab_units::Fault;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use super::name_lock::NameLock;
@@ -54,7 +55,7 @@ fn load_fault(what: &str, error: &libbpf_rs::Error) -> Fault {
         ErrorKind::AlreadyExists => "another process has registered it, or its link is pinned".to_owned(),
         _ => last_message(),
     };
-    Fault { what: format!("{what}: {error}"), hint }
+    Fault::new("", format!("{what}: {error}"), hint)
 }
 
 /// Writes name, flags and settings into the object before it is loaded.
@@ -64,7 +65,7 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
         ReportSchedule::Rtt => (1, 0),
         ReportSchedule::Every(span) => (2, span.0),
     };
-    let model_based = u32::from(algorithm.growth.spec.model_based);
+    let model_based = u32::from(algorithm.is_model_based());
     let settings = Settings { when: mode, model_based, every_ns: every };
     for mut map in open.maps_mut() {
         let title = map.name().to_string_lossy().into_owned();
@@ -102,10 +103,11 @@ impl Program {
     pub(super) fn register(algorithm: &Algorithm, schedule: ReportSchedule, timeout: Duration) -> Result<Self, Fault> {
         let name = kernel_name(algorithm);
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Err(Fault {
-                what: "this kernel has no type information (/sys/kernel/btf/vmlinux)".to_owned(),
-                hint: "it needs a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' kernels are".to_owned(),
-            });
+            return Err(Fault::new(
+                "",
+                "this kernel has no type information (/sys/kernel/btf/vmlinux)",
+                "it needs a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' kernels are",
+            ));
         }
         let lock = NameLock::acquire(&name, timeout)?;
         libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
@@ -122,8 +124,7 @@ impl Program {
             .attach_struct_ops()
             .map_err(|error| load_fault(&format!("'{name}' cannot be registered"), &error))?;
         let map = |wanted: &str| object.maps().find(|one| one.name() == wanted).expect("the program has this map");
-        let unmapped =
-            |error| Fault { what: format!("the program's arrays cannot be mapped: {error}"), hint: String::new() };
+        let unmapped = |error| Fault::new("", format!("the program's arrays cannot be mapped: {error}"), "");
         let flows = Mapped::new(&map("flows"), SLOTS).map_err(unmapped)?;
         let totals = Mapped::new(&map("totals"), 1).map_err(unmapped)?;
         let decisions = Decisions::new(&map("decisions")).map_err(unmapped)?;

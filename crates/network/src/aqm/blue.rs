@@ -133,6 +133,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
     use crate::aqm::Codepoint;
 
     const fn ms(n: u64) -> Time {
@@ -143,7 +144,7 @@ mod tests {
         Config { increment: 0.02, decrement: 0.002, freeze_time: Duration::from_millis(100), above: None, ecn: false };
 
     fn blue(config: Config, limit: u64) -> Blue<u64> {
-        Blue::new(config, Limit::Packets(limit), Stream::new(1, 1, 1))
+        Blue::new(config, Limit::Packets(limit), Stream::new(1, Purpose::Loss, 1))
     }
 
     fn packet(number: u64, ecn: Codepoint) -> QueuedPacket<u64> {

@@ -281,11 +281,12 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
     use proptest::prelude::*;
 
     fn fair(queues: Option<u32>, limit: Limit) -> FairQueue<u64> {
         let config = Config { queues, quantum: 1514, batch: 64, aqm: QueueAqm::None };
-        FairQueue::new(config, limit, Stream::new(1, 1, 1))
+        FairQueue::new(config, limit, Stream::new(1, Purpose::Loss, 1))
     }
 
     fn packet(flow: u64, size: u32, number: u64) -> QueuedPacket<u64> {

@@ -220,6 +220,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Pie<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
 
     /// The defaults of RFC 8033.
     const CONFIG: Config = Config {
@@ -270,7 +271,7 @@ mod tests {
     /// No packet is dropped in the first 150 ms (the burst allowance) or with two packets of 1000 bytes waiting.
     #[test]
     fn a_burst_is_admitted() {
-        let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, 1, 1));
+        let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, Purpose::Loss, 1));
         let mut dropped = Vec::new();
         for n in 0..14u64 {
             let now = Time(n * 10_000_000);

@@ -347,6 +347,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
     use crate::aqm::Codepoint;
 
     const CONFIG: Parameters = Parameters {
@@ -362,7 +363,7 @@ mod tests {
     };
 
     fn red(config: Parameters) -> Red<u64> {
-        Red::new(config, Limit::Unlimited, Stream::new(1, 1, 1))
+        Red::new(config, Limit::Unlimited, Stream::new(1, Purpose::Loss, 1))
     }
 
     /// `links-and-queues.md`: avg 10 between 5 and 15 with max_p 0.02 gives p_b = 0.01; p_b = 0.02 after 10 packets

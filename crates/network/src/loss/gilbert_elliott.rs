@@ -67,13 +67,14 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
 
     /// By hand: p = 0.01, r = 0.3, loss 0.5 in the bad state and none in the good one: the chain is in the
     /// bad state for p / (p + r) = 0.0323 of the packets, and the mean loss probability is 0.01613.
     #[test]
     fn the_mean_loss_matches_the_stationary_distribution() {
         let config = Config { p: 0.01, r: 0.3, loss_bad: 0.5, loss_good: 0.0 };
-        let mut process = config.build(Stream::new(3, 0, 0));
+        let mut process = config.build(Stream::new(3, Purpose::Loss, 0));
         let n = 2_000_000;
         let lost = (0..n).filter(|_| process.loses(true)).count();
         let mean = lost as f64 / f64::from(n);

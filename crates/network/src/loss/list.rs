@@ -83,11 +83,12 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Purpose;
 
     #[test]
     fn exactly_the_listed_packets_are_lost() {
         let config = Config { indices: [1, 3].into(), payload_only: true };
-        let mut process = config.build(Stream::new(1, 1, 1));
+        let mut process = config.build(Stream::new(1, Purpose::Loss, 1));
         let lost: Vec<bool> =
             [true, false, true, true, true].into_iter().map(|payload| process.loses(payload)).collect();
         assert_eq!(lost, [false, false, true, false, true]);

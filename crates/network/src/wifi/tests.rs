@@ -8,7 +8,7 @@ use cwndlab_units::{Duration, Time};
 use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
 use crate::aqm::{codel, Codel, QueuedPacket};
 use crate::queue::Limit;
-use crate::random::Stream;
+use crate::random::{Purpose, Stream};
 
 const S: Duration = Duration::from_secs(1);
 /// One second after the start of the run.
@@ -30,7 +30,7 @@ fn stations<P>(number: u32) -> Vec<StationConfig<P>> {
 
 fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
     let paths: Vec<PathConfig> = (0..senders).map(|from| path(from, mode)).collect();
-    Medium::new(rules, stations(senders), &paths, Stream::new(seed, 90, 0))
+    Medium::new(rules, stations(senders), &paths, Stream::new(seed, Purpose::Medium, 0))
 }
 
 fn packet<P>(now: Time, packet: P, size: u32) -> QueuedPacket<P>
@@ -192,7 +192,7 @@ fn an_rts_adds_88_us_and_shortens_collisions() {
 #[test]
 fn frames_lost_to_noise_are_retransmitted() {
     let path = PathConfig { error: 0.2, ..path(0, OFDM54) };
-    let medium = Medium::new(Rules::erp_ofdm(), stations(1), &[path], Stream::new(1, 90, 0));
+    let medium = Medium::new(Rules::erp_ofdm(), stations(1), &[path], Stream::new(1, Purpose::Medium, 0));
     let run = saturate(medium, 1, 60);
     assert!((run.retry_ratio() - 0.2).abs() < 0.005, "{}", run.retry_ratio());
     // A failed attempt is over at its ACK timeout, 39 µs after the data, where a success and DIFS need 72.
@@ -210,7 +210,7 @@ fn frames_lost_to_noise_are_retransmitted() {
 fn throughput_with_beacons_matches_ns3() {
     let beacon = Beacon { station: 1, interval: Duration::from_micros(102_400), airtime: dsss_airtime(68) };
     let rules = Rules { beacon: Some(beacon), ..Rules::erp_ofdm() };
-    let medium = Medium::new(rules, stations(2), &[path(0, OFDM54)], Stream::new(1, 90, 0));
+    let medium = Medium::new(rules, stations(2), &[path(0, OFDM54)], Stream::new(1, Purpose::Medium, 0));
     let ours = saturate(medium, 1, 20).mbps();
     assert!((ours / 29.71 - 1.0).abs() < 0.003, "{ours}");
 }
@@ -230,7 +230,7 @@ fn stations_with_equal_parameters_get_equal_throughput() {
 #[test]
 fn a_slow_station_reduces_the_throughput_of_a_fast_one() {
     let paths = [path(0, OFDM54), path(1, Mode::Ofdm { bits: 24 })];
-    let medium = Medium::new(Rules::erp_ofdm(), stations(2), &paths, Stream::new(1, 90, 0));
+    let medium = Medium::new(Rules::erp_ofdm(), stations(2), &paths, Stream::new(1, Purpose::Medium, 0));
     let run = saturate(medium, 2, 60);
     let ratio = run.delivered[0] as f64 / run.delivered[1] as f64;
     assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
@@ -278,7 +278,7 @@ fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
     let answered = |deferral, seed| {
         let paths = [PathConfig { to: Some(1), ..path(0, OFDM54) }, path(1, OFDM54)];
         let rules = Rules { deferral, ..Rules::erp_ofdm() };
-        let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, 90, 0));
+        let mut medium = Medium::new(rules, stations(2), &paths, Stream::new(seed, Purpose::Medium, 0));
         medium.offer(FIRST, 0, packet(FIRST, 0, IP_BYTES), &mut Vec::new());
         let at = medium.next();
         medium.process_until(at);
@@ -309,7 +309,7 @@ proptest! {
         // An AP with two stations: paths 0 and 1 are its own, 2 and 3 theirs.
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();
         let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
-        let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, 90, 0));
+        let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, Purpose::Medium, 0));
         let (mut now, mut accepted, mut refused) = (Time::ZERO, [0u64; 4], [0u64; 4]);
         let mut delivered_numbers: [Vec<u32>; 4] = Default::default();
         let (mut given_up, mut air) = (0u64, 0);
@@ -369,7 +369,8 @@ fn codel_above_the_device_limits_the_queueing_delay() {
         counts_in_service: false,
         discipline: Some(Box::new(Codel::new(config, Limit::Packets(100)))),
     };
-    let mut medium = Medium::new(Rules::erp_ofdm(), vec![codel], &[path(0, OFDM54)], Stream::new(1, 90, 0));
+    let mut medium =
+        Medium::new(Rules::erp_ofdm(), vec![codel], &[path(0, OFDM54)], Stream::new(1, Purpose::Medium, 0));
     // 5 % more than it carries.
     let (mut dropped, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
     for number in 0..60_000u64 {

@@ -4,7 +4,7 @@ mod call;
 mod packet;
 mod tokens;
 
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Fault};
 use winnow::combinator::{alt, cut_err, eof, opt, peek, preceded, repeat, terminated};
 use winnow::error::{ContextError, StrContext};
 use winnow::prelude::*;
@@ -12,7 +12,6 @@ use winnow::stream::Location;
 use winnow::token::take_while;
 
 use self::tokens::{back_quoted, code, expected, quoted, space, symbol, time, word, Input};
-use crate::fault::Fault;
 use crate::script::{Action, Event, EventTime, Script, ScriptOption};
 
 /// Parses a script.
@@ -21,7 +20,7 @@ pub(crate) fn parse(text: &str) -> Result<Script, Fault> {
         // At the end, the place is after the last token.
         let offset = error.offset().min(text.trim_end().len());
         let (line, column) = position(text, offset);
-        Fault { line, column, what: describe(text, offset, error.inner()) }
+        Fault::new(format!("line {line}, column {column}"), describe(text, offset, error.inner()), "")
     })
 }
 

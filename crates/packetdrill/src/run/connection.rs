@@ -131,7 +131,7 @@ impl Connection {
             whole_segments: stack.rules == Rules::Linux,
             oracle_buffer: None,
         });
-        let mut sender = Sender::new(control, kind, &stack).with_spec(algorithm.growth.spec);
+        let mut sender = Sender::new(control, kind, &stack).with_requirements(&algorithm);
         sender.set_nagle(settings.nagle);
         let segments = Segments::new(negotiated.mss);
         let mut wire = Wire { queue, segments, rcv_next: 1, ts_recent: None, now };

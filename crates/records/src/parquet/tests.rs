@@ -175,12 +175,12 @@ fn a_truncated_file_is_named() {
     for kept in [0, 3, complete.len() / 2, complete.len() - 1] {
         fs::write(&path, &complete[..kept]).unwrap();
         let error = read(&folder.0).unwrap_err();
-        assert_eq!(error.path, path.display().to_string());
-        assert_eq!(error.message, "does not match its checksum in SHA256SUMS");
+        assert_eq!(error.place, path.display().to_string());
+        assert_eq!(error.what, "does not match its checksum in SHA256SUMS");
         assert_eq!(error.hint, "it was truncated, altered or belongs to another run; run again");
         update_checksums(&folder.0);
         let error = read(&folder.0).unwrap_err();
-        assert!(error.message.starts_with("is not a complete Parquet file ("), "{}", error.message);
+        assert!(error.what.starts_with("is not a complete Parquet file ("), "{}", error.what);
         write(&tables(7, 1000), &folder.0).unwrap_err();
         fs::write(&path, &complete).unwrap();
         update_checksums(&folder.0);
@@ -250,7 +250,7 @@ fn a_flipped_bit_in_any_file_is_an_error() {
             altered[at] ^= 1 << (n % 8);
             fs::write(&path, &altered).unwrap();
             let error = read(&folder.0).map(|_| ()).unwrap_err();
-            assert!(error.message.contains("checksum"), "byte {at} of {name}: {error}");
+            assert!(error.what.contains("checksum"), "byte {at} of {name}: {error}");
         }
         fs::write(&path, &complete).unwrap();
     }

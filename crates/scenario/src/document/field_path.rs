@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use cwndlab_config::{describe, Fault};
+use cwndlab_config::describe;
 use cwndlab_units::spelling::nearest;
+use cwndlab_units::Fault;
 use serde_json::{Map, Value};
 
 use crate::schema::tables::TOP;

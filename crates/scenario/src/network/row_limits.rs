@@ -1,7 +1,8 @@
 //! Limits on the number of recorded rows, checked before a run because the rows must fit in memory.
 
-use cwndlab_config::{Fault, Faults};
+use cwndlab_config::Faults;
 use cwndlab_traffic::application::OfferedLoad;
+use cwndlab_units::Fault;
 
 use crate::plan::{FlowPlan, Plan};
 

@@ -1,6 +1,6 @@
 //! Generation of random scenarios.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_simulator::catalogue;
 use cwndlab_units::maths;
 use serde_json::{json, Map, Value};
@@ -314,7 +314,7 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
 
 /// The scenario of this seed.
 pub(super) fn scenario(seed: u64) -> Value {
-    let generator = &mut Generator(Stream::new(seed, 1, 0));
+    let generator = &mut Generator(Stream::new(seed, Purpose::Loss, 0));
     let (rate, shape) = (generator.rate(), generator.below(10));
     let mut scenario = json!({ "schema_version": 1 });
     let (fastest, delay) = add_network(generator, &mut scenario, shape, rate);

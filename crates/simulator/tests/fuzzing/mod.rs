@@ -36,7 +36,7 @@ pub(crate) fn check(seed: u64) -> Verdict {
         document["perturb"] = true.into();
     }
     let document = document.to_string();
-    let join = |faults: Vec<cwndlab_scenario::Fault>| {
+    let join = |faults: Vec<cwndlab_units::Fault>| {
         Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };
     let scenario = match Scenario::from_json(&document, None) {

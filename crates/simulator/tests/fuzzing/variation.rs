@@ -1,7 +1,7 @@
 //! Variations of a generated scenario: what the scenario language has beyond the generator. They have their own random
 //! stream, so that they do not change the generated part.
 
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use serde_json::{json, Map, Value};
 
 /// Seeds below this one are not varied: they are kept as they were when they found errors.
@@ -32,7 +32,7 @@ pub(super) fn vary(scenario: &mut Value, seed: u64) {
     if seed < FIRST {
         return;
     }
-    let draw = &mut Draw(Stream::new(seed, 1, 1));
+    let draw = &mut Draw(Stream::new(seed, Purpose::Loss, 1));
     if scenario.get("dumbbell").is_some() && draw.bernoulli(0.1) {
         use_medium(draw, scenario);
     }

@@ -1,7 +1,7 @@
 //! MQTT 3.1.1: a sensor that publishes to a broker, and the broker's responses.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
@@ -10,7 +10,7 @@ use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE};
 use crate::flow_context::FlowContext;
-use crate::sampling::{sample_size, SIZE_STREAM, TIME_STREAM};
+use crate::sampling::sample_size;
 use crate::NEVER;
 
 /// The declaration of the workload.
@@ -194,8 +194,8 @@ impl Mqtt {
         Self {
             config: config.clone(),
             stop: flow.stop,
-            payloads: flow.stream(SIZE_STREAM),
-            jitter: flow.stream(TIME_STREAM),
+            payloads: flow.stream(Purpose::Size),
+            jitter: flow.stream(Purpose::Time),
             stage: Stage::Closed,
             regular: Time::ZERO,
             publish: NEVER,

@@ -14,7 +14,7 @@
 //! affect the duration. The source discards sizes above 2 MB; here they are limited to 2 MB.
 
 use cwndlab_config::{Faults, Field, Kind, Reader, Table};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
 use crate::application::{Application, ApplicationKind};
@@ -24,7 +24,7 @@ use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
 use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
-use crate::sampling::{sample, sample_size, OTHER_STREAM, SIZE_STREAM};
+use crate::sampling::{sample, sample_size};
 
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
@@ -157,8 +157,8 @@ impl PageLoads {
     fn new(config: &Config, flow: &FlowContext) -> Self {
         Self {
             config: config.clone(),
-            sizes: flow.stream(SIZE_STREAM),
-            numbers: flow.stream(OTHER_STREAM),
+            sizes: flow.stream(Purpose::Size),
+            numbers: flow.stream(Purpose::Other),
             pages: Repetition::new(config.count, config.new_connection, &config.think, flow),
             parsed: None,
             framed_objects: Bytes::ZERO,

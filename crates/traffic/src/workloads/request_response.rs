@@ -1,7 +1,7 @@
 //! Requests and responses with think times between a response and the next request.
 
 use cwndlab_config::{Faults, Field, Literal, Reader, Table};
-use cwndlab_network::random::Stream;
+use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::Time;
 
 use crate::application::{Application, ApplicationKind};
@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::distribution_fields::{self, Unit, SIZE, TIME};
 use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
-use crate::sampling::{sample_size, OTHER_STREAM, SIZE_STREAM};
+use crate::sampling::sample_size;
 
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
@@ -87,8 +87,8 @@ impl RequestResponse {
         Self {
             request: config.request.clone(),
             response: config.response.clone(),
-            response_sizes: flow.stream(SIZE_STREAM),
-            request_sizes: flow.stream(OTHER_STREAM),
+            response_sizes: flow.stream(Purpose::Size),
+            request_sizes: flow.stream(Purpose::Other),
             exchanges: Repetition::new(config.count, config.new_connection, &config.think, flow),
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     tcb.state = State::Loss;
     tcb.cwnd = tcb.ssthresh;
     let in_flight = tcb.scoreboard.in_flight();
-    if tcb.features.linux && in_flight > 0 && !tcb.controller.model_based {
+    if tcb.features.linux && in_flight > 0 && !tcb.controller.is_model_based() {
         tcb.cwnd = in_flight + 1;
         tcb.notify_window(now, Change::Recovered, tcb.cwnd);
     }

@@ -8,7 +8,7 @@ mod transmit;
 
 use std::sync::Arc;
 
-use cwndlab_control::{CongestionControl, Feedback, RecoveryKind, Spec};
+use cwndlab_control::{Algorithm, CongestionControl, Feedback, RecoveryKind};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 pub use self::info::Info;
@@ -70,19 +70,19 @@ impl Sender {
         }
     }
 
-    /// Applies the transport requirements of the algorithm's specification. A model-based algorithm sets the window
-    /// during recovery and after idle periods too, and is notified of the end of each recovery (Linux: a module with
+    /// Applies the requirements of the algorithm on the transport. A model-based algorithm sets the window during
+    /// recovery and after idle periods too, and is notified of the end of each recovery (Linux: a module with
     /// `cong_control`).
     #[must_use]
-    pub fn with_spec(mut self, spec: &Spec) -> Self {
-        self.tcb.controller.set_spec(spec);
+    pub fn with_requirements(mut self, algorithm: &Algorithm) -> Self {
+        self.tcb.controller.set_requirements(algorithm);
         self
     }
 
-    /// Leaves the window during recovery and after idle periods to the transport, or to the algorithm.
+    /// Reports every sent segment, also for an algorithm whose parts do not receive it.
     #[must_use]
-    pub fn with_model(mut self, is_model_based: bool) -> Self {
-        self.tcb.controller.model_based = is_model_based;
+    pub fn reporting_sent(mut self) -> Self {
+        self.tcb.controller.observes_sent = true;
         self
     }
 

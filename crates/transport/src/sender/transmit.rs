@@ -424,7 +424,7 @@ impl Sender {
         tcb.scoreboard.flight_size() == 0
             && !tcb.send_buffer.is_empty()
             && self.last_sent > Time::ZERO
-            && !tcb.controller.model_based
+            && !tcb.controller.is_model_based()
     }
 
     fn restart_after_idle(&mut self, now: Time, out: &mut impl Output) {

@@ -108,7 +108,7 @@ impl Tcb {
     /// Whether the algorithm sets the window during recovery. It cannot without SACK, because the pipe is unknown.
     #[inline]
     pub(crate) fn algorithm_owns_cwnd(&self) -> bool {
-        self.controller.model_based && self.features.sack
+        self.controller.is_model_based() && self.features.sack
     }
 
     /// Whether `cwnd` is below the slow-start threshold divided by `part`.

@@ -42,7 +42,7 @@ impl Tcb {
     /// Whether the window is in slow start. A window that follows a model of the path is in none.
     fn is_in_slow_start(&self) -> bool {
         let phase = self.controller.algorithm().state(None).phase;
-        let excluded = self.controller.model_based || phase.follows_model() || phase == Phase::CongestionAvoidance;
+        let excluded = self.controller.is_model_based() || phase.follows_model() || phase == Phase::CongestionAvoidance;
         !excluded && self.is_below_ssthresh(1)
     }
 
@@ -93,7 +93,7 @@ impl Tcb {
     /// Notifies a model-based algorithm of the end of a recovery.
     #[inline]
     pub(crate) fn notify_recovered(&mut self, now: Time) {
-        if self.controller.model_based {
+        if self.controller.is_model_based() {
             self.notify_window(now, Change::Recovered, self.cwnd);
         }
     }

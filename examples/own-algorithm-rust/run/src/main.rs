@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use cwndlab_records::parquet;
 use cwndlab_records::table::{Header, Tables};
-use cwndlab_scenario::{Fault, Scenario};
-use cwndlab_units::Time;
+use cwndlab_scenario::Scenario;
+use cwndlab_units::{Fault, Time};
 
 fn fault_text(faults: Vec<Fault>) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cwndlab_stepping::{Simulation, StepError};
+use cwndlab_stepping::Simulation;
+use cwndlab_units::Fault;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 use super::owned::{step_error, Interrupts, Owned};
 use super::report::{self, FIELDS};
-use crate::panics::guarded;
+use crate::errors::guarded;
 use crate::records::Records;
 
 /// Columns of the actions: window and pacing rate.
@@ -66,7 +67,7 @@ impl Slots {
 }
 
 /// Continues a simulation to its next decision; returns its row.
-fn next_row(simulation: &mut Simulation, stopped: &mut dyn FnMut() -> bool) -> Result<[f64; FIELDS.len()], StepError> {
+fn next_row(simulation: &mut Simulation, stopped: &mut dyn FnMut() -> bool) -> Result<[f64; FIELDS.len()], Fault> {
     if let Some(one) = simulation.next_decision(stopped)? {
         return Ok(report::row(one.flow, &one.report));
     }
@@ -147,10 +148,11 @@ impl SimulationBatch {
                 Ok(Ok(row)) => slots.set_row(index, &row),
                 Ok(Err(error)) => return Err(interrupts.take_signal().unwrap_or_else(|| step_error(py, error))),
                 Err(panic) => {
-                    let owned = slots.all[index].as_ref();
-                    return Err(
-                        owned.map_or_else(|| PyValueError::new_err(panic.clone()), |one| one.failure(py, &panic))
-                    );
+                    let failed = slots.all[index].as_ref();
+                    return Err(match failed {
+                        Some(owned) => owned.failure(py, panic),
+                        None => PyValueError::new_err(panic.to_string()),
+                    });
                 }
             }
         }

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use cwndlab_records::table::Header;
-use cwndlab_stepping::{Simulation, StepError};
-use cwndlab_units::Bytes;
+use cwndlab_stepping::Simulation;
+use cwndlab_units::{Bytes, Fault};
 use pyo3::prelude::*;
 
-use crate::errors::cwndlab_error;
-use crate::panics::guarded;
+use crate::errors::{fault_error, guarded};
 use crate::records::Records;
 use crate::{py_algorithms, scenario, work};
 
@@ -22,9 +21,9 @@ pub(crate) struct Owned {
     mss: Vec<Bytes>,
 }
 
-/// Converts an error of a step to a `RunError`.
-pub(crate) fn step_error(py: Python<'_>, error: StepError) -> PyErr {
-    cwndlab_error(py, "RunError", vec![(error.path, error.what, error.hint)])
+/// Converts a fault of a step to a `RunError`.
+pub(crate) fn step_error(py: Python<'_>, fault: Fault) -> PyErr {
+    fault_error(py, "RunError", [fault])
 }
 
 /// Looks for Ctrl-C and for a cancellation.
@@ -62,8 +61,8 @@ impl Owned {
     }
 
     /// The error of a panic of the engine.
-    pub(crate) fn failure(&self, py: Python<'_>, panic: &str) -> PyErr {
-        engine_error(py, panic, self.header.seed)
+    pub(crate) fn failure(&self, py: Python<'_>, panic: Fault) -> PyErr {
+        work::panic_error(py, panic, self.header.seed)
     }
 
     /// The simulation of a scenario, before its first event.
@@ -72,10 +71,10 @@ impl Owned {
         let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
         let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
         if let Some(flow) = plan.flows.iter().position(py_algorithms::is_class) {
-            let what = "a class in Python cannot run in a simulation that is stepped".to_owned();
-            let hint = "make it 'external(every=ack)', and decide by the class".to_owned();
-            let fault = (format!("flow[{flow}].algorithm"), what, hint);
-            return Err(cwndlab_error(py, "ScenarioError", vec![fault]));
+            let what = "a class in Python cannot run in a simulation that is stepped";
+            let hint = "make it 'external(every=ack)', and decide by the class";
+            let fault = Fault::new(format!("flow[{flow}].algorithm"), what, hint);
+            return Err(fault_error(py, "ScenarioError", [fault]));
         }
         let header = work::header(&scenario, &plan, seed, "simulate", notes);
         let mss = plan.flows.iter().map(|flow| flow.stack.mss).collect();
@@ -88,7 +87,7 @@ impl Owned {
         &mut self,
         py: Python<'_>,
         mut interrupts: Interrupts,
-        step: impl FnOnce(&mut Simulation, &mut dyn FnMut() -> bool) -> Result<T, StepError> + Send,
+        step: impl FnOnce(&mut Simulation, &mut dyn FnMut() -> bool) -> Result<T, Fault> + Send,
     ) -> PyResult<T> {
         let simulation = &mut self.simulation;
         let (outcome, interrupts) = py.detach(move || {
@@ -98,7 +97,7 @@ impl Owned {
         match outcome {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => Err(interrupts.signal.unwrap_or_else(|| step_error(py, error))),
-            Err(panic) => Err(self.failure(py, &panic)),
+            Err(panic) => Err(self.failure(py, panic)),
         }
     }
 
@@ -110,10 +109,4 @@ impl Owned {
         })
         .map(Records::new)
     }
-}
-
-/// The error of a panic of the engine.
-pub(crate) fn engine_error(py: Python<'_>, panic: &str, seed: u64) -> PyErr {
-    let fault = ("engine".to_owned(), format!("{panic}, seed {seed}"), "please report with this line".to_owned());
-    cwndlab_error(py, "RunError", vec![fault])
 }

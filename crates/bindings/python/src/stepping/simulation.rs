@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cwndlab_learned::{Action, Observed};
+use cwndlab_control::Report;
+use cwndlab_learned::Action;
 use cwndlab_python_classes::events::{self, segments};
 use cwndlab_simulator::FlowState;
 use cwndlab_stepping::{Decision, Simulation as Stepped, State};
@@ -161,11 +162,12 @@ fn decision<'py>(py: Python<'py>, one: &Decision) -> PyResult<Bound<'py, PyTuple
 }
 
 /// A report of the transport as an object, as classes in Python receive it.
-fn event<'py>(py: Python<'py>, observed: &Observed, mss: Bytes) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match observed {
-        Observed::Ack(raw) => Bound::new(py, events::Ack { raw: raw.clone() })?.into_any(),
-        Observed::Congestion(raw) => Bound::new(py, events::Congestion { raw: raw.clone() })?.into_any(),
-        &Observed::Window(raw) => Bound::new(py, events::Window { raw, mss })?.into_any(),
+fn event<'py>(py: Python<'py>, report: &Report, mss: Bytes) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match report {
+        Report::Ack(raw) => Bound::new(py, events::Ack { raw: raw.clone() })?.into_any(),
+        Report::Congestion(raw) => Bound::new(py, events::Congestion { raw: raw.clone() })?.into_any(),
+        &Report::Sent(raw) => Bound::new(py, events::Sent { raw, mss })?.into_any(),
+        &Report::Window(raw) => Bound::new(py, events::Window { raw, mss })?.into_any(),
     })
 }
 
