@@ -63,15 +63,12 @@ pub(crate) fn debug(
     if let Some(fault) = flow_fault(&plan, flow) {
         return Err(cwndlab_error(py, "ScenarioError", vec![fault]));
     }
-    let refused = |place: &'static str| {
-        move |fault: Fault| cwndlab_error(py, "ScenarioError", vec![(place.to_owned(), fault.what, fault.hint)])
+    let refused = |place: &str, fault: Fault| {
+        cwndlab_error(py, "ScenarioError", vec![(place.to_owned(), fault.what, fault.hint)])
     };
-    let other = against.map(|text| catalogue.parse(text)).transpose().map_err(refused("against"))?;
-    let wanted = match (next, previous) {
-        (Some(text), _) => Wanted::parse(text).map_err(refused("next"))?,
-        (None, Some(text)) => Wanted::parse(text).map_err(refused("previous"))?,
-        (None, None) => Wanted::Any,
-    };
+    let other = against.map(|text| catalogue.parse(text)).transpose().map_err(|fault| refused("against", fault))?;
+    let (place, kind) = previous.map_or(("next", next), |kind| ("previous", Some(kind)));
+    let wanted = kind.map_or(Ok(Wanted::Any), Wanted::parse).map_err(|fault| refused(place, fault))?;
     let given = constructors.unwrap_or_default();
     let constructors = py_algorithms::needed_constructors(&plan, &scenario, other.as_ref(), given).map_err(to_error)?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
@@ -84,18 +81,13 @@ pub(crate) fn debug(
         }))
     })?
     .unwrap_or_else(|panic| (Err(panic), None));
-    match (outcome, failure) {
-        (Ok(Ok(value)), _) => Ok(value.to_string()),
-        (_, Some(failure)) => Err(algorithm_error(py, failure, &format!("of the run with seed {seed}"))),
-        (Ok(Err(RunError::Cancelled)), None) => {
-            Err(cwndlab_error(py, "RunError", vec![("debug".to_owned(), "cancelled".to_owned(), String::new())]))
-        }
-        (Err(panic), None) => Err(cwndlab_error(
-            py,
-            "RunError",
-            vec![("engine".to_owned(), panic, "please report with this line".to_owned())],
-        )),
-    }
+    let (place, what, hint) = match (outcome, failure) {
+        (Ok(Ok(value)), _) => return Ok(value.to_string()),
+        (_, Some(failure)) => return Err(algorithm_error(py, failure, &format!("of the run with seed {seed}"))),
+        (Ok(Err(RunError::Cancelled)), None) => ("debug", "cancelled".to_owned(), ""),
+        (Err(panic), None) => ("engine", panic, "please report with this line"),
+    };
+    Err(cwndlab_error(py, "RunError", vec![(place.to_owned(), what, hint.to_owned())]))
 }
 
 fn flow_fault(plan: &Plan, flow: usize) -> Option<(String, String, String)> {
