@@ -17,6 +17,13 @@ struct Token<'a> {
     line: usize,
 }
 
+/// One of the [`METHODS`], with its first and last line.
+struct Method<'a> {
+    name: &'a str,
+    first: usize,
+    last: usize,
+}
+
 /// The code without comments and literals, and the comments `//` with their lines.
 #[derive(Default)]
 struct Source<'a> {
@@ -71,8 +78,8 @@ impl<'a> Source<'a> {
         (from..self.tokens.len()).find(|&index| self.tokens[index].text == "{")
     }
 
-    /// Name, first and last line of the [`METHODS`] with a body between two braces.
-    fn methods(&self, (open, close): (usize, usize)) -> Vec<(&'a str, usize, usize)> {
+    /// The methods with a body between two braces.
+    fn methods(&self, open: usize, close: usize) -> Vec<Method<'a>> {
         let mut found = Vec::new();
         let mut index = open + 1;
         while index < close {
@@ -82,7 +89,7 @@ impl<'a> Source<'a> {
             if let Some(end) = body {
                 let name = self.tokens[index + 1].text;
                 if METHODS.contains(&name) {
-                    found.push((name, token.line, self.tokens[end].line));
+                    found.push(Method { name, first: token.line, last: self.tokens[end].line });
                 }
                 index = end;
             } else if token.text == "{" {
@@ -94,7 +101,7 @@ impl<'a> Source<'a> {
     }
 
     /// The type's name and its methods, for each implementation of one of the [`TRAITS`], and for their declarations.
-    fn implementations(&self) -> Vec<(&'a str, Vec<(&'a str, usize, usize)>)> {
+    fn implementations(&self) -> Vec<(&'a str, Vec<Method<'a>>)> {
         let mut found = Vec::new();
         let mut index = 0;
         while let Some(open) = self.brace_after(index) {
@@ -111,7 +118,7 @@ impl<'a> Source<'a> {
                 (_, _, Some(at)) if TRAITS.contains(&header[at + 1]) => header[at + 1],
                 _ => continue,
             };
-            found.push((name, self.methods((open, close))));
+            found.push((name, self.methods(open, close)));
         }
         found
     }
@@ -209,13 +216,13 @@ fn main() {
         let module = file.replacen("crates/", "cwndlab_", 1).replacen("/src/", "/", 1).replace('/', "::");
         let source = Source::of(&text);
         for (name, methods) in source.implementations() {
-            for (method, first, last) in methods {
+            for Method { name: method, first, last } in methods {
                 let inside =
                     source.comments.iter().filter(|(line, what)| (first..=last).contains(line) && is_reference(what));
                 let references: Vec<_> = inside.collect();
                 writeln!(
                     table,
-                    "    Method {{ owner: \"{}::{name}\", method: {method:?}, file: {file:?}, line: {first}, references: &{references:?} }},",
+                    "    Method {{ owner: \"{}::{name}\", name: {method:?}, file: {file:?}, line: {first}, references: &{references:?} }},",
                     module.trim_end_matches(".rs")
                 )
                 .expect("writes to memory");

@@ -25,7 +25,7 @@ pub struct Place {
 struct Method {
     /// The type with its module.
     owner: &'static str,
-    method: &'static str,
+    name: &'static str,
     file: &'static str,
     line: usize,
     references: &'static [(usize, &'static str)],
@@ -61,9 +61,9 @@ fn owner(part: &Part) -> Option<&'static str> {
 /// The method of an entry's type; `None` where it has the default one, which does nothing.
 fn place(part: &Part, method: &str) -> Option<Place> {
     let owner = owner(part)?;
-    let of = |name: &str| METHODS.iter().find(|one| one.owner == name && one.method == method);
+    let of = |name: &str| METHODS.iter().find(|one| one.owner == name && one.name == method);
     let found = of(owner).or_else(|| if method == "start" { of(DEFAULT_START) } else { None })?;
-    let Method { method, file, line, references, .. } = *found;
+    let Method { name: method, file, line, references, .. } = *found;
     Some(Place { entry: part.spec.name, method, file, line, references })
 }
 
@@ -143,7 +143,7 @@ mod tests {
     /// A type has one method of each name, so that a name and a type are enough to find it.
     #[test]
     fn methods_are_unique() {
-        let mut names: Vec<_> = METHODS.iter().map(|one| (one.owner, one.method)).collect();
+        let mut names: Vec<_> = METHODS.iter().map(|one| (one.owner, one.name)).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
