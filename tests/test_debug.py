@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import cwndlab
 import pytest
+from custom_classes import PyReno
 from cwndlab.errors import ScenarioError
 from cwndlab.scenario.presets import load
-from cwndlab.validation.debugger import divergence, first_difference, look
+from cwndlab.validation.debugger import divergence, first_difference, kinds, look
 
 Cli = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,7 +128,7 @@ def test_the_command_prints_the_moment(cli: Cli) -> None:
     status, out, _ = cli("debug", "two-flows", "--at", "8 s", "--flow", "1")
     assert status == 0
     lines = out.splitlines()
-    assert lines[0] == "flow 1, reno+standard"
+    assert lines[0] == "flow1, reno+standard"
     assert any(line.startswith("> 8.0") and "an ACK of" in line for line in lines)
     assert any(line.startswith("reno: on_ack in crates/algorithms/src/congestion_avoidance/reno.rs:") for line in lines)
     _, out, _ = cli("debug", "two-flows", "--at", "1000000 s", "--format", "json")
@@ -139,8 +141,11 @@ def test_the_command_prints_the_moment(cli: Cli) -> None:
         (["single"], "--at: is missing"),
         (["single", "--at", "3"], "--at: '3' has no unit"),
         (["single", "--at", "3 s", "--flow", "7"], "--flow: no flow is called '7'\n  hint: there are flow0"),
-        (["uplink", "--at", "3 s", "--flow", "0"], "flow: flow 0 has no congestion control"),
-        (["single", "--against", "cubik"], "against: no algorithm is called 'cubik'"),
+        (["uplink", "--at", "3 s", "--flow", "0"], "--flow: flow 0 has no congestion control"),
+        (["single", "--against", "cubik"], "--against: no algorithm is called 'cubik'"),
+        (["single", "--next", "reducton"], "--next: no event is called 'reducton'\n  hint: did you mean 'reduction'?"),
+        (["single", "--previous", "lost"], "--previous: no event is called 'lost'\n  hint: did you mean 'loss'?"),
+        (["single", "--next", "loss", "--previous", "loss"], "cwndlab debug: --next, --previous and --against"),
     ],
 )
 def test_bad_input_is_refused(cli: Cli, arguments: list[str], message: str) -> None:
@@ -150,10 +155,169 @@ def test_bad_input_is_refused(cli: Cli, arguments: list[str], message: str) -> N
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(ScenarioError, match=r"-1\.0 s is no time of a run"):
+    with pytest.raises(ScenarioError, match=r"-1\.0 s is not a time of a run"):
         look(load("single"), at_s=-1.0)
-    with pytest.raises(ScenarioError, match="flows are counted from 0"):
+    with pytest.raises(ScenarioError, match="no flow is called '-1'"):
         look(load("single"), at_s=1.0, flow=-1)
+    with pytest.raises(ScenarioError, match="at_s: is missing"):
+        look(load("single"))
+    with pytest.raises(ScenarioError, match="search in different directions"):
+        look(load("single"), next="loss", previous="loss")
+
+
+def times(scenario: cwndlab.Scenario, kind: str) -> list[int]:
+    """Times of the events of a kind in the records, ns."""
+    return [row["time_ns"] for row in cwndlab.run(scenario, seed=1).rows("events") if row["kind"] == kind]
+
+
+def test_the_next_and_the_previous_loss_are_those_of_the_records() -> None:
+    scenario = overflowing().with_(duration="20 s")
+    losses = times(scenario, "recovery")
+    assert len(losses) >= 3
+    ahead = [look(scenario, at_s=at_ns / 1e9, next="loss").moment for at_ns in (0, losses[0] + 1, losses[1])]
+    assert [one.time_ns for one in ahead if one] == [losses[0], losses[1], losses[1]]
+    back = [look(scenario, at_s=at_ns / 1e9, previous="loss").moment for at_ns in (losses[2], losses[1] + 1)]
+    assert [one.time_ns for one in back if one] == [losses[1], losses[1]]
+    last = look(scenario, previous="loss").moment
+    assert last is not None
+    assert last.time_ns == losses[-1]
+    assert look(scenario, at_s=losses[0] / 1e9, previous="loss").moment is None
+    assert look(scenario, at_s=(losses[-1] + 1) / 1e9, next="loss").moment is None
+
+
+def test_a_found_event_has_the_neighbours_that_its_time_has() -> None:
+    """The view of a search is the view at the time that it finds."""
+    scenario = overflowing()
+    loss_ns = first_loss(scenario)
+    expected = look(scenario, at_s=loss_ns / 1e9, context=5)
+    assert look(scenario, next="loss", context=5) == expected
+    second_ns = times(scenario.with_(duration="20 s"), "recovery")[1]
+    assert look(scenario.with_(duration="20 s"), at_s=second_ns / 1e9, previous="loss", context=5) == expected
+
+
+def test_a_reduction_is_a_smaller_window() -> None:
+    """RFC 5681: Reno's window is smaller only after congestion events and at the end of a recovery."""
+    moment = look(overflowing("reno"), next="reduction").moment
+    assert moment is not None
+    assert moment.time_ns == first_loss(overflowing("reno"))
+    assert moment.after.cwnd_bytes < moment.before.cwnd_bytes
+
+
+def test_events_of_an_algorithm_are_found_by_their_names() -> None:
+    """RFC 9406: HyStart++ leaves slow start; the row of the table `events` has the time."""
+    scenario = overflowing().with_({"dumbbell.bottleneck.queue": {"capacity": "1000 packets"}})
+    moment = look(scenario, next="css-enter").moment
+    assert moment is not None
+    assert [moment.time_ns] == times(scenario, "css-enter")[:1]
+    assert moment.returned is not None
+    assert moment.returned["kind"] == "css-enter"
+    assert look(scenario, next="event").moment == moment
+
+
+def test_the_page_lists_all_kinds_of_events() -> None:
+    page = (ROOT / "docs" / "debug.md").read_text(encoding="utf-8")
+    assert [name for name in kinds() if f"`{name}`" not in page] == []
+
+
+def test_a_flow_has_the_same_view_by_name_and_by_index() -> None:
+    scenario = load("two-flows")
+    assert look(scenario, at_s=2.0, flow="flow1") == look(scenario, at_s=2.0, flow=1)
+    assert look(scenario, at_s=2.0, flow="flow1").flow == "flow1"
+
+
+CAPACITY = 60
+
+
+def contended(**changes: object) -> cwndlab.Scenario:
+    """Two flows through a queue of 60 packets."""
+    path = cwndlab.Dumbbell(
+        cwndlab.Link(rate="20 Mbit/s", delay="10 ms", queue=cwndlab.DropTail(f"{CAPACITY} packets")),
+    )
+    flows = [cwndlab.Flow("cubic", name="first", rtt="40 ms"), cwndlab.Flow("reno", name="second", rtt="40 ms")]
+    return cwndlab.Scenario(duration="10 s", dumbbell=path, flows=flows).with_(changes)
+
+
+@pytest.mark.parametrize("flow", ["first", "second"])
+def test_the_drop_behind_a_loss_is_that_of_the_segment_that_is_sent_again(flow: str) -> None:
+    """RFC 6675, section 5, step 4.3: recovery retransmits the first missing segment. A full queue of 60 packets has 60
+    waiting and one in transmission."""
+    scenario = contended()
+    view = look(scenario, at_s=1.0, next="loss", flow=flow)
+    assert view.moment is not None
+    lost = view.lost_packet
+    assert lost is not None
+    index = ("first", "second").index(flow)
+    packets = cwndlab.run(scenario.with_(packets=True), seed=1).rows("packets")
+    again = next(
+        row
+        for row in packets
+        if row["flow"] == index and row["kind"] == 0 and row["retransmission"] and row["sent_ns"] >= view.moment.time_ns
+    )
+    assert lost.sequence_bytes == again["sequence_bytes"]
+    dropped = [row for row in packets if row["flow"] == index and row["fate"] == 1 and row["kind"] == 0]
+    assert (lost.time_ns, lost.sequence_bytes) in {(row["time_ns"], row["sequence_bytes"]) for row in dropped}
+    assert (lost.fate, lost.link, lost.capacity_packets) == ("dropped", "bottleneck", CAPACITY)
+    assert lost.sent_ns <= lost.time_ns < view.moment.time_ns
+    assert lost.queue_packets == CAPACITY
+    assert [one.name for one in lost.flows] == ["first", "second"]
+    assert sum(one.packets for one in lost.flows) == CAPACITY + 1
+    assert all(one.packets > 0 for one in lost.flows)
+    # Each flow has at least as much in flight as it has at the link.
+    for one in lost.flows:
+        assert one.transport is not None
+        assert one.transport["in_flight_bytes"] >= 1448 * one.packets
+
+
+def test_a_loss_on_the_line_is_not_one_of_the_queue() -> None:
+    path = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms", loss=cwndlab.Bernoulli(0.005)))
+    scenario = cwndlab.Scenario(duration="6 s", dumbbell=path, flows=[cwndlab.Flow("reno", rtt="40 ms")])
+    lost = look(scenario, next="loss", at_s=3.0).lost_packet
+    assert lost is not None
+    assert lost.fate == "lost"
+
+
+def test_reordering_has_no_packet_behind_it() -> None:
+    """A path that reorders and drops nothing: what the sender takes for a loss is none."""
+    link = cwndlab.Link(rate="10 Mbit/s", delay="20 ms", jitter=cwndlab.Jitter("15 ms", reorder=True))
+    scenario = cwndlab.Scenario(
+        duration="6 s",
+        dumbbell=cwndlab.Dumbbell(link),
+        flows=[cwndlab.Flow("reno/sack", rtt="80 ms", stack={"receive_window": "30 kB"})],
+    )
+    view = look(scenario, next="loss")
+    assert view.moment is not None
+    assert (view.lost_packet, view.no_lost_packet) == (None, "no packet is missing")
+
+
+def test_an_ecn_echo_has_a_marked_packet_behind_it() -> None:
+    """RFC 3168, section 6.1: the sender reduces when the echo of the mark arrives, one round trip after it was sent."""
+    queue = {"kind": "codel", "capacity": "1000 packets", "ecn": True}
+    ecn = {f"flow[{index}].stack": {"ecn": "classic"} for index in (0, 1)}
+    scenario = contended(**{"dumbbell.bottleneck.queue": queue, **ecn})
+    view = look(scenario, next="ecn", at_s=2.0)
+    assert view.moment is not None
+    lost = view.lost_packet
+    assert lost is not None
+    assert lost.fate == "marked"
+    rtt_ns = view.moment.fields["srtt_ns"]
+    assert view.moment.time_ns - lost.sent_ns == pytest.approx(rtt_ns, rel=0.5)
+
+
+BESIDE = ["bytes", "cwnd", "in flight", "srtt", "state"]
+
+
+def test_the_command_prints_the_drop_and_the_rivals(cli: Cli) -> None:
+    status, out, _ = cli("debug", "two-flows", "--next", "loss", "--flow", "flow1", "--at", "2 s")
+    assert status == 0
+    assert "was dropped at bottleneck at " in out
+    assert "queue of bottleneck then: " in out
+    lines = out.splitlines()
+    at = next(index for index, line in enumerate(lines) if "packets at the link" in line)
+    titles = lines[at].split("  ")
+    assert [one.strip() for one in titles if one] == ["flow", "packets at the link", *BESIDE]
+    assert [line.split()[0] for line in lines[at + 1 : at + 3]] == ["flow0", "flow1"]
+    status, _, err = cli("debug", "two-flows", "--next", "timeout")
+    assert (status, err.splitlines()[0]) == (0, "flow0: no such event")
 
 
 CLASS = """\
@@ -189,3 +353,21 @@ def test_a_class_of_python_may_stand_on_either_side(cli: Cli, tmp_path: Path) ->
     # By hand: at the first ACK the one has 11 segments, the other 12.
     mss = first["moment"]["before"]["cwnd_bytes"] // 10
     assert (first["moment"]["after"]["cwnd_bytes"], first["after"]["cwnd_bytes"]) == (11 * mss, 12 * mss)
+
+
+def reno_file(folder: Path) -> Path:
+    """A file with Reno, as the built-in ``reno+standard`` does it."""
+    file = folder / "py_reno.py"
+    file.write_text(f"from __future__ import annotations\n\n{inspect.getsource(PyReno)}")
+    return file
+
+
+def test_a_class_that_does_the_same_never_differs_in_either_direction(cli: Cli, tmp_path: Path) -> None:
+    """Reno in Python beside reno+standard, and reno+standard beside it: a file of Python stands for its class."""
+    file = reno_file(tmp_path)
+    beside = ("debug", "two-flows", "--flow", "flow1", "--set", "duration=5s", "--against", file)
+    status, _, err = cli(*beside)
+    assert (status, err.splitlines()[0]) == (0, "py-reno: the same windows and rates up to the end")
+    other = ("--set", "flow[1].algorithm=py-reno", "--algorithm-file", file, "--against", "reno+standard")
+    status, _, err = cli(*beside[:-2], *other)
+    assert (status, err.splitlines()[0]) == (0, "reno+standard: the same windows and rates up to the end")

@@ -140,9 +140,9 @@ def _stacks() -> str:
     return _text(sys.executable, "tools/stacks/table.py")
 
 
-def _debug() -> str:
-    """A command with its whole output."""
-    command = generated.recipes()["debug beta"].command
+def _with_output(name: str) -> str:
+    """The command of a block with its whole output."""
+    command = generated.recipes()[name].command
     output = _text(*shlex.split(command))
     return textwrap.indent("\n".join([f"$ {command}", "", *output.splitlines()]), "    ")
 
@@ -265,7 +265,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "picture uplink": _uplink,
     "audit": _audit,
     "stacks": _stacks,
-    "debug beta": _debug,
+    **{f"debug {name}": partial(_with_output, f"debug {name}") for name in ("beta", "loss", "previous", "class")},
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,

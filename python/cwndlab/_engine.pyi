@@ -105,6 +105,8 @@ def audit(
     mss: int | None = None,
     initial_cwnd: int | None = None,
     tolerance: float | None = None,
+    scenario: str | None = None,
+    constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> str: ...
 def debug(
     text: str,
@@ -114,12 +116,15 @@ def debug(
     at_ns: int,
     cancel: Cancel | None = None,
     *,
+    next: str | None = None,
+    previous: str | None = None,
     context: int = 3,
     against: str | None = None,
     tolerance_bytes: int = 0,
     folder: str | PathLike[str] | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> str: ...
+def debug_kinds() -> list[tuple[str, str]]: ...
 def replay(
     text: str, classes: list[tuple[str, str, str, str, Callable[..., object]]] = ...
 ) -> list[dict[str, Any]]: ...

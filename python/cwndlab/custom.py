@@ -338,6 +338,67 @@ def merged(sources: Iterable[Classes]) -> dict[str, type]:
     return union
 
 
+def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[list[str], dict[str, type]]:
+    """The algorithms that texts name, of which a file of Python stands for all of its classes, and all classes.
+
+    This is the syntax of every command that takes algorithms: ``cubic,mine.py``, beside files whose classes the texts
+    name.
+
+    Parameters
+    ----------
+    texts
+        Algorithms, as a flow names them, and files.
+    files
+        Files whose classes the texts may name.
+
+    Raises
+    ------
+    ScenarioError
+        With the faults of all files.
+
+    Examples
+    --------
+    >>> selected(["cubic", "reno(a=2)"])
+    (['cubic', 'reno(a=2)'], {})
+    """
+    texts = list(texts)
+    loaded: dict[str, Classes] = {}
+    faults: list[Fault] = []
+    for file in dict.fromkeys([*map(str, files), *filter(is_file, texts)]):
+        try:
+            loaded[file] = load(file)
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
+    return [name for text in texts for name in loaded.get(text, [text])], merged(loaded.values())
+
+
+def selected_one(text: str, files: Iterable[str | File] = ()) -> tuple[str, dict[str, type]]:
+    """The algorithm that a text names, of which a file of Python stands for its only class, and all classes.
+
+    Raises
+    ------
+    ScenarioError
+        Also where the file has several classes.
+    """
+    names, classes = selected([text], files)
+    if len(names) != 1:
+        hint = "name one of them, and the file by --algorithm-file"
+        raise ScenarioError(Fault(text, f"has {len(names)} algorithms: {', '.join(names)}", hint))
+    return names[0], classes
+
+
+def is_file(text: str) -> bool:
+    """Whether a text is a file of classes: that of an algorithm begins with a letter and has no dot outside of its
+    parameters.
+
+    >>> is_file("mine.py"), is_file("../mine"), is_file("cubic(beta=0.5)")
+    (True, True, False)
+    """
+    return text.startswith(("/", ".", "~")) or "." in text.partition("(")[0]
+
+
 def described(algorithms: Mapping[str, CustomAlgorithm], scenario: str | None = None) -> str | None:
     """A document for the engine that describes these classes, JSON: ``scenario`` with those that it does not describe,
     or one of the descriptions alone; ``None`` where there is neither."""

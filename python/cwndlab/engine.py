@@ -56,6 +56,7 @@ decision_fields = _engine.decision_fields
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts
 debug = _engine.debug
+debug_kinds = _engine.debug_kinds
 replay = _engine.replay
 audit = _engine.audit
 replay_cases = _engine.replay_cases

@@ -12,6 +12,9 @@ macro_rules! named {
         }
 
         impl $type {
+            /// All of this repository.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
             /// The name in the records.
             #[must_use]
             pub fn name(self) -> &'static str {

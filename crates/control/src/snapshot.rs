@@ -9,11 +9,18 @@ macro_rules! snapshot {
             pub trait $copies {
                 /// A copy of the present state.
                 fn snapshot(&self) -> Box<dyn $kind>;
+
+                /// The path of the type, such as `crate::module::Type`, by which its source is found.
+                fn type_name(&self) -> &'static str;
             }
 
             impl<T: $kind + Clone + 'static> $copies for T {
                 fn snapshot(&self) -> Box<dyn $kind> {
                     Box::new(self.clone())
+                }
+
+                fn type_name(&self) -> &'static str {
+                    std::any::type_name::<T>()
                 }
             }
 

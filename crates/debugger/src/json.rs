@@ -7,7 +7,7 @@ use serde_json::{json, Map, Value};
 
 use crate::source::places;
 use crate::watch::Line;
-use crate::{Divergence, Moment, Snapshot, View};
+use crate::{Divergence, LostPacket, Moment, Snapshot, View};
 
 /// A view: `earlier`, `moment` (or null), `later`.
 #[must_use]
@@ -48,6 +48,35 @@ pub fn transport(row: &SampleRow) -> Value {
         "retransmitted_packets": row.retransmitted_packets,
         "congestion_events": row.congestion_events,
         "timeouts": row.timeouts,
+    })
+}
+
+/// The packet behind a congestion event, with its queue.
+#[must_use]
+pub fn lost_packet(found: &LostPacket) -> Value {
+    let LostPacket { packet, link, queue, .. } = found;
+    let flows = found.flows.iter().map(|flow| {
+        json!({
+            "name": flow.name,
+            "packets": flow.packets,
+            "bytes": flow.bytes,
+            "transport": flow.sample.as_ref().map(transport),
+        })
+    });
+    json!({
+        "fate": found.fate(),
+        "link": link.name,
+        "time_ns": packet.time_ns,
+        "sent_ns": packet.sent_ns,
+        "sequence_bytes": packet.sequence_bytes,
+        "size_bytes": packet.size_bytes,
+        "retransmission": packet.retransmission,
+        "count": found.count,
+        "capacity_packets": link.capacity_packets,
+        "capacity_bytes": link.capacity_bytes,
+        "queue_packets": queue.map(|row| row.queue_packets),
+        "queue_bytes": queue.map(|row| row.queue_bytes),
+        "flows": flows.collect::<Vec<_>>(),
     })
 }
 

@@ -2,13 +2,16 @@
 //!
 //! A run is a pure function of plan and seed, and fast, so that a moment is reached by running again:
 //!
-//! - [`look`]: the event at a time, with its neighbours ([`watch`]);
+//! - [`look`]: the event at a time, or the next or previous one of a kind ([`kinds`]), with its neighbours ([`watch`]);
 //! - [`diverge`]: the first event after which another algorithm, given the same events, has another window or rate
 //!   ([`shadow`]);
+//! - [`lost_packet()`]: the drop behind a loss, with the state of its queue ([`lost_packet`](mod@lost_packet));
 //! - [`transport_at`]: what the transport reports of the flow at a time;
 //! - [`source`]: file and line of the method that handled an event, and the equations that it names.
 
 pub mod json;
+pub mod kinds;
+pub mod lost_packet;
 pub mod shadow;
 pub mod source;
 pub mod watch;
@@ -21,8 +24,10 @@ use cwndlab_records::rows::SampleRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
+pub use kinds::Wanted;
+pub use lost_packet::{lost_packet, LostPacket};
 pub use shadow::{diverge, Divergence};
-pub use watch::{look, View};
+pub use watch::{look, Search, View};
 
 /// What an algorithm shows of itself between two events.
 #[derive(Clone, Debug, PartialEq)]

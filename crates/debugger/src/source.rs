@@ -1,7 +1,9 @@
 //! Where the catalogue's algorithms handle an event.
 
+use cwndlab_control::catalogue::Part;
 use cwndlab_control::Report as Reported;
-use cwndlab_control::{Algorithm, Change, State};
+use cwndlab_control::{Algorithm, Build, Change, Path, State};
+use cwndlab_units::Bytes;
 
 /// A method of an algorithm in the sources of this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,40 +20,76 @@ pub struct Place {
     pub references: &'static [(usize, &'static str)],
 }
 
-static PLACES: &[Place] = include!(concat!(env!("OUT_DIR"), "/places.rs"));
+/// A method of a type, or of the trait that declares it.
+#[derive(Debug)]
+struct Method {
+    /// The type with its module.
+    owner: &'static str,
+    name: &'static str,
+    file: &'static str,
+    line: usize,
+    references: &'static [(usize, &'static str)],
+}
 
-/// The methods that handled an event of an algorithm whose state was `before`. Entries that use the method of another
-/// entry, and classes in other languages, have none.
+static METHODS: &[Method] = include!(concat!(env!("OUT_DIR"), "/methods.rs"));
+
+/// The slow start of congestion avoidance that has no method for it.
+const DEFAULT_START: &str = "cwndlab_control::parts::CongestionAvoidance";
+
+/// Arguments of a constructor, whose result is asked for its type alone.
+const PATH: Path = Path {
+    mss: Bytes(1448),
+    initial_cwnd: Bytes(14_480),
+    initial_ssthresh: None,
+    paced: false,
+    whole_segments: false,
+    seed: 1,
+    oracle_buffer: None,
+};
+
+/// The type that an entry creates; `None` for a class of another language.
+fn owner(part: &Part) -> Option<&'static str> {
+    let arguments = &part.arguments;
+    let name = match part.spec.build {
+        Build::CongestionAvoidance(make) => (*make(&PATH, arguments)).type_name(),
+        Build::SlowStart(make) => (*make(&PATH, arguments)).type_name(),
+        Build::Whole(make) => (*make(&PATH, arguments)).type_name(),
+        Build::Dynamic(_) | Build::Recovery(_) | Build::Mechanism => return None,
+    };
+    name.split('<').next()
+}
+
+/// The method of an entry's type; `None` where it has the default one, which does nothing.
+fn place(part: &Part, method: &str) -> Option<Place> {
+    let owner = owner(part)?;
+    let of = |name: &str| METHODS.iter().find(|one| one.owner == name && one.name == method);
+    let found = of(owner).or_else(|| if method == "start" { of(DEFAULT_START) } else { None })?;
+    let Method { name: method, file, line, references, .. } = *found;
+    Some(Place { entry: part.spec.name, method, file, line, references })
+}
+
+/// The methods that handled an event of an algorithm whose state was `before`. A class of another language has none.
 #[must_use]
 pub fn places(algorithm: &Algorithm, event: &Reported, before: &State) -> Vec<Place> {
-    let growth = algorithm.growth.spec.name;
-    let start = algorithm.slow_start.as_ref().map(|part| part.spec.name);
-    let is_starting = before.phase.is_slow_start();
-    let wanted: Vec<(Option<&str>, &str)> = match event {
-        Reported::Ack(_) if is_starting && start.is_some() => vec![(start, "on_ack")],
-        Reported::Ack(_) if is_starting => vec![(Some(growth), "start"), (Some(growth), "on_ack")],
-        Reported::Ack(_) => vec![(Some(growth), "on_ack")],
-        Reported::Congestion(_) => vec![(Some(growth), "on_congestion"), (start, "on_congestion")],
-        Reported::Window(window) if window.change == Change::Established => vec![(start, "established")],
-        Reported::Window(_) => vec![(Some(growth), "on_window"), (start, "on_window")],
-        Reported::Sent(_) => Vec::new(),
+    let (growth, start) = (Some(&algorithm.growth), algorithm.slow_start.as_ref());
+    let is_composed = matches!(algorithm.growth.spec.build, Build::CongestionAvoidance(_));
+    let wanted: &[(Option<&Part>, &str)] = match event {
+        Reported::Ack(_) if before.phase.is_slow_start() && start.is_some() => &[(start, "on_ack")],
+        Reported::Ack(_) if before.phase.is_slow_start() && is_composed => &[(growth, "start")],
+        Reported::Ack(_) => &[(growth, "on_ack")],
+        Reported::Congestion(_) => &[(growth, "on_congestion"), (start, "on_congestion")],
+        Reported::Window(window) if window.change == Change::Established && is_composed => &[(start, "established")],
+        Reported::Window(_) => &[(growth, "on_window"), (start, "on_window")],
+        Reported::Sent(_) => &[],
     };
-    let found = |(entry, method): (Option<&str>, &str)| {
-        PLACES.iter().copied().find(|place| Some(place.entry) == entry && place.method == method)
-    };
-    let places: Vec<Place> = wanted.into_iter().filter_map(found).collect();
-    match event {
-        // The first of the two that exists.
-        Reported::Ack(_) => places.into_iter().take(1).collect(),
-        _ => places,
-    }
+    wanted.iter().filter_map(|(part, method)| place((*part)?, method)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss};
-    use cwndlab_control::{Phase, Ssthresh};
+    use cwndlab_control::{Arguments, Phase, Spec, Ssthresh};
 
     fn cubic() -> Algorithm {
         cwndlab_simulator::catalogue().parse("cubic+hystart-pp").expect("is valid")
@@ -82,20 +120,32 @@ mod tests {
         assert_eq!((place.entry, place.method), ("cubic", "on_congestion"));
     }
 
-    /// Every entry with an algorithm has a method that handles ACKs, its own or that of another entry.
+    /// Every entry that creates an algorithm has a method that handles ACKs, also where another entry has the same type.
     #[test]
-    fn most_entries_have_a_method_for_acks() {
-        let catalogue = cwndlab_simulator::catalogue();
-        let without: Vec<_> = cwndlab_conformance_texts(&catalogue)
-            .into_iter()
-            .filter(|name| !PLACES.iter().any(|place| place.entry == *name))
-            .collect();
-        assert!(without.len() <= 8, "{without:?}");
+    fn every_entry_has_a_method_for_acks() {
+        let specs = cwndlab_simulator::catalogue().specs;
+        let creates = |spec: &&Spec| !matches!(spec.build, Build::Recovery(_) | Build::Mechanism);
+        for spec in specs.into_iter().filter(creates) {
+            let part = Part { spec, arguments: Arguments::defaults(spec.parameters) };
+            let place = place(&part, "on_ack").unwrap_or_else(|| panic!("{}: {:?}", spec.name, owner(&part)));
+            assert!(line_of(&place).trim_start().starts_with("fn on_ack("), "{place:?}");
+        }
     }
 
-    fn cwndlab_conformance_texts(catalogue: &cwndlab_control::Catalogue) -> Vec<&'static str> {
-        use cwndlab_control::Kind;
-        let is_algorithm = |kind| matches!(kind, Kind::CongestionAvoidance | Kind::Whole | Kind::SlowStart);
-        catalogue.specs.iter().filter(|spec| is_algorithm(spec.kind)).map(|spec| spec.name).collect()
+    /// rcp-bbr is BBR version 1 with other options, so that the type is in the folder of bbr1.
+    #[test]
+    fn an_entry_with_the_type_of_another_entry_has_its_methods() {
+        let algorithm = cwndlab_simulator::catalogue().parse("rcp-bbr").expect("is valid");
+        let starting = State { ssthresh: Ssthresh::Unknown, phase: Phase::Startup };
+        let [place] = places(&algorithm, &Reported::Ack(ack(1)), &starting)[..] else { panic!("one place") };
+        assert_eq!((place.entry, place.file), ("rcp-bbr", "crates/algorithms/src/whole/bbr1/machine.rs"));
+    }
+
+    /// A type has one method of each name, so that a name and a type are enough to find it.
+    #[test]
+    fn methods_are_unique() {
+        let mut names: Vec<_> = METHODS.iter().map(|one| (one.owner, one.name)).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The event at a time, with its neighbours.
+//! The event at a time, or the next or previous one of a kind, with its neighbours.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use cwndlab_replay::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
+use crate::kinds::Wanted;
 use crate::{is_shown, Moment, Snapshot};
 
 /// An event before the moment, with the window and rate after it.
@@ -25,25 +26,45 @@ pub struct Line {
     pub pacing: Option<Rate>,
 }
 
+impl Line {
+    fn of(moment: &Moment) -> Self {
+        let Snapshot { cwnd, pacing, .. } = moment.after;
+        Self { number: moment.number, event: moment.event.clone(), cwnd, pacing }
+    }
+}
+
 /// A moment and its neighbours.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The events before it, in order.
     pub earlier: VecDeque<Line>,
-    /// The first event at or after the time; `None` where there is none until the end of the run.
+    /// The event of the search; `None` where there is none.
     pub moment: Option<Moment>,
     /// The events after it.
     pub later: Vec<Moment>,
 }
 
-impl View {
-    fn is_complete(&self, context: usize) -> bool {
-        self.moment.is_some() && self.later.len() >= context
+/// The search for an event of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// The kind of the event.
+    pub wanted: Wanted,
+    /// The first one at or after this time, or the last one before it.
+    pub at: Time,
+    /// Whether the last one before the time is searched for.
+    pub backward: bool,
+}
+
+impl Search {
+    /// The first event of any kind at or after `at`.
+    #[must_use]
+    pub fn from(at: Time) -> Self {
+        Self { wanted: Wanted::Any, at, backward: false }
     }
 }
 
-/// The first event of a flow's algorithm at or after `at`, with `context` events before and after it. The second value
-/// is the algorithm; `None` for a flow without one.
+/// The event of a flow's algorithm that a search finds, with `context` events before and after it. The second value is
+/// the algorithm; `None` for a flow without one.
 ///
 /// `stop` cancels the run, and is set as soon as the view is complete.
 ///
@@ -56,36 +77,82 @@ pub fn look(
     plan: &Plan,
     seed: u64,
     flow: usize,
-    at: Time,
+    search: Search,
     context: usize,
     stop: &Arc<AtomicBool>,
 ) -> Result<(View, Option<Arc<Algorithm>>), Fault> {
-    let watch = Arc::new(Watch { at, context, stop: Arc::clone(stop), view: Mutex::default() });
+    let watch = Arc::new(Watch { search, context, stop: Arc::clone(stop), progress: Mutex::default() });
     let mut plan = Plan { sample_interval: Duration::ZERO, packets: false, ..plan.clone() };
     let wrap = Watching { watch: Arc::clone(&watch), connections: AtomicU32::new(0) };
     let Some(algorithm) = wrap_flow(&mut plan, flow, wrap) else {
         return Ok((View::default(), None));
     };
     let outcome = cwndlab_simulator::run(&plan, seed, stop, None);
-    let view = std::mem::take(&mut *watch.view());
+    let progress = std::mem::take(&mut *watch.progress());
     match outcome {
-        Err(cancelled) if !view.is_complete(context) => Err(cancelled),
-        _ => Ok((view, Some(algorithm))),
+        Err(cancelled) if !progress.is_complete => Err(cancelled),
+        _ => Ok((progress.view, Some(algorithm))),
+    }
+}
+
+/// The view so far.
+#[derive(Debug, Default)]
+struct Progress {
+    view: View,
+    /// The latest events, in order.
+    latest: VecDeque<Line>,
+    is_complete: bool,
+}
+
+impl Progress {
+    fn add_line(&mut self, line: Line, context: usize) {
+        self.latest.push_back(line);
+        if self.latest.len() > context {
+            self.latest.pop_front();
+        }
     }
 }
 
 #[derive(Debug)]
 struct Watch {
-    at: Time,
+    search: Search,
     context: usize,
     /// Set when the view is complete.
     stop: Arc<AtomicBool>,
-    view: Mutex<View>,
+    progress: Mutex<Progress>,
 }
 
 impl Watch {
-    fn view(&self) -> MutexGuard<'_, View> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an event at `now` may be the one of the search.
+    fn is_searched(&self, now: Time) -> bool {
+        (now >= self.search.at) != self.search.backward
+    }
+
+    /// Adds an event.
+    fn add(&self, moment: Moment) {
+        let mut progress = self.progress();
+        let line = Line::of(&moment);
+        let is_searched = self.is_searched(moment.event.now());
+        let Search { backward, wanted, .. } = self.search;
+        if is_searched && (backward || progress.view.moment.is_none()) && wanted.matches(&moment) {
+            let earlier = progress.latest.clone();
+            progress.view = View { earlier, moment: Some(moment), later: Vec::new() };
+        } else if progress.view.moment.is_some() && progress.view.later.len() < self.context {
+            progress.view.later.push(moment);
+        }
+        progress.add_line(line, self.context);
+        let is_found = progress.view.moment.is_some();
+        let is_full = is_found && progress.view.later.len() >= self.context;
+        // Backward, a later event may be found until the time is reached.
+        let is_over = !backward || !is_searched;
+        if is_over && (is_full || (backward && !is_found)) {
+            progress.is_complete = true;
+            self.stop.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -118,36 +185,16 @@ impl Watched {
             return event.deliver(&mut *self.inner);
         }
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
-        if event.now() >= self.watch.at {
-            return self.show(number, event);
-        }
-        let returned = event.deliver(&mut *self.inner);
-        let mut view = self.watch.view();
-        if view.earlier.len() >= self.watch.context {
-            view.earlier.pop_front();
-        }
-        if self.watch.context > 0 {
+        if !self.watch.search.backward && !self.watch.is_searched(event.now()) {
+            let returned = event.deliver(&mut *self.inner);
             let (cwnd, pacing) = (self.inner.cwnd(), self.inner.pacing_rate());
-            view.earlier.push_back(Line { number, event, cwnd, pacing });
+            self.watch.progress().add_line(Line { number, event, cwnd, pacing }, self.watch.context);
+            return returned;
         }
-        returned
-    }
-
-    /// Reports an event that belongs to the view.
-    fn show(&mut self, number: u64, event: Reported) -> Option<Event> {
         let before = Snapshot::of(&*self.inner);
         let returned = event.deliver(&mut *self.inner);
         let after = Snapshot::of(&*self.inner);
-        let moment = Moment { number, connection: self.connection, event, before, after, returned };
-        let mut view = self.watch.view();
-        if view.moment.is_none() {
-            view.moment = Some(moment);
-        } else {
-            view.later.push(moment);
-        }
-        if view.is_complete(self.watch.context) {
-            self.watch.stop.store(true, Ordering::Relaxed);
-        }
+        self.watch.add(Moment { number, connection: self.connection, event, before, after, returned });
         returned
     }
 }

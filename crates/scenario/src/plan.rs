@@ -13,6 +13,7 @@ pub use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
 };
 
+pub use cwndlab_traffic::application::ApplicationKind;
 pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
 
 pub use crate::name::Name;

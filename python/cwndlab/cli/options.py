@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,34 +114,23 @@ def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
     return pairs
 
 
-def classes_of(files: Sequence[Path] | None) -> dict[str, type] | None:
+def classes_of(files: Sequence[Path] | None) -> dict[str, type]:
     """The classes of ``--algorithm-file`` by the names that flows use."""
-    if not files:
-        return None
-
-    return cwndlab.custom.merged(cwndlab.custom.load(file) for file in files)
+    return cwndlab.custom.selected((), files or ())[1]
 
 
-def algorithms_of(text: str | None, files: Sequence[Path] | None) -> tuple[list[str], list[Path]]:
-    """The names of ``--algorithms``, of which a file of Python stands for its classes, and all files of classes."""
-    names: list[str] = []
-    places = list(files or ())
-    for one in listed(text) or ():
-        if not one.endswith(".py"):
-            names.append(one)
-            continue
-        names += cwndlab.custom.load(Path(one))
-        places += [] if Path(one) in places else [Path(one)]
-    return names, places
+def algorithms_of(text: str | None, files: Sequence[Path] | None) -> tuple[list[str], dict[str, type]]:
+    """The names of ``--algorithms``, of which a file of Python stands for its classes, and all classes."""
+    return cwndlab.custom.selected(listed(text) or (), files or ())
 
 
 def scenario_of(
-    name: Path, changes: Sequence[str] | None, algorithm_files: Sequence[Path] | None = None
+    name: Path, changes: Sequence[str] | None, classes: Mapping[str, type] | None = None
 ) -> cwndlab.Scenario:
-    """The scenario in a file, or the preset of this name, changed; with the algorithms in files of Python."""
+    """The scenario in a file, or the preset of this name, changed; with classes in Python."""
 
     pairs = changes_of(changes)
     if name.suffix != ".toml" and not name.exists():
         cwndlab.scenario.presets.load(name)
         name = cwndlab.scenario.presets.folder() / f"{name}.toml"
-    return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes_of(algorithm_files))
+    return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from cwndlab.custom import Classes, base_name, load, validate_classes
+from cwndlab.custom import Classes, base_name, selected_one, validate_classes
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.suites import bbr_draft, rfc5681, rfc6298, rfc6675, rfc8985, rfc9406, rfc9438, rfc9937
 from cwndlab.suites.case import Suite
@@ -114,12 +113,7 @@ def _named(suite: Suite, algorithm: str | type | None, classes: Classes) -> tupl
     if not isinstance(algorithm, str):
         name = next((name for name, kind in classes.items() if kind is algorithm), "mine")
         return name, {**classes, name: algorithm}
-    if not algorithm.endswith(".py"):
-        if not base_name(algorithm):
-            raise ScenarioError(Fault("--algorithm", "is empty", f"write --algorithm {suite.reference}"))
-        return algorithm, classes
-    loaded = load(Path(algorithm))
-    if len(loaded) != 1:
-        hint = "name one of them by --algorithm NAME --algorithm-file FILE"
-        raise ScenarioError(Fault(algorithm, f"has {len(loaded)} algorithms: {', '.join(loaded)}", hint))
-    return next(iter(loaded)), {**classes, **loaded}
+    text, loaded = selected_one(algorithm)
+    if not base_name(text):
+        raise ScenarioError(Fault("--algorithm", "is empty", f"write --algorithm {suite.reference}"))
+    return text, {**classes, **loaded}

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from cwndlab.custom import Classes, CongestionControl, classes_named, described, name_of
 from cwndlab.engine import audit as _audit
 from cwndlab.errors import Fault, RecordsError, parameter_fault
 
@@ -211,8 +212,9 @@ class AuditResult:
 
 def audit(
     log: Path | str,
-    algorithm: str,
+    algorithm: str | type[CongestionControl],
     *,
+    algorithms: Classes | None = None,
     connection: str | None = None,
     samples: Path | str | None = None,
     mss_bytes: int | None = None,
@@ -226,7 +228,9 @@ def audit(
     log
         A qlog file (JSON-SEQ or JSON) of the sender, or a capture (pcap or pcapng) of TCP at the sender.
     algorithm
-        An algorithm of the catalogue, such as ``cubic`` or ``cubic+standard``.
+        An algorithm, as a flow names it, such as ``cubic`` or ``cubic+standard``, or a custom class (`cwndlab.custom`).
+    algorithms
+        Custom classes by the names that ``algorithm`` may use.
     connection
         The connection, where the log has several.
     samples
@@ -242,7 +246,9 @@ def audit(
     Raises
     ------
     ScenarioError
-        The algorithm is unknown.
+        The algorithm is unknown, or a class is not valid.
+    AlgorithmError
+        A class fails.
     RecordsError
         The file is unreadable, is no log, or lacks windows or ACKs.
 
@@ -265,15 +271,19 @@ def audit(
         )
     content = _read(log, "give the log of a sender")
     windows = None if samples is None else _read(samples, "give the output of `ss -tinmO`").decode(errors="replace")
+    name = algorithm if isinstance(algorithm, str) else name_of(algorithm)
+    custom = classes_named([algorithm], algorithms)
     text = _audit(
         content,
         str(log),
-        algorithm,
+        name,
         connection=connection,
         samples=windows,
         mss=mss_bytes,
         initial_cwnd=initial_cwnd_bytes,
         tolerance=tolerance_segments,
+        scenario=described(custom),
+        constructors={one.name: one.make for one in custom.values()},
     )
     found = json.loads(text)
     found["groups"] = [Group(**one) for one in found["groups"]]

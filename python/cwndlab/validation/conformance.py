@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import engine
 from cwndlab.catalogue import canonical
-from cwndlab.custom import base_name, by_name, described, load, merged, registered, validate_class, validate_classes
+from cwndlab.custom import (
+    base_name,
+    by_name,
+    described,
+    is_file,
+    merged,
+    registered,
+    selected,
+    validate_class,
+    validate_classes,
+)
 from cwndlab.engine import conformance_texts
 from cwndlab.errors import Fault, ScenarioError
 
@@ -179,29 +189,21 @@ def select(names: Sequence[str], *, everything: bool = False, files: Sequence[st
         With the fault of every name.
     """
     faults: list[Fault] = []
-    loaded: dict[str, Classes] = {}
-    for file in dict.fromkeys([*map(str, files), *filter(_is_file, names)]):
-        try:
-            loaded[file] = load(file)
-        except ScenarioError as error:
-            faults += error.faults
-    classes = merged(loaded.values())
+    try:
+        chosen, classes = selected(names, files)
+    except ScenarioError as error:
+        faults += error.faults
+        chosen, classes = [name for name in names if not is_file(name)], {}
     document = described(validate_classes(classes))
     texts = conformance_texts() if everything else []
-    for given in names or ([] if everything else loaded):
-        for name in [given] if not _is_file(given) and given not in loaded else loaded.get(given, ()):
-            try:
-                texts.append(canonical(name, document))
-            except ScenarioError as error:
-                faults += error.faults
+    for name in chosen or ([] if everything else classes):
+        try:
+            texts.append(canonical(name, document))
+        except ScenarioError as error:
+            faults += error.faults
     if faults:
         raise ScenarioError(*faults)
     if not texts:
         hint = "write `cwndlab check cubic`, `cwndlab check mine.py`, or `--all`"
         raise ScenarioError(Fault("check", "no algorithm is named", hint))
     return Selection(list(dict.fromkeys(texts)), classes)
-
-
-def _is_file(name: str) -> bool:
-    """A text of an algorithm begins with a letter and has no dot outside of its parameters."""
-    return name.endswith(".py") or name.startswith(("/", ".", "~")) or ("." in name.partition("(")[0])

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cwndlab.custom import Classes, base_name, validate_classes
-from cwndlab.engine import debug
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics.of_flow import flow_index
+from cwndlab.engine import debug, debug_kinds
+from cwndlab.errors import Fault, Parameter, ScenarioError, parameter_fault
+from cwndlab.metrics.of_flow import flow_index, members
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario, ScenarioLike
 from cwndlab.simulate import engine_document, run
@@ -22,15 +22,20 @@ from cwndlab.simulate import engine_document, run
 __all__ = [
     "Divergence",
     "Line",
+    "LostPacket",
     "Moment",
+    "Occupancy",
     "Place",
     "Snapshot",
     "View",
     "divergence",
     "first_difference",
-    "flow_index",
+    "kinds",
     "look",
 ]
+
+#: No run is longer.
+_LATEST_S = 1e9
 
 
 @dataclass(frozen=True)
@@ -91,17 +96,69 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Occupancy:
+    """A flow at the time at which a packet was dropped."""
+
+    name: str
+    packets: int
+    """Its packets at the link, waiting or in transmission."""
+    bytes: int
+    """Their size on the wire."""
+    transport: Mapping[str, Any] | None
+    """Columns of the table ``samples``; None before its start."""
+
+
+@dataclass(frozen=True)
+class LostPacket:
+    """The packet behind a congestion event, and the queue at its arrival.
+
+    For a loss or a timeout it is the first missing segment, for an ECN echo the first packet that was marked since the
+    previous congestion event.
+    """
+
+    fate: str
+    """``"dropped"`` by the queue, ``"lost"`` by the loss model, or ``"marked"``."""
+    link: str
+    """The link's name."""
+    time_ns: int
+    """When it arrived at the link."""
+    sent_ns: int
+    """When its sender transmitted it."""
+    sequence_bytes: int
+    """Its first payload byte, from 0."""
+    size_bytes: int
+    """On the wire, headers included."""
+    retransmission: bool
+    count: int
+    """Packets of the connection that were missing at the event; for an ECN echo, marked since the previous event."""
+    capacity_packets: int | None
+    capacity_bytes: int | None
+    """The limits of the queue; None where there is none."""
+    queue_packets: int | None
+    queue_bytes: int | None
+    """Length of the queue then, without the packet in transmission."""
+    flows: Sequence[Occupancy]
+    """All flows of the scenario."""
+
+
+@dataclass(frozen=True)
 class View:
     """A moment with its neighbours."""
 
+    flow: str
+    """The flow's name."""
     algorithm: str
-    """The flow's algorithm."""
+    """Its algorithm."""
     moment: Moment | None
-    """The first event at or after the time; None where there is none until the end."""
+    """The event of the search; None where there is none."""
     earlier: Sequence[Line]
     later: Sequence[Moment]
     transport: Mapping[str, Mapping[str, Any] | None]
     """``before`` and ``after``: columns of the table ``samples``."""
+    lost_packet: LostPacket | None
+    """The packet behind a congestion event."""
+    no_lost_packet: str | None
+    """The reason why there is none."""
 
 
 @dataclass(frozen=True)
@@ -118,27 +175,48 @@ class Divergence:
     """The methods of the other algorithm that handled it."""
     transport: Mapping[str, Mapping[str, Any] | None]
     """As in `View`."""
+    lost_packet: LostPacket | None
+    """As in `View`."""
+    no_lost_packet: str | None
+    """As in `View`."""
+
+
+def kinds() -> dict[str, str]:
+    """The kinds of events that `look` finds, with their descriptions; those that algorithms report have none.
+
+    Examples
+    --------
+    >>> kinds()["reduction"]
+    'an event after which the window is smaller'
+    """
+    return dict(debug_kinds())
 
 
 def look(
     scenario: ScenarioLike,
     *,
-    at_s: float,
-    flow: int = 0,
+    at_s: float | None = None,
+    next: str | None = None,
+    previous: str | None = None,
+    flow: str | int = 0,
     seed: int = 1,
     context: int = 3,
     algorithms: Classes | None = None,
 ) -> View:
-    """The first event that a flow's algorithm receives at or after a time.
+    """An event that a flow's algorithm receives: the first one at or after a time, or the next or previous of a kind.
 
     Parameters
     ----------
     scenario
         A `Scenario`, or plain values in the shape of its TOML.
     at_s
-        The time, in seconds of the run.
+        The time, in seconds of the run. Required without ``next`` and ``previous``; by default ``next`` searches from
+        the beginning, ``previous`` from the end.
+    next, previous
+        A kind of events (`kinds`), such as ``"reduction"`` or ``"loss"``: the first one at or after the time, or the
+        last one before it.
     flow
-        The flow's index, as in the table ``flows``.
+        The flow's name, or its index, as in the table ``flows``.
     seed
         The seed of the run.
     context
@@ -149,7 +227,7 @@ def look(
     Raises
     ------
     ScenarioError
-        The scenario has a fault, or there is no such flow over TCP.
+        The scenario has a fault, or there is no such flow over TCP or no such kind.
 
     Examples
     --------
@@ -160,15 +238,27 @@ def look(
     >>> view = debugger.look(scenario, at_s=0.3)
     >>> view.moment.event, view.moment.after.phase, view.moment.places[0].method
     ('an ACK of 1448 B', 'recovery', 'on_ack')
+    >>> view = debugger.look(scenario, next="loss")
+    >>> view.moment.event, view.lost_packet.fate, view.lost_packet.link
+    ('congestion (loss)', 'dropped', 'bottleneck')
     """
-    answer = _answer(scenario, at_s, flow, seed, algorithms, context=context)
+    if next is not None and previous is not None:
+        raise ScenarioError(Fault("next", "and previous search in different directions", "leave one out"))
+    if at_s is None:
+        if next is None and previous is None:
+            raise ScenarioError(parameter_fault("at_s", "is missing", hint="write at_s=12.4, or next='reduction'"))
+        at_s = 0.0 if previous is None else _LATEST_S
+    answer = _answer(scenario, at_s, flow, seed, algorithms, context=context, next=next, previous=previous)
     moment = answer["moment"]
     return View(
+        answer["flow"],
         answer["algorithm"],
         None if moment is None else _moment(moment),
         [Line(**one) for one in answer["earlier"]],
         [_moment(one) for one in answer["later"]],
         answer.get("transport", {"before": None, "after": None}),
+        _lost_packet(answer),
+        answer.get("no_lost_packet"),
     )
 
 
@@ -177,7 +267,7 @@ def divergence(
     against: str,
     *,
     from_s: float = 0.0,
-    flow: int = 0,
+    flow: str | int = 0,
     seed: int = 1,
     tolerance_bytes: int = 0,
     algorithms: Classes | None = None,
@@ -225,20 +315,28 @@ def divergence(
     other = moment.pop("other")
     places = [_place(one) for one in other["places"]]
     before, after = (Snapshot(**other[name]) for name in ("before", "after"))
-    return Divergence(_moment(moment), before, after, places, answer["transport"])
+    return Divergence(
+        _moment(moment),
+        before,
+        after,
+        places,
+        answer["transport"],
+        _lost_packet(answer),
+        answer.get("no_lost_packet"),
+    )
 
 
-def first_difference(first: Records, second: Records, flow: int = 0) -> tuple[float, float] | None:
+def first_difference(first: Records, second: Records, flow: str | int = 0) -> tuple[float, float] | None:
     """Where the windows of a flow in two runs differ for the first time, in their samples.
 
     Returns
     -------
     The time of the last equal sample, or 0, and that of the first different one, in seconds; None where all are equal.
     """
-    windows = [
-        {row["time_ns"]: row["cwnd_bytes"] for row in one.rows("samples") if row["flow"] == flow}
-        for one in (first, second)
-    ]
+    windows = []
+    for one in (first, second):
+        index = flow_index(one.document, flow)
+        windows.append({row["time_ns"]: row["cwnd_bytes"] for row in one.rows("samples") if row["flow"] == index})
     equal_ns = 0
     for time_ns in sorted(windows[0].keys() | windows[1].keys()):
         if windows[0].get(time_ns) != windows[1].get(time_ns):
@@ -253,17 +351,23 @@ def recorded(records: Records) -> tuple[Scenario, bool]:
 
 
 def _answer(
-    scenario: ScenarioLike, at_s: float, flow: int, seed: int, algorithms: Classes | None, **options: Any
+    scenario: ScenarioLike, at_s: float, flow: str | int, seed: int, algorithms: Classes | None, **options: Any
 ) -> dict[str, Any]:
-    if not 0 <= at_s < 1e9:
-        raise ScenarioError(Fault("at_s", f"{at_s} s is no time of a run", "write 12.4"))
-    if flow < 0:
-        raise ScenarioError(Fault("flow", f"there is no flow {flow}", "flows are counted from 0"))
+    if not 0 <= at_s <= _LATEST_S:
+        raise ScenarioError(Fault("at_s", f"{at_s} s is not a time of a run", "write 12.4"))
     given = validate_classes(algorithms)
     text, constructors = engine_document(scenario, given)
-    answer: dict[str, Any] = json.loads(
-        debug(text, "json", seed, flow, round(at_s * 1e9), constructors=constructors, **options)
-    )
+    document = json.loads(text)
+    index = flow_index(document, flow, where=Parameter("flow"))
+    try:
+        found = debug(text, "json", seed, index, round(at_s * 1e9), constructors=constructors, **options)
+    except ScenarioError as error:
+        # The command line shows parameters of this function as its options.
+        names = {"flow", "next", "previous", "against"}
+        faults = (one._replace(where=Parameter(one.where)) if one.where in names else one for one in error.faults)
+        raise type(error)(*faults) from None
+    answer: dict[str, Any] = json.loads(found)
+    answer["flow"] = members(document)[index][1]
     custom = ({} if isinstance(scenario, Mapping) else validate_classes(scenario.classes)) | given
     if answer["entry"] in custom:
         kind = custom[answer["entry"]].kind
@@ -288,6 +392,11 @@ def _class_places(kind: type, event: str) -> list[dict[str, Any]]:
     except (OSError, TypeError):
         return []
     return [{"entry": kind.__name__, "method": method, "file": file, "line": line, "references": []}]
+
+
+def _lost_packet(answer: Mapping[str, Any]) -> LostPacket | None:
+    one = answer.get("lost_packet")
+    return None if one is None else LostPacket(**{**one, "flows": [Occupancy(**flow) for flow in one["flows"]]})
 
 
 def _place(one: Mapping[str, Any]) -> Place:

@@ -3,17 +3,20 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_audit::{audit as compare, capture, qlog, report, Options};
+use cwndlab_audit::{audit as judge, capture, qlog, report, Options};
 use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
 use crate::errors::{fault_error, guarded};
-use crate::work::run_in_thread;
+use crate::py_algorithms::{self, Constructors};
+use crate::scenario;
+use crate::work::{algorithm_error, run_in_thread};
 
-/// Compares the log `content`, of the file `name`, with an algorithm of the catalogue; returns the result as JSON.
-/// `samples` are those of `ss`, for a capture.
+/// Compares the log `content`, of the file `name`, with an algorithm of the catalogue, or with a Python class that
+/// `scenario` (JSON) declares and whose objects `constructors` create; returns the result as JSON. `samples` are those of
+/// `ss`, for a capture.
 #[pyfunction]
-#[pyo3(signature = (content, name, algorithm, *, connection=None, samples=None, mss=None, initial_cwnd=None, tolerance=None))]
+#[pyo3(signature = (content, name, algorithm, *, connection=None, samples=None, mss=None, initial_cwnd=None, tolerance=None, scenario=None, constructors=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn audit(
     py: Python<'_>,
@@ -25,12 +28,16 @@ pub(crate) fn audit(
     mss: Option<u64>,
     initial_cwnd: Option<u64>,
     tolerance: Option<f64>,
+    scenario: Option<&str>,
+    constructors: Option<Constructors>,
 ) -> PyResult<String> {
-    let parsed = cwndlab_simulator::catalogue()
+    let parsed = scenario::catalogue(py, scenario)?
         .parse(algorithm)
         .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
     let options = Options { mss, initial_cwnd, tolerance };
-    let work = move || {
+    let mut constructors = constructors.unwrap_or_default();
+    constructors.retain(|name, _| name == parsed.growth.spec.name);
+    let compare = move || {
         guarded(|| {
             let log = if capture::is_capture(&content) {
                 let choice = capture::Choice { samples: samples.as_deref(), connection: connection.as_deref(), mss };
@@ -38,15 +45,18 @@ pub(crate) fn audit(
             } else {
                 qlog::read(&content, connection.as_deref())?
             };
-            let audit = compare(&log, &parsed, &options)?;
+            let audit = judge(&log, &parsed, &options)?;
             Ok::<_, Fault>(report::to_json(&log, &audit).to_string())
         })
     };
+    let work = move || py_algorithms::with_constructors(constructors, compare);
     let never = Arc::new(AtomicBool::new(false));
-    match run_in_thread(py, &never, work)? {
-        Ok(Ok(text)) => Ok(text),
-        Ok(Err(fault)) => Err(fault_error(py, "RecordsError", [fault.at(name)])),
-        Err(panic) => {
+    let (outcome, failure) = run_in_thread(py, &never, move || Ok(work()))?.unwrap_or_else(|panic| (Err(panic), None));
+    match (outcome, failure) {
+        (_, Some(failure)) => Err(algorithm_error(py, failure, "of the log")),
+        (Ok(Ok(text)), None) => Ok(text),
+        (Ok(Err(fault)), None) => Err(fault_error(py, "RecordsError", [fault.at(name)])),
+        (Err(panic), None) => {
             let hint = format!("{} and the log", panic.hint);
             Err(fault_error(py, "RunError", [Fault { hint, ..panic }]))
         }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use cwndlab_control::Algorithm;
-use cwndlab_debugger::{diverge, json, look, transport_at};
+use cwndlab_control::{Algorithm, EventKind};
+use cwndlab_debugger::{diverge, json, kinds, look, lost_packet, transport_at, Search, Wanted};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Fault, Time};
 use pyo3::prelude::*;
@@ -20,16 +20,24 @@ use crate::work::{algorithm_error, run_in_thread, Cancel};
 struct Question {
     seed: u64,
     flow: usize,
-    at: Time,
+    search: Search,
     context: usize,
     tolerance: Bytes,
 }
 
-/// The event that a flow's algorithm received at a time, with the states before and after it; or, with `against`, the
-/// first event from that time on after which that algorithm differs. JSON of `cwndlab_debugger::json`, with `transport`.
+/// The kinds of events that a search finds, with their descriptions; those of events that an algorithm returns have none.
+#[pyfunction]
+pub(crate) fn debug_kinds() -> Vec<(&'static str, &'static str)> {
+    let returned = EventKind::ALL.iter().map(|kind| (kind.name(), ""));
+    kinds::KINDS.iter().map(|kind| (kind.name, kind.about)).chain(returned).collect()
+}
+
+/// The event that a flow's algorithm received at a time, with the states before and after it; with `next` or `previous`,
+/// the first one of this kind from that time on, or the last one before it; or, with `against`, the first event from that
+/// time on after which that algorithm differs. JSON of `cwndlab_debugger::json`, with `transport` and `lost_packet`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
-#[pyo3(signature = (text, format, seed, flow, at_ns, cancel=None, *, context=3, against=None, tolerance_bytes=0, folder=None, constructors=None))]
+#[pyo3(signature = (text, format, seed, flow, at_ns, cancel=None, *, next=None, previous=None, context=3, against=None, tolerance_bytes=0, folder=None, constructors=None))]
 pub(crate) fn debug(
     py: Python<'_>,
     text: &str,
@@ -38,6 +46,8 @@ pub(crate) fn debug(
     flow: usize,
     at_ns: u64,
     cancel: Option<Py<Cancel>>,
+    next: Option<&str>,
+    previous: Option<&str>,
     context: usize,
     against: Option<&str>,
     tolerance_bytes: u64,
@@ -51,15 +61,16 @@ pub(crate) fn debug(
     if let Some(fault) = flow_fault(&plan, flow) {
         return Err(fault_error(py, "ScenarioError", [fault]));
     }
-    let other = against
-        .map(|text| catalogue.parse(text))
-        .transpose()
-        .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("against")]))?;
+    let refused = |place: &str, fault: Fault| fault_error(py, "ScenarioError", [fault.at(place)]);
+    let other = against.map(|text| catalogue.parse(text)).transpose().map_err(|fault| refused("against", fault))?;
+    let (place, kind) = previous.map_or(("next", next), |kind| ("previous", Some(kind)));
+    let wanted = kind.map_or(Ok(Wanted::Any), Wanted::parse).map_err(|fault| refused(place, fault))?;
     let given = constructors.unwrap_or_default();
     let constructors = py_algorithms::needed_constructors(&plan, &scenario, other.as_ref(), given).map_err(to_error)?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
-    let question = Question { seed, flow, at: Time(at_ns), context, tolerance: Bytes(tolerance_bytes) };
+    let search = Search { wanted, at: Time(at_ns), backward: previous.is_some() };
+    let question = Question { seed, flow, search, context, tolerance: Bytes(tolerance_bytes) };
     let (outcome, failure) = run_in_thread(py, &stop, move || {
         Ok(py_algorithms::with_constructors(constructors, || {
             guarded(|| answer(&plan, question, other.as_ref(), &inner))
@@ -68,7 +79,7 @@ pub(crate) fn debug(
     .unwrap_or_else(|panic| (Err(panic), None));
     match (outcome, failure) {
         (Ok(Ok(value)), _) => Ok(value.to_string()),
-        (_, Some(failure)) => Err(algorithm_error(py, failure, seed)),
+        (_, Some(failure)) => Err(algorithm_error(py, failure, &format!("of the run with seed {seed}"))),
         (Ok(Err(_)), None) => Err(fault_error(py, "RunError", [Fault::new("debug", "cancelled", "")])),
         (Err(panic), None) => Err(fault_error(py, "RunError", [panic])),
     }
@@ -86,26 +97,31 @@ fn flow_fault(plan: &Plan, flow: usize) -> Option<Fault> {
 }
 
 fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc<AtomicBool>) -> Result<Value, Fault> {
-    let Question { seed, flow, at, context, tolerance } = question;
+    let Question { seed, flow, search, context, tolerance } = question;
     let algorithm: &Algorithm = plan.flows[flow].algorithm.as_ref().expect("was checked");
-    let mut value = match other {
+    let (mut value, moment) = match other {
         Some(other) => {
-            let found = diverge(plan, seed, flow, other, (at, tolerance), stop)?;
-            let moment = found.map(|found| json::divergence(&found, algorithm, other));
-            json!({"earlier": [], "moment": moment, "later": []})
+            let found = diverge(plan, seed, flow, other, (search.at, tolerance), stop)?;
+            let moment = found.as_ref().map(|found| json::divergence(found, algorithm, other));
+            (json!({"earlier": [], "moment": moment, "later": []}), found.map(|found| found.moment))
         }
-        None => json::view(&look(plan, seed, flow, at, context, stop)?.0, algorithm),
+        None => {
+            let view = look(plan, seed, flow, search, context, stop)?.0;
+            (json::view(&view, algorithm), view.moment)
+        }
     };
     // Set where the answer was complete before the end of the run.
     stop.store(false, Ordering::Relaxed);
     value["algorithm"] = json!(algorithm.to_string());
     value["entry"] = json!(algorithm.growth.spec.name);
-    if let Some(time) = value["moment"]["time_ns"].as_u64() {
-        let rows = [time.saturating_sub(1), time].map(|time| transport_at(plan, seed, flow, Time(time), stop));
-        let [before, after] = rows;
-        let (before, after) = (before?, after?);
-        value["transport"] =
-            json!({"before": before.as_ref().map(json::transport), "after": after.as_ref().map(json::transport)});
+    if let Some(moment) = moment {
+        let now = moment.event.now();
+        let report = |at| Ok::<_, Fault>(transport_at(plan, seed, flow, at, stop)?.as_ref().map(json::transport));
+        value["transport"] = json!({"before": report(Time(now.0.saturating_sub(1)))?, "after": report(now)?});
+        match lost_packet(plan, seed, flow, &moment, stop)? {
+            Ok(found) => value["lost_packet"] = json::lost_packet(&found),
+            Err(reason) => value["no_lost_packet"] = json!(reason),
+        }
     }
     Ok(value)
 }

@@ -86,7 +86,7 @@ pub(crate) fn run(
     match simulate(py, plan, header, constructors, &stop)? {
         Ok(Ok(tables)) => Ok(Records::new(tables)),
         Ok(Err(Interruption::Failed(failure))) if !stop.load(Ordering::Relaxed) => {
-            Err(algorithm_error(py, failure, seed))
+            Err(algorithm_error(py, failure, &format!("of the run with seed {seed}")))
         }
         Ok(Err(Interruption::Cancelled | Interruption::Failed(_))) => {
             Err(fault_error(py, "RunError", [Fault::new("run", "cancelled before its end", "")]))
@@ -124,8 +124,8 @@ pub(crate) fn simulated(header: Header, mut records: Rows) -> Tables {
 }
 
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
-pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, seed: u64) -> PyErr {
-    let what = format!("{}, at {:.6} s of the run with seed {seed}", failure.what, failure.now.0 as f64 / 1e9);
+pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, of: &str) -> PyErr {
+    let what = format!("{}, at {:.6} s {of}", failure.what, failure.now.0 as f64 / 1e9);
     let error = fault_error(py, "AlgorithmError", [Fault::new(failure.name, what, failure.hint)]);
     error.set_cause(py, failure.cause);
     error

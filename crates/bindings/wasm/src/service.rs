@@ -13,7 +13,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_debugger::{json as moments, look, transport_at};
+use cwndlab_debugger::{json as moments, look, transport_at, Search};
 use cwndlab_records::findings;
 use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;
@@ -168,7 +168,7 @@ fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fa
         return Err(vec![Fault::new("flow", format!("there is no flow {flow}"), hint)]);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let (view, algorithm) = look(plan, seed, flow, at, CONTEXT, &stop).map_err(|fault| vec![fault])?;
+    let (view, algorithm) = look(plan, seed, flow, Search::from(at), CONTEXT, &stop).map_err(|fault| vec![fault])?;
     let Some(algorithm) = algorithm else {
         let what = format!("flow {flow} has no congestion control");
         return Err(vec![Fault::new("flow", what, "choose a flow over TCP")]);

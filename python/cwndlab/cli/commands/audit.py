@@ -9,7 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FormatOption
+from cwndlab.cli.options import FileOption, FormatOption
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -44,7 +44,13 @@ def audit(
         Path, typer.Argument(help="A qlog file or a capture of the sender.", metavar="LOG", show_default=False)
     ],
     algorithm: Annotated[
-        str, typer.Option("--as", help="The reference, such as 'cubic'.", metavar="ALGORITHM", show_default=False)
+        str,
+        typer.Option(
+            "--as",
+            help="The reference, such as 'cubic', or a file of Python with one.",
+            metavar="ALGORITHM|FILE",
+            show_default=False,
+        ),
     ],
     connection: Annotated[
         str | None, typer.Option("--connection", help="One of several connections.", metavar="NAME")
@@ -61,13 +67,16 @@ def audit(
         float | None,
         typer.Option("--require", help="Fail below this share of ACKs.", metavar="PERCENT", parser=_percent),
     ] = None,
+    algorithm_file: FileOption = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page.", metavar="FILE")] = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Compare the windows in a stack's log with an algorithm."""
+    reference, classes = cwndlab.custom.selected_one(algorithm, algorithm_file or ())
     result = cwndlab.validation.audit.audit(
         log,
-        algorithm,
+        reference,
+        algorithms=classes,
         connection=connection,
         samples=samples,
         mss_bytes=mss,

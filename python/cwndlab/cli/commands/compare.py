@@ -113,10 +113,10 @@ def compare(
     """Compare algorithms, or values of a field, by intervals."""
     if algorithms is None and over is None:
         raise ScenarioError(Fault("cwndlab compare", "nothing is named to compare", "write --algorithms cubic,reno"))
-    names, files = algorithms_of(algorithms, algorithm_file)
+    names, classes = algorithms_of(algorithms, algorithm_file)
     with progress_bar() as progress:
         result = cwndlab.compare(
-            scenario_of(scenario, set_, files).perturbed(perturb),
+            scenario_of(scenario, set_, classes).perturbed(perturb),
             names,
             over=_over(over),
             flows=listed(flows),

@@ -8,14 +8,17 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FileOption, FormatOption, classes_of
+from cwndlab.cli.options import FileOption, FormatOption
 
 if TYPE_CHECKING:
     from cwndlab.validation.replay import ReplayResult, Run
 
 
 def conform(
-    names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Algorithms, such as 'cubic', or files of Python with classes.", metavar="NAME|FILE…"),
+    ],
     replay: Annotated[bool, typer.Option("--replay", help="Only replay events; run nothing in real time.")] = False,
     algorithm_file: FileOption = None,
     format: FormatOption = Format.table,
@@ -25,7 +28,7 @@ def conform(
     Replays the same events in the simulator, the kernel decider and the QUIC adapter, and runs one path in the
     simulator and in the kernel.
     """
-    classes = classes_of(algorithm_file)
+    names, classes = cwndlab.custom.selected(names, algorithm_file or ())
     results = [one for name in names for one in cwndlab.validation.replay.conform(name, classes=classes)]
     if format is Format.table:
         _show(results)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, write, write_json, write_rows
+from cwndlab.cli.console import Format, say, say_seed, write, write_json, write_rows, write_table
 from cwndlab.cli.options import FileOption, FormatOption, SeedOption, SetOption, integer_option, scenario_of
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from cwndlab.validation.debugger import Divergence, Moment, Place, Snapshot, View
+    from cwndlab.validation.debugger import Divergence, LostPacket, Moment, Occupancy, Place, Snapshot, View
 
 #: Recovery states of the transport, as Linux numbers them.
 _STATES = ("open", "disorder", "CWR", "recovery", "loss")
@@ -29,6 +28,24 @@ def debug(
     at: Annotated[
         str, typer.Option("--at", help="Time of the run, such as 12.4s.", metavar="TIME", show_default=False)
     ] = "",
+    next_: Annotated[
+        str | None,
+        typer.Option(
+            "--next",
+            help="The first such event from --at on: reduction, loss, timeout, phase, … (docs/debug.md lists them).",
+            metavar="EVENT",
+            show_default=False,
+        ),
+    ] = None,
+    previous: Annotated[
+        str | None,
+        typer.Option(
+            "--previous",
+            help="The last such event before --at, by default of the run.",
+            metavar="EVENT",
+            show_default=False,
+        ),
+    ] = None,
     flow: Annotated[
         str,
         typer.Option("--flow", help="The flow, by its name or index.", metavar="NAME|N"),
@@ -37,8 +54,8 @@ def debug(
         str | None,
         typer.Option(
             "--against",
-            help="An algorithm, or a folder of records: show the first difference from --at on.",
-            metavar="ALGORITHM|RECORDS",
+            help="An algorithm, a file of Python with one, or a folder of records: the first difference from --at on.",
+            metavar="ALGORITHM|FILE|RECORDS",
             show_default=False,
         ),
     ] = None,
@@ -64,34 +81,42 @@ def debug(
 ) -> None:
     """Show an event of a run, and the state around it.
 
-    The run is repeated up to the moment. With --against ALGORITHM both algorithms receive the events of the flow, and
-    the first event after which their windows or rates differ is shown; with --against RECORDS the moment of both runs
-    at which the windows of their samples begin to differ.
+    The run is repeated up to the moment, which --at gives as a time, --next and --previous as a kind of events. With
+    --against ALGORITHM both algorithms receive the events of the flow, and the first event after which their windows or
+    rates differ is shown; with --against RECORDS the moment of both runs at which the windows of their samples begin to
+    differ.
     """
-    described, seed = _run_of(scenario, set_, algorithm_file, seed)
+    is_algorithm = against is not None and not Path(against).is_dir()
+    other, classes = cwndlab.custom.selected_one(str(against) if is_algorithm else "", algorithm_file or ())
+    described, seed = _run_of(scenario, set_, classes, seed)
     debugger = cwndlab.validation.debugger
-    index = debugger.flow_index(json.loads(described.to_json()), flow, where="--flow")
     at_s = cwndlab.scenario.units.duration_s(at, "at") if at else None
-    if at_s is None and against is None:
-        raise ScenarioError(Fault("--at", "is missing", "write --at 12.4s, or --against cubic for a first difference"))
+    chosen = [one for one in (next_, previous, against) if one is not None]
+    if len(chosen) > 1:
+        what = "--next, --previous and --against search for different events"
+        raise ScenarioError(Fault("cwndlab debug", what, "leave all but one out"))
+    if at_s is None and not chosen:
+        hint = "write --at 12.4s, --next reduction, or --against cubic for a first difference"
+        raise ScenarioError(Fault("--at", "is missing", hint))
     if against is None:
-        _show_view(debugger.look(described, at_s=at_s or 0.0, flow=index, seed=seed, context=context), format, index)
-    elif Path(against).is_dir():
-        _show_runs(described, seed, Path(against), index, context, format)
+        view = debugger.look(described, at_s=at_s, next=next_, previous=previous, flow=flow, seed=seed, context=context)
+        _show_view(view, format)
+    elif not is_algorithm:
+        _show_runs(described, seed, Path(against), flow, context, format)
     else:
         found = debugger.divergence(
-            described, against, from_s=at_s or 0.0, flow=index, seed=seed, tolerance_bytes=tolerance
+            described, other, from_s=at_s or 0.0, flow=flow, seed=seed, tolerance_bytes=tolerance, algorithms=classes
         )
-        _show_divergence(found, against, format)
+        _show_divergence(found, other, format)
     say_seed(seed)
 
 
 def _run_of(
-    name: Path, set_: Sequence[str] | None, files: Sequence[Path] | None, seed: int
+    name: Path, set_: Sequence[str] | None, classes: Mapping[str, type], seed: int
 ) -> tuple[cwndlab.Scenario, int]:
     """Scenario and seed; those of records where the name is a folder."""
     if not name.is_dir():
-        return scenario_of(name, set_, files), seed
+        return scenario_of(name, set_, classes), seed
     if set_:
         raise ScenarioError(Fault("--set", "does not apply to records", "name the scenario in place of the folder"))
     records = cwndlab.Records.read(name)
@@ -100,13 +125,13 @@ def _run_of(
     return records.scenario, records.seed
 
 
-def _show_runs(mine: cwndlab.Scenario, seed: int, other: Path, flow: int, context: int, format: Format) -> None:
+def _show_runs(mine: cwndlab.Scenario, seed: int, other: Path, flow: str, context: int, format: Format) -> None:
     """The moments at which the windows of two runs begin to differ."""
     debugger = cwndlab.validation.debugger
     second = cwndlab.Records.read(other)
     between = debugger.first_difference(cwndlab.run(mine, seed=seed), second, flow)
     if between is None:
-        say(f"the samples of flow {flow} have equal windows in both runs")
+        say(f"the samples of {flow} have equal windows in both runs")
         return
     equal_s, different_s = between
     say(f"the windows are equal up to {equal_s:g} s and differ at {different_s:g} s, in samples")
@@ -119,20 +144,20 @@ def _show_runs(mine: cwndlab.Scenario, seed: int, other: Path, flow: int, contex
         return
     for title, view in zip(("this run", str(other)), views, strict=True):
         write(f"\n{title}")
-        _show_view(view, format, flow)
+        _show_view(view, format)
 
 
-def _show_view(view: View, format: Format, flow: int) -> None:
+def _show_view(view: View, format: Format) -> None:
     if format is not Format.table:
         _write_data(asdict(view), format, view.moment)
         return
     if view.moment is None:
-        say(f"flow {flow}: no event from this time on")
+        say(f"{view.flow}: no such event")
         return
-    write(f"flow {flow}, {view.algorithm}")
+    write(f"{view.flow}, {view.algorithm}")
     for line in view.earlier:
         write(f"  {_place_in_time(line.number, line.time_ns)}  {line.event}: cwnd {_bytes(line.cwnd_bytes)}")
-    _show_moment(view.moment, {"before": view.moment.before, "after": view.moment.after}, view.transport)
+    _show_moment(view.moment, {"before": view.moment.before, "after": view.moment.after}, view)
     for moment in view.later:
         cwnd = _bytes(moment.after.cwnd_bytes)
         write(f"  {_place_in_time(moment.number, moment.time_ns)}  {moment.event}: cwnd {cwnd}")
@@ -151,7 +176,7 @@ def _show_divergence(found: Divergence | None, against: str, format: Format) -> 
         f"{against}, before": found.before,
         f"{against}, after": found.after,
     }
-    _show_moment(found.moment, states, found.transport)
+    _show_moment(found.moment, states, found)
     _show_places(found.places, f"{against}: ")
 
 
@@ -163,7 +188,8 @@ def _write_data(value: Any, format: Format, moment: Moment | None) -> None:
     write_rows(rows, ("value", "before", "after"), format)
 
 
-def _show_moment(moment: Moment, states: Mapping[str, Snapshot], transport: Mapping[str, Any]) -> None:
+def _show_moment(moment: Moment, states: Mapping[str, Snapshot], found: View | Divergence) -> None:
+    transport = found.transport
     write(f"> {_place_in_time(moment.number, moment.time_ns)}  {moment.event}")
     write("")
     given = {name: value for name, value in moment.fields.items() if value not in (None, False, 0)}
@@ -180,10 +206,45 @@ def _show_moment(moment: Moment, states: Mapping[str, Snapshot], transport: Mapp
         ]
         write_rows(cells, ("transport", "before", "after"), Format.table)
     write("")
+    if found.lost_packet is not None:
+        _show_lost_packet(found.lost_packet)
+    elif moment.event.startswith("congestion"):
+        write(f"no packet behind it: {found.no_lost_packet}\n")
     if moment.returned is not None:
         write(f"event: {moment.returned['kind']} ({moment.returned['reason']})")
     _show_places(moment.places)
     write("")
+
+
+def _show_lost_packet(one: LostPacket) -> None:
+    what = "a retransmission" if one.retransmission else "the segment"
+    write(
+        f"{what} at byte {one.sequence_bytes:,}, sent at {one.sent_ns / 1e9:.6f} s, was {one.fate} at {one.link} "
+        f"at {one.time_ns / 1e9:.6f} s"
+    )
+    since = "marked since the previous congestion event" if one.fate == "marked" else "missing at the event"
+    write(f"segments of this connection {since}: {one.count:,}")
+    if one.queue_packets is not None:
+        limits = [f"{one.capacity_packets:,} packets" if one.capacity_packets is not None else ""]
+        limits += [_bytes(one.capacity_bytes) if one.capacity_bytes is not None else ""]
+        limit = " or ".join(filter(None, limits)) or "unlimited"
+        write(f"queue of {one.link} then: {one.queue_packets:,} packets, {_bytes(one.queue_bytes or 0)}; limit {limit}")
+    write("")
+    titles = ("flow", "packets at the link", "bytes", "cwnd", "in flight", "srtt", "state")
+    write_table([_occupancy(flow) for flow in one.flows], titles, right=titles[1:-1])
+    write("")
+
+
+def _occupancy(flow: Occupancy) -> list[str]:
+    """A flow's row beside a drop."""
+    cells = [flow.name, f"{flow.packets:,}", f"{flow.bytes:,}"]
+    if flow.transport is None:
+        return [*cells, "–", "–", "–", "not started"]
+    cwnd, in_flight, srtt_ns, state = (
+        flow.transport[name] for name in ("cwnd_bytes", "in_flight_bytes", "srtt_ns", "state")
+    )
+    bytes_ = ("–" if value is None else f"{value:,}" for value in (cwnd, in_flight))
+    return [*cells, *bytes_, "–" if srtt_ns is None else f"{srtt_ns / 1e6:.1f} ms", _STATES[state]]
 
 
 def _show_places(places: Sequence[Place], owner: str = "") -> None:

@@ -14,7 +14,7 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import FileOption, FormatOption, classes_of
+from cwndlab.cli.options import FileOption, FormatOption
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import duration_s
 
@@ -55,7 +55,10 @@ def add(app: typer.Typer) -> None:
         algorithm: Annotated[
             list[str],
             typer.Option(
-                "--algorithm", help="An algorithm to register. May be repeated.", metavar="NAME", show_default=False
+                "--algorithm",
+                help="An algorithm to register, or a file of Python with some. May be repeated.",
+                metavar="NAME|FILE",
+                show_default=False,
             ),
         ],
         report: Annotated[
@@ -89,12 +92,12 @@ def add(app: typer.Typer) -> None:
         """
         span_s = None if for_ is None else duration_s(for_, "for")
         policies = _policies(policy or [])
-        classes = classes_of(algorithm_file)
+        algorithm, classes = cwndlab.custom.selected(algorithm, algorithm_file or ())
         registered = cwndlab.kernel.attach(algorithm, report=report, policies=policies, classes=classes)
         with registered as attached, _ended_by_signals() as ended:
             say(f"registered: {', '.join(attached.names)}")
             for text in dict.fromkeys(algorithm):
-                if cwndlab.custom.base_name(text) not in {*policies, *(classes or {})}:
+                if cwndlab.custom.base_name(text) not in {*policies, *classes}:
                     say(cwndlab.validation.report_schedule.sentence(text, report))
             if not attached.real_time:
                 say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")

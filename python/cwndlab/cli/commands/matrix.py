@@ -18,7 +18,6 @@ from cwndlab.cli.options import (
     SeedOption,
     WorkersOption,
     algorithms_of,
-    classes_of,
 )
 from cwndlab.cli.progress import progress_bar
 from cwndlab.errors import Fault, ScenarioError
@@ -37,9 +36,8 @@ def matrix(
     strict: StrictOption = False,
 ) -> None:
     """Run every algorithm in the same settings."""
-    listed, files = algorithms_of(algorithms, algorithm_file)
-    classes = classes_of(files)
-    names = listed or (list(classes) if classes else None)
+    listed, classes = algorithms_of(algorithms, algorithm_file)
+    names = listed or list(classes) or None
     _check(names or (), classes)
     with progress_bar() as progress:
         rows = list(

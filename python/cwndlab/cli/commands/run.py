@@ -19,6 +19,7 @@ from cwndlab.cli.options import (
     ScenarioArgument,
     SeedOption,
     SetOption,
+    classes_of,
     scenario_of,
 )
 from cwndlab.cli.tables import show_run
@@ -69,7 +70,7 @@ def run(
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
-    described = scenario_of(scenario, set_, algorithm_file).perturbed(perturb)
+    described = scenario_of(scenario, set_, classes_of(algorithm_file)).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
     if engine == "simulate":

@@ -138,7 +138,7 @@ def serve(
 
 def _classes(files: list[Path] | None) -> list[tuple[str, str, str, str, Callable[..., object]]]:
     """The classes of the files, for the engine; it is a fault if one has a name of the catalogue."""
-    classes = classes_of(files) or {}
+    classes = classes_of(files)
     custom = classes_named(list(classes), classes)
     for name in classes:
         cwndlab.engine.canonical_algorithm(name, described(custom))

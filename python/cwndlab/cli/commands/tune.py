@@ -10,7 +10,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_rows
 from cwndlab.cli.findings import StrictOption, judge, say_findings
-from cwndlab.cli.options import FormatOption, WorkersOption, integer_option
+from cwndlab.cli.options import FileOption, FormatOption, WorkersOption, classes_of, integer_option
 from cwndlab.cli.progress import Stopped, progress_bar
 
 
@@ -42,6 +42,7 @@ def add(app: typer.Typer) -> None:
             ),
         ] = None,
         list_: Annotated[bool, typer.Option("--list", help="Print every trial instead of the verdict.")] = False,
+        algorithm_file: FileOption = None,
         workers: WorkersOption = None,
         format: FormatOption = Format.table,
         strict: StrictOption = False,
@@ -50,7 +51,7 @@ def add(app: typer.Typer) -> None:
 
         The result is evaluated on held-out scenarios. The same command resumes an interrupted search.
         """
-        spec = cwndlab.study.tuning.load(file)
+        spec = cwndlab.study.tuning.load(file, classes=classes_of(algorithm_file))
         place = out or Path(f"{file.stem}.tune")
         with progress_bar() as progress:
             result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cwndlab.catalogue import Parameter, canonical, entries_of
+from cwndlab.custom import CustomAlgorithm, base_name, described, registered, validate_classes
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import json_text
 from cwndlab.metrics.numbers import NAMES
@@ -142,7 +143,7 @@ class Tuning:
         object.__setattr__(self, "parameters", ranges)
         object.__setattr__(self, "published", {self._full(name): one for name, one in self.published.items()})
         for given in self.tried:
-            canonical(self.text(given))
+            self._canonical(self.text(given))
         for side in ("train", "test"):
             _at(side, self.sweep(side, [{}]))
 
@@ -182,7 +183,7 @@ class Tuning:
         if self.scale not in ("relative", "absolute"):
             yield Fault("tune.scale", f"{short(self.scale)} is no scale", "write relative or absolute")
         try:
-            canonical(self.algorithm)
+            self._canonical(self.algorithm)
             Expression.parse(self.objective, f"tune.{self.goal}", list(NAMES))
             for index, text in enumerate(self.constraints):
                 Constraint.parse(text, f"tune.constraints[{index}]")
@@ -207,8 +208,21 @@ class Tuning:
             for full in self._matches(name)[:1]:
                 yield from _value_faults(value, self._known()[full], where)
 
+    @property
+    def _classes(self) -> dict[str, CustomAlgorithm]:
+        """The classes in Python of the training scenarios."""
+        return {**registered(), **validate_classes(self.train.base.classes)}
+
+    def _canonical(self, text: str) -> str:
+        return canonical(text, described(self._classes))
+
     def _known(self) -> dict[str, Parameter]:
-        """Parameters of the algorithm's parts by their full names."""
+        """Parameters of the algorithm's parts by their full names; those of a class in Python have no range."""
+        if custom := self._classes.get(base_name(self.algorithm)):
+            return {
+                f"{custom.name}.{name}": Parameter(name=name, unit="", default=float(value), doc="")
+                for name, value in custom.parameters.items()
+            }
         return {f"{entry.name}.{one.name}": one for entry in entries_of(self.algorithm) for one in entry.parameters}
 
     def _matches(self, name: str) -> list[str]:
@@ -289,7 +303,8 @@ class Tuning:
 
         They stand where the part is named; a companion that is not named is.
         """
-        text = self.algorithm if all(_named(full, self.algorithm) for full in values) else canonical(self.algorithm)
+        is_named = all(_named(full, self.algorithm) for full in values)
+        text = self.algorithm if is_named else self._canonical(self.algorithm)
         for full, value in values.items():
             part, _, name = full.partition(".")
             written = f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
@@ -391,10 +406,13 @@ def _at(side: str, sweep: Sweep) -> None:
         raise ScenarioError(*(Fault(f"tune.{side}: {one.where}", one.what, one.hint) for one in error.faults)) from None
 
 
-def load(path: str | Path) -> Tuning:
-    """The tuning in a file: TOML, or Python that defines ``tuning = Tuning(…)``."""
+def load(path: str | Path, *, classes: Mapping[str, type] | None = None) -> Tuning:
+    """The tuning in a file: TOML, or Python that defines ``tuning = Tuning(…)``; its flows may use ``classes``."""
     path = Path(path)
     if path.suffix == ".py":
+        if classes:
+            what = "does not apply to a search in Python, which imports its classes"
+            raise ScenarioError(Fault("--algorithm-file", what, "give them to its scenarios, or leave it out"))
         made: Tuning = python_value(path, "tuning", Tuning)
         return made
     document = toml_document(path, "name a tuning in TOML or Python")
@@ -422,7 +440,11 @@ def load(path: str | Path) -> Tuning:
     sides = {
         # A scenario beside the table is the base of both.
         side: from_table(
-            table[side], {} if "base" in table[side] else document, where=f"tune.{side}", folder=path.parent
+            table[side],
+            {} if "base" in table[side] else document,
+            where=f"tune.{side}",
+            folder=path.parent,
+            classes=classes,
         )
         for side in ("train", "test")
     }
