@@ -297,7 +297,7 @@ def test_odd_arguments_of_a_sweep_in_python_are_answered_in_words() -> None:
             Sweep(**{"base": base, "seeds": [1], **arguments})
         return str(error.value)
 
-    assert "sweep.base: 'two-flows' is no scenario" in fault(base="two-flows")
+    assert "base: a value of type int is not a scenario" in fault(base=2)
     assert "sweep.seeds: '3' is no list of seeds\n  hint: write range(1, 4)" in fault(seeds=3)
     assert "no list of values" in fault(product={"flow[0].rtt": "20 ms"})
     assert "sweep.product: '5' is no table of values by field" in fault(product=5)

@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from cwndlab.engine import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
-from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault, text_of
 
 __all__ = [
     "Ack",
@@ -279,7 +279,7 @@ def unregister(name: str) -> None:
     """
     if _REGISTERED.pop(name, None) is None:
         hint = f"registered: {', '.join(_REGISTERED)}" if _REGISTERED else "none is registered"
-        raise ScenarioError(parameter_fault("name", f"no class is registered as '{name}'", hint=hint))
+        raise ArgumentError(parameter_fault("name", f"no class is registered as '{name}'", hint=hint))
 
 
 def registered() -> dict[str, CustomAlgorithm]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     pass
 
 
-def _format(text: str) -> Format:
-    try:
-        return Format(text)
-    except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
+def _format(text: str, *, extra: Sequence[str] = ()) -> Format:
+    known = ("table", *extra, "json", "csv")
+    if text not in known:
+        hint = f"write {', '.join(known[:-1])} or {known[-1]}"
+        raise ScenarioError(Fault("--format", f"'{text}' is no format", hint)) from None
+    return Format(text)
 
 
 #: Seeds are 64-bit numbers.
@@ -50,6 +52,18 @@ def listed(text: str | None) -> list[str] | None:
 
 FormatOption = Annotated[
     Format, typer.Option("--format", help="The format of standard output.", metavar="table|json|csv", parser=_format)
+]
+TableFormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="The format of standard output.",
+        metavar="table|markdown|latex|json|csv",
+        parser=partial(_format, extra=("markdown", "latex")),
+    ),
+]
+StyleOption = Annotated[
+    str, typer.Option("--style", help="Style of figures; print has the width of a column.", metavar="screen|print")
 ]
 SeedOption = Annotated[
     int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N", parser=integer_option("--seed", 0))
@@ -130,7 +144,4 @@ def scenario_of(
     """The scenario in a file, or the preset of this name, changed; with classes in Python."""
 
     pairs = changes_of(changes)
-    if name.suffix != ".toml" and not name.exists():
-        cwndlab.scenario.presets.load(name)
-        name = cwndlab.scenario.presets.folder() / f"{name}.toml"
-    return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes)
+    return cwndlab.presets.load(name, changes=pairs, algorithms=classes)

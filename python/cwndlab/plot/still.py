@@ -84,6 +84,10 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
         elif series.kind in ("line", "points", "steps"):
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
+    for value, label in panel.thresholds:
+        axis.axhline(value, color="black", linestyle="--", linewidth=0.8)
+        place = {"xytext": (-2, 2), "textcoords": "offset points", "xycoords": ("axes fraction", "data")}
+        axis.annotate(label, (1, value), ha="right", va="bottom", fontsize=6.5, **place)
     _ticks(axis, figure, panel)
 
 

@@ -9,9 +9,33 @@ from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
 from cwndlab.plot.series import MOST_FLOWS, present
 from cwndlab.records import Records
 from cwndlab.reports.page import Page, Placed
+from cwndlab.scenario.document import Scenario
 
 #: Runs that are drawn side by side with linked panels; of more, each quantity has a figure of its own.
 MOST_ABREAST = 3
+
+
+def described_scenario(scenario: Scenario) -> str:
+    """What a scenario is, in a sentence: flows, duration, bottleneck."""
+    document = scenario.document
+    flows: dict[str, int] = {}
+    for flow in document["flow"]:
+        kind = "UDP" if flow.get("transport") == "udp" else str(flow.get("algorithm", "TCP"))
+        flows[kind] = flows.get(kind, 0) + int(flow.get("count", 1))
+    count = sum(flows.values())
+    kinds = ", ".join(f"{many} {kind}" if len(flows) > 1 else kind for kind, many in flows.items())
+    line = document.get("dumbbell", {}).get("bottleneck", {})
+    queue = line.get("queue", {})
+    words = (
+        queue if isinstance(queue, str) else " ".join(str(queue[key]) for key in ("kind", "capacity") if key in queue)
+    )
+    path = [f"{line[key]}" for key in ("rate", "delay") if key in line] + ([f"queue {words}"] if words else [])
+    name = next(
+        (one.replace("_", " ") for one in ("dumbbell", "parking_lot", "wlan") if one in document), "network of links"
+    )
+    over = f"{name}{' of ' if path else ''}{', '.join(path)}"
+    title = f"“{scenario.title}”: " if scenario.title else ""
+    return f"{title}{count} flow{'s' if count > 1 else ''} ({kinds}) for {scenario.duration} over a {over}."
 
 
 class OverTime(NamedTuple):

@@ -17,6 +17,7 @@ from cwndlab.errors import RunError
 from cwndlab.files import json_text
 from cwndlab.metrics import summary, warm_up
 from cwndlab.metrics.numbers import metrics_version, numbers
+from cwndlab.study.header import Header
 
 if TYPE_CHECKING:
     import polars as pl
@@ -152,7 +153,7 @@ class Study:
     classes
         Custom algorithms by the names that the scenarios use.
     header
-        A description for readers of the store: title, labels, seeds, interval, base scenario.
+        A description for readers of the store.
     """
 
     points: Sequence[Point]
@@ -161,7 +162,7 @@ class Study:
     rule: Until | None = None
     together: bool = False
     classes: Mapping[str, type] = field(default_factory=dict)
-    header: Mapping[str, Any] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
 
     def measure_of(self, point: Point, seed: int) -> Measure:
         """What is measured of a run."""
@@ -178,7 +179,7 @@ class Study:
         import polars as pl
 
         columns: dict[str, Any] = {"cell": [point.number for point in self.points]}
-        for name in self.header["columns"]:
+        for name in self.header.columns:
             values = [point.labels[name] for point in self.points]
             is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
             columns[name] = [float(value) if is_number else str(value) for value in values]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +11,9 @@ import typer
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import FormatOption, integer_option
-from cwndlab.cli.tables import SHOWN_CELLS, show_comparison, show_run, show_sweep
+from cwndlab.cli.options import StyleOption, TableFormatOption, integer_option, listed
+from cwndlab.cli.tables import SHOWN_CELLS, show_result, show_run
+from cwndlab.errors import Fault, ScenarioError
 
 
 def report(
@@ -41,10 +43,32 @@ def report(
             show_default=False,
         ),
     ] = None,
-    style: Annotated[
-        str,
-        typer.Option("--style", help="Style of the figures; print has the width of a column.", metavar="screen|print"),
-    ] = "screen",
+    style: StyleOption = "screen",
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure",
+            help="One figure of a comparison or a sweep, in the format of the name: PDF, SVG or PNG.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option("--x", help="What varies along --figure, or a metric.", metavar="AXIS", show_default=False),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="What has colours in --figure.", metavar="AXIS", show_default=False)
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            help="Mark a value of a metric in its figures, such as queue_ms=20. May be repeated.",
+            metavar="METRIC=VALUE",
+            show_default=False,
+        ),
+    ] = None,
     series: Annotated[
         int,
         typer.Option(
@@ -54,7 +78,13 @@ def report(
             parser=integer_option("--series", 0),
         ),
     ] = 0,
-    format: FormatOption = Format.table,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics", help="Metrics of tables and figures, joined by commas.", metavar="A,B", show_default=False
+        ),
+    ] = None,
+    format: TableFormatOption = Format.table,
 ) -> None:
     """Draw finished results as one HTML file.
 
@@ -62,24 +92,47 @@ def report(
     """
 
     cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
-    results = [cwndlab.reports.writer.load(folder) for folder in folders]
+    names = listed(metrics)
+    results = [cwndlab.load(folder) for folder in folders]
     one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
-    cwndlab.report(one, page, series=series)
-    drawn = [] if figures is None else cwndlab.figures(one, folders[0] / "figures", format=figures, style=style)
-    for folder, result in zip(folders, results, strict=True):
+    marks = _thresholds(threshold or ())
+    cwndlab.report(one, page, metrics=names, thresholds=marks, series=series)
+    drawn = (
+        []
+        if figures is None
+        else cwndlab.figures(one, folders[0] / "figures", metrics=names, format=figures, style=style)
+    )
+    if figure is not None:
+        if not isinstance(one, cwndlab.Result):
+            raise ScenarioError(Fault("--figure", "is of a comparison or a sweep", "write --figures png for a run"))
+        one.plot((names or one.shown)[:1], x=x, by=by, thresholds=marks).save(figure, style)
+        drawn = [*drawn, figure]
+    for result in results:
         if isinstance(result, cwndlab.Records):
             show_run(result, format)
-        elif isinstance(result, cwndlab.reports.sweep.SweepResult):
-            show_sweep(cwndlab.Result.read(folder), format, most=SHOWN_CELLS)
-        elif isinstance(result, cwndlab.live.results.Measurement):
-            show_measurement(result, format)
+        elif isinstance(result, cwndlab.Result):
+            show_result(result, format, names, most=SHOWN_CELLS)
         else:
-            show_comparison(result, format)
+            show_measurement(result, format)
     say(f"report: {page}")
-    for figure in drawn:
-        say(f"figure: {figure}")
+    for file in drawn:
+        say(f"figure: {file}")
+
+
+def _thresholds(texts: Sequence[str]) -> dict[str, float]:
+    """The values of ``--threshold`` by metric."""
+    made = {}
+    for text in texts:
+        metric, _, value = text.partition("=")
+        try:
+            made[metric.strip()] = float(value)
+        except ValueError:
+            raise ScenarioError(
+                Fault("--threshold", f"'{text}' is no value", "write --threshold queue_ms=20")
+            ) from None
+    return made
 
 
 def add(app: typer.Typer) -> None:

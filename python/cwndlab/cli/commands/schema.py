@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 def schema(
-    kind: Annotated[str, typer.Argument(help="The kind of file.", metavar="[scenario|sweep|tune]")] = "scenario",
+    kind: Annotated[
+        str, typer.Argument(help="The kind of file.", metavar="[scenario|sweep|compare|tune]")
+    ] = "scenario",
 ) -> None:
     """Print the JSON Schema of a kind of file.
 
-    Editors use it to complete and check scenario, sweep and tune files.
+    Editors use it to complete and check scenario, sweep, compare and tune files.
     """
     if kind not in cwndlab.study.schemas.KINDS:
         raise ScenarioError(

@@ -12,15 +12,15 @@ from cwndlab.cli.console import Format, say, span, write, write_rows, write_tabl
 from cwndlab.cli.findings import StrictOption, judge
 from cwndlab.cli.options import (
     FileOption,
-    FormatOption,
     PerturbOption,
     SetOption,
+    TableFormatOption,
     WorkersOption,
     changes_of,
     classes_of,
 )
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.tables import show_sweep
+from cwndlab.cli.tables import show_result
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def add(app: typer.Typer) -> None:
         set_: SetOption = None,
         algorithm_file: FileOption = None,
         workers: WorkersOption = None,
-        format: FormatOption = Format.table,
+        format: TableFormatOption = Format.table,
         strict: StrictOption = False,
     ) -> None:
         """Run scenarios × algorithms × seeds.
@@ -85,7 +85,7 @@ def add(app: typer.Typer) -> None:
         place = out or f"{file.stem}.sweep"
         names = [name.strip() for name in metrics.split(",")] if metrics else None
         if show:
-            show_sweep(cwndlab.Result.read(place), format, names, pivot)
+            show_result(cwndlab.Result.read(place), format, names, pivot=pivot)
             return
         spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
         spec = spec.perturbed(perturb)
@@ -96,7 +96,7 @@ def add(app: typer.Typer) -> None:
         result = _run(spec, place, where, workers)
         outcome = result.outcome
         if outcome.finished:
-            show_sweep(result, format, names, pivot)
+            show_result(result, format, names, pivot=pivot)
         say(f"rows: {place}")
         for job, error in outcome.failed[:5]:
             say(f"cell {job.point}, seed {job.seed}: {error}")
