@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import cwndlab
 import pytest
+from browser import chromium
 from cwndlab.errors import ArgumentError, ScenarioError
 from cwndlab.study.result import Result
 
@@ -179,3 +182,18 @@ def test_completion_of_a_result_offers_public_names_only(found: Result) -> None:
     assert not [name for name in names if name.startswith("_") or name in ("grouped", "groups", "kept", "write_to")]
     with pytest.raises(ArgumentError, match="label: no cell is called 'cubik'"):
         found.estimate("cubik", "goodput_bps")
+
+
+def test_the_page_of_several_axes_has_no_overflow_and_a_handout_of_one_page(found: Result, tmp_path: Path) -> None:
+    """Two of three axes with eight cells: table and the figure of the first metric on one sheet of A4."""
+    found.report(tmp_path / "page.html")
+    with chromium(tmp_path) as browser:
+        for width in (1400, 1000, 390):
+            browser.open(tmp_path / "page.html", width=width)
+            assert browser.say("document.documentElement.scrollWidth <= innerWidth"), width
+        browser.open(tmp_path / "page.html", width=1000)
+        browser.say("document.documentElement.classList.add('handout')")
+        browser.say("dispatchEvent(new Event('beforeprint'))")
+        told = browser.ask("Page.printToPDF", preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)
+        assert len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(told["data"]))) == 1
+        assert browser.complaints == []

@@ -222,6 +222,7 @@ PYTHON_VIEWS = {
         "cwndlab.plot.share",
         "cwndlab.reports.writer",
     },
+    "cwndlab.study.tuning.search": {"cwndlab.study.tuning.tables"},
     "cwndlab.study.result": {"cwndlab.reports.charts", "cwndlab.reports.writer", "cwndlab.study.tables"},
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.plot import bars, boxes
 from cwndlab.reports.charts import figure, thresholds
-from cwndlab.reports.page import Links, Page
+from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import described_scenario, over_time
 from cwndlab.reports.tables import presented
@@ -36,9 +36,10 @@ def comparison_page(
     targets = {place: f"#run={at}" for at, place in enumerate(_places(comparison))}
     means, spreads = [], []
     is_single = comparison.is_comparison
+    traded: list[Placed] = []
     if {"queue_ms", "goodput_bps"} <= set(shown) and len(comparison.labels) > 1:
         trade = figure(comparison, "goodput_bps", x="queue_ms")
-        means.append(page.figure(trade, "trade-off", heading="Goodput over delay"))
+        traded = [page.figure(trade, "trade-off", heading="Goodput over delay")]
     for metric in shown:
         if not is_single:
             means.append(page.figure(figure(comparison, metric, marks=marks), f"bars-{metric}"))
@@ -68,7 +69,8 @@ def comparison_page(
         base=comparison.axis(comparison.compared).texts[0] if comparison.axes else "",
         verdicts=verdicts(comparison),
         means=presented(comparison.table(metrics), opens=[target for _, target in behind]),
-        bars=means,
+        # On one printed page there are the first figures.
+        bars=[*means[:2], *traded, *means[2:]],
         narrow=is_single or len(comparison.axes) == 2,
         boxes=spreads,
         differences=presented(differences) if differences.rows else None,
