@@ -139,7 +139,7 @@ def compare(
     format: TableFormatOption = Format.table,
     strict: StrictOption = False,
 ) -> None:
-    """Compare algorithms, values of a field, or named alternatives of anything, by intervals.
+    """Compare algorithms or other alternatives by intervals.
 
     SCENARIO may be a file with a table `[compare]`, which has the keys of `[sweep]`.
     """
