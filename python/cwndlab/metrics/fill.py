@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import Metric, first_row
 from cwndlab.metrics.over_time import links_over_time
 
 if TYPE_CHECKING:
@@ -36,3 +37,15 @@ def fill(
     times = lines.filter((pl.col("link") == first) & (pl.col("utilisation") >= full) & (pl.col("time_s") > begin))
     duration = float(times["time_s"][0]) - begin if len(times) else None
     return pl.DataFrame({"time_to_full_utilisation_s": [duration]}, schema={"time_to_full_utilisation_s": pl.Float64})
+
+
+FILL = (
+    Metric(
+        "time_to_full_utilisation_s",
+        "time to full utilisation",
+        "s",
+        direction=-1,
+        formula="time from the start of the first flow until the bottleneck is 90 % busy",
+        one=first_row(fill, "time_to_full_utilisation_s"),
+    ),
+)

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import Measured, Metric, Numbers, flow_table, run_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
-_COUNTERS = ("delivered_bytes", "sent_bytes", "retransmitted_bytes")
-_SENT = pl.col("sent_bytes") - pl.col("retransmitted_bytes")
+
+def goodputs(run: Measured) -> Numbers:
+    """The goodput of each flow, in bit/s; not a number where it did not live in the interval."""
+    return run.gained("delivered_bytes") * run.bps_per_byte
+
+
+def _first_sent(run: Measured) -> Numbers:
+    return run.gained("sent_bytes") - run.gained("retransmitted_bytes")
+
+
+GOODPUT = (
+    Metric(
+        "goodput_bps",
+        "goodput",
+        "Mbit/s",
+        1e-6,
+        direction=1,
+        formula="8 × payload delivered in order for the first time / time",
+        source="RFC 5166, section 2.1.1",
+        flows=goodputs,
+        one=lambda run: 8 * run.gained("delivered_bytes").sum() / run.span.seconds,
+        together="sum",
+        competed_for=True,
+    ),
+    Metric(
+        "sent_goodput_bps",
+        "sent − retransmitted",
+        "Mbit/s",
+        1e-6,
+        direction=1,
+        formula="8 × (payload sent − payload retransmitted) / time",
+        source="the CCM-SS paper",
+        flows=lambda run: _first_sent(run) * run.bps_per_byte,
+        one=lambda run: 8 * _first_sent(run).sum() / run.span.seconds,
+        together="sum",
+        competed_for=True,
+    ),
+)
 
 
 def goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -29,20 +65,7 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
     >>> (cwndlab.metrics.goodput(records)["goodput_bps"] / 1e6).round(1).to_list()
     [44.6]
     """
-    span = interval.bounds(records, start_s, end_s)
-    gained = interval.gains(records, _COUNTERS, span)
-    rate = 8 / pl.col("alive_s")
-    return (
-        interval.alive(records, span)
-        .join(gained, on="flow", maintain_order="left")
-        .select(
-            "flow",
-            "name",
-            "algorithm",
-            (pl.col("delivered_bytes") * rate).alias("goodput_bps"),
-            (_SENT * rate).alias("sent_goodput_bps"),
-        )
-    )
+    return flow_table(Measured(records, start_s, end_s), GOODPUT)
 
 
 def total_goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -57,9 +80,4 @@ def total_goodput(records: Records, *, start_s: float | None = None, end_s: floa
     >>> (cwndlab.metrics.total_goodput(records, start_s=6)["goodput_bps"] / 1e6).round(1).to_list()
     [96.5]
     """
-    span = interval.bounds(records, start_s, end_s)
-    rate = 8 / span.seconds
-    return interval.gains(records, _COUNTERS, span).select(
-        (pl.col("delivered_bytes").sum() * rate).alias("goodput_bps"),
-        (_SENT.sum() * rate).alias("sent_goodput_bps"),
-    )
+    return run_table(Measured(records, start_s, end_s), GOODPUT)

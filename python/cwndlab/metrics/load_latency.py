@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import Metric, mean_over_flows
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 
 if TYPE_CHECKING:
@@ -51,3 +52,25 @@ def load_latency(
         (pl.col("rtt_ms") - pl.col("base_rtt_ns") / 1e6).alias("load_latency_ms"),
         (60_000 / pl.col("rtt_ms")).alias("responsiveness_rpm"),
     )
+
+
+LOAD_LATENCY = (
+    Metric(
+        "load_latency_ms",
+        "latency under load",
+        "ms",
+        direction=-1,
+        formula="mean RTT while the bottleneck is busy − base RTT; mean over flows",
+        source="draft-ietf-ippm-responsiveness",
+        one=mean_over_flows(load_latency, "load_latency_ms"),
+    ),
+    Metric(
+        "responsiveness_rpm",
+        "responsiveness under load",
+        "1/min",
+        direction=1,
+        formula="60 000 ms / mean RTT while the bottleneck is busy; mean over flows",
+        source="draft-ietf-ippm-responsiveness",
+        one=mean_over_flows(load_latency, "responsiveness_rpm"),
+    ),
+)

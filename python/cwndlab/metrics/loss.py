@@ -5,12 +5,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import Measured, Metric, Numbers, link_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+def _ratio(run: Measured) -> Numbers:
+    offered = run.link_gained("arrived_packets")
+    return np.divide(run.link_gained("dropped_packets"), offered, out=np.zeros(len(offered)), where=offered > 0)
+
+
+LOSS = (
+    Metric(
+        "drops_per_s",
+        "drops",
+        "1/s",
+        direction=-1,
+        formula="packets dropped by the queue of the bottleneck / time",
+        source="the CCM-SS paper",
+        links=lambda run: run.link_gained("dropped_packets") / run.span.seconds,
+    ),
+    Metric(
+        "loss_ratio",
+        "loss ratio",
+        "%",
+        100.0,
+        direction=-1,
+        formula="packets dropped by the queue of the bottleneck / packets sent to it",
+        source="RFC 5166, section 2.1.3",
+        links=_ratio,
+    ),
+)
+# What the table has beside the metrics.
+DROPS = Metric("drops", "drops", "packets", links=lambda run: run.link_gained("dropped_packets"), counts=True)
+WIRE_LOSSES = Metric(
+    "wire_losses", "wire losses", "packets", links=lambda run: run.link_gained("lost_packets"), counts=True
+)
 
 
 def loss(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -25,12 +60,4 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
     ('bottleneck', 235)
     """
-    span = interval.bounds(records, start_s, end_s)
-    drops, offered = pl.col("dropped_packets"), pl.col("arrived_packets")
-    return interval.link_gains(records, ["dropped_packets", "arrived_packets", "lost_packets"], span).select(
-        pl.col("name").alias("link"),
-        drops.alias("drops"),
-        (drops / span.seconds).alias("drops_per_s"),
-        pl.when(offered > 0).then(drops / offered).otherwise(0.0).alias("loss_ratio"),
-        pl.col("lost_packets").alias("wire_losses"),
-    )
+    return link_table(Measured(records, start_s, end_s), (DROPS, *LOSS, WIRE_LOSSES))

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
+from cwndlab.metrics.core import Metric, flow_values, mean_over_flows
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -44,9 +46,16 @@ def responsiveness(
         if len(halved):
             since = one.times_s[first] if at_s is None else at_s
             found[one.flow] = float(one.times_s[first + int(halved[0])] - since) / one.round_s
-    return records.flows.select(
-        "flow",
-        "name",
-        "algorithm",
-        pl.col("flow").replace_strict(found, default=None, return_dtype=pl.Float64).alias("halving_rtts"),
-    )
+    return flow_values(records, "halving_rtts", found)
+
+
+RESPONSIVENESS = (
+    Metric(
+        "halving_rtts",
+        "responsiveness",
+        "RTTs",
+        formula="RTTs of lasting congestion until cwnd has halved; mean over flows",
+        source="RFC 5166, section 2.2.1",
+        one=mean_over_flows(responsiveness, "halving_rtts"),
+    ),
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import Metric, first_row
 from cwndlab.metrics.goodput import goodput
 
 if TYPE_CHECKING:
@@ -50,3 +51,15 @@ def _exponent(rates: pl.DataFrame) -> float | None:
     x, y = (sum(column) / len(logs) for column in zip(*logs, strict=True))
     slope: float = sum((a - x) * (b - y) for a, b in logs) / sum((a - x) ** 2 for a, _ in logs)
     return -slope
+
+
+RTT_FAIRNESS = (
+    Metric(
+        "rtt_exponent",
+        "RTT exponent",
+        "",
+        formula="the a of goodput ∝ RTT^−a, by least squares over flows",
+        source="T. V. Lakshman, U. Madhow, IEEE/ACM ToN 5, 1997",
+        one=first_row(rtt_fairness, "rtt_exponent"),
+    ),
+)

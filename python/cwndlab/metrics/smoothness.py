@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
+from cwndlab.metrics.core import Metric, flow_values, mean_over_flows
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -36,9 +38,18 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
         if np.any(known):
             cuts = 1 - after[known] / before[known]
             largest[one.flow] = max(0.0, float(np.max(cuts)))
-    return records.flows.select(
-        "flow",
-        "name",
-        "algorithm",
-        pl.col("flow").replace_strict(largest, default=None, return_dtype=pl.Float64).alias("largest_cut"),
-    )
+    return flow_values(records, "largest_cut", largest)
+
+
+SMOOTHNESS = (
+    Metric(
+        "largest_cut",
+        "largest cut in an RTT",
+        "%",
+        100.0,
+        direction=-1,
+        formula="largest part of its cwnd that a flow gives up within one RTT; mean over flows",
+        source="RFC 5166, section 2.2.1",
+        one=mean_over_flows(smoothness, "largest_cut"),
+    ),
+)

@@ -4,12 +4,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import Measured, Metric, flow_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+TIMEOUTS = (
+    Metric(
+        "congestion_events",
+        "congestion events",
+        "",
+        formula="recoveries + timeouts + ECN reductions",
+        source="RFC 9438",
+        flows=lambda run: run.gained("congestion_events"),
+        together="sum",
+        counts=True,
+    ),
+    Metric(
+        "retransmitted_packets",
+        "resent",
+        "packets",
+        direction=-1,
+        formula="packets retransmitted",
+        flows=lambda run: run.gained("retransmitted_packets"),
+        together="sum",
+        counts=True,
+    ),
+    Metric(
+        "timeouts",
+        "timeouts",
+        "",
+        direction=-1,
+        formula="retransmission timers expired",
+        source="RFC 6298, section 5",
+        flows=lambda run: run.gained("timeouts"),
+        together="sum",
+        counts=True,
+    ),
+)
 
 
 def timeouts(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -23,6 +57,4 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> cwndlab.metrics.timeouts(records).select("timeouts", "retransmitted_packets").row(0)
     (0, 235)
     """
-    span = interval.bounds(records, start_s, end_s)
-    gained = interval.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)
-    return records.flows.select("flow", "name", "algorithm").join(gained, on="flow", maintain_order="left")
+    return flow_table(Measured(records, start_s, end_s), TIMEOUTS[::-1])

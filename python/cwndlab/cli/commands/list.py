@@ -39,7 +39,9 @@ def list_(
         write_rows(cwndlab.presets.listing(), ("name", "title"), format)
         return
     if metrics:
-        write_rows(cwndlab.metrics.listing(), ("name", "title", "unit", "wanted"), format)
+        columns = ("name", "title", "unit", "wanted", "formula", "source")
+        shown = columns[:-1] if format is Format.table else columns
+        write_rows(cwndlab.metrics.listing(), shown, format, wrap=("formula",))
         return
     if aliases:
         write_rows(cwndlab.catalogue.other_names(), ("alias", "means"), format)
