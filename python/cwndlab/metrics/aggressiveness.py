@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Metric, flow_values, mean_over_flows
+from cwndlab.metrics.core import Measured, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
@@ -40,13 +40,10 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
     return flow_values(records, "aggressiveness_segments", largest)
 
 
-AGGRESSIVENESS = (
-    Metric(
-        "aggressiveness_segments",
-        "aggressiveness",
-        "segments/RTT",
-        formula="largest increase of cwnd in one RTT without congestion; mean over flows",
-        source="RFC 5166, section 2.2.1",
-        one=mean_over_flows(aggressiveness, "aggressiveness_segments"),
-    ),
-)
+@of_run("aggressiveness", "segments/RTT", source="RFC 5166, section 2.2.1")
+def aggressiveness_segments(run: Measured) -> float | None:
+    """Largest increase of cwnd in one RTT without congestion; mean over flows."""
+    return run.mean_over_flows(aggressiveness, "aggressiveness_segments")
+
+
+AGGRESSIVENESS = (aggressiveness_segments,)

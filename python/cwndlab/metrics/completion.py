@@ -65,9 +65,9 @@ def _metric_of_size(size: str, title: str) -> Metric:
 
 
 COMPLETION = (
-    _metric("mean_completion_s", "completion", "mean"),
+    _metric("mean_completion_s", "completion", "Mean"),
     _metric("p95_completion_s", "completion, 95th percentile", "95th percentile"),
-    _metric("median_completion_s", "completion, median", "median"),
+    _metric("median_completion_s", "completion, median", "Median"),
     _metric("p99_completion_s", "completion, 99th percentile", "99th percentile"),
 )
 COMPLETION_BY_SIZE = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric
+from cwndlab.metrics.core import Measured, of_run
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -41,17 +41,13 @@ def _converged(run: Measured) -> tuple[float | None, str | None]:
     return float(times[reached[0]] - begin) / 1e9, None
 
 
-CONVERGENCE = (
-    Metric(
-        "convergence_s",
-        "convergence",
-        "s",
-        direction=-1,
-        formula="time from the start of the second flow until its cwnd ≥ 0.8 × that of the first one",
-        source="the CCM-SS paper, T3 − T2",
-        one=lambda run: _converged(run)[0],
-    ),
-)
+@of_run("convergence", "s", direction=-1, source="the CCM-SS paper, T3 − T2")
+def convergence_s(run: Measured) -> float | None:
+    """Time from the start of the second flow until its cwnd ≥ 0.8 × that of the first one."""
+    return _converged(run)[0]
+
+
+CONVERGENCE = (convergence_s,)
 
 
 def convergence(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

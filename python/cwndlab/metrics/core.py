@@ -11,8 +11,8 @@ few rows: those are read as plain rows, and only long tables become frames.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -55,7 +55,7 @@ _FEW_ROWS = 256
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, declared once.
+    """A metric, declared once, by `of_run`, `of_flows` or `of_links` at its formula.
 
     Attributes
     ----------
@@ -67,8 +67,10 @@ class Metric:
         Leads from the values to the shown unit.
     direction
         1 where more of it is wanted, −1 where less, 0 where neither.
-    formula, source
-        What is computed, in a line, and whence the definition is; empty where it is nobody's in particular.
+    source
+        Whence the definition is; empty where it is nobody's in particular.
+    formula
+        What is computed, in a line.
     one
         The value of a run, where it does not follow from ``flows`` or ``links``.
     flows
@@ -87,12 +89,12 @@ class Metric:
     unit: str
     factor: float = 1.0
     direction: int = 0
-    formula: str = ""
     source: str = ""
+    formula: str = ""
     one: Callable[[Measured], float | None] | None = None
     flows: Callable[[Measured], Numbers] | None = None
-    together: Literal["mean", "sum", "min"] = "mean"
     links: Callable[[Measured], Numbers] | None = None
+    together: Literal["mean", "sum", "min"] = "mean"
     counts: bool = False
     competed_for: bool = False
 
@@ -101,21 +103,59 @@ class Metric:
         """Title and unit in one line."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
+    def __call__(self, run: Measured) -> Numbers:
+        """The value of each flow, or of each bottleneck."""
+        values = self.flows or self.links
+        assert values is not None, f"{self.name} has a value of the run alone"
+        return values(run)
+
     def value(self, run: Measured, flows: Sequence[int] | None = None) -> float | None:
         """The value of a run, or of some of its ``flows`` (their indices); null where it has none."""
         value: Any = None
         if self.one is not None and flows is None:
             value = self.one(run)
         elif self.flows is not None:
-            values = self.flows(run) if flows is None else self.flows(run)[list(flows)]
+            values = self(run) if flows is None else self(run)[list(flows)]
             known = values[~np.isnan(values)]
             value = _TOGETHER[self.together](known) if len(known) else None
         elif self.links is not None and run.bottlenecks:
-            value = self.links(run)[0]
+            value = self(run)[0]
         return None if value is None or np.isnan(value) else float(value)
 
 
 _TOGETHER: dict[str, Callable[[Numbers], Any]] = {"mean": np.mean, "sum": np.sum, "min": np.min}
+
+
+def _declare(
+    kind: str, title: str, unit: str, factor: float = 1.0, **more: Any
+) -> Callable[[Callable[[Measured], Any]], Metric]:
+    """Declares the metric that a function computes, under its name without underscores at its ends; its docstring is
+    the formula. The parameters are those of `Metric`."""
+
+    def declare(function: Callable[[Measured], Any]) -> Metric:
+        formula = " ".join((function.__doc__ or "").split()).rstrip(".")
+        return Metric(function.__name__.strip("_"), title, unit, factor, formula=formula, **more | {kind: function})
+
+    return declare
+
+
+#: Declare what a function computes for a run, for each of its flows, for each of its bottlenecks.
+of_run, of_flows, of_links = (partial(_declare, kind) for kind in ("one", "flows", "links"))
+
+
+def of_bytes(title: str, **more: Any) -> Callable[[Callable[[Measured], Numbers]], Metric]:
+    """Declares the rate of the bytes of each flow that a function computes: over the time that the flow lived of the
+    interval, and that of the run over the whole interval."""
+
+    def declare(function: Callable[[Measured], Numbers]) -> Metric:
+        declared: Metric = of_flows(title, "Mbit/s", 1e-6, together="sum", competed_for=True, **more)(function)
+        return replace(
+            declared,
+            one=lambda run: float(8 * function(run).sum() / run.span.seconds),
+            flows=lambda run: function(run) * run.bps_per_byte,
+        )
+
+    return declare
 
 
 class Measured:
@@ -262,25 +302,14 @@ class Measured:
             self._tables[metric] = metric(self.records, **self._at)
         return self._tables[metric]
 
-
-def first_row(table: Table, column: str) -> Callable[[Measured], float | None]:
-    """The value of a metric that a table has in its first row: that of the run, or of the first bottleneck."""
-
-    def one(run: Measured) -> float | None:
-        values = run.table(table)[column]
+    def first(self, table: Table, column: str) -> float | None:
+        """A column of the first row of a table of a metric."""
+        values = self.table(table)[column]
         return values[0] if len(values) else None
 
-    return one
-
-
-def mean_over_flows(table: Table, column: str, **where: object) -> Callable[[Measured], float | None]:
-    """The value of a metric that a table has by flow: the mean over the flows that have one, in the rows that have the
-    values of ``where``."""
-
-    def one(run: Measured) -> float | None:
-        return run.table(table).filter(**where)[column].mean()  # type: ignore[return-value]
-
-    return one
+    def mean_over_flows(self, table: Table, column: str, **where: object) -> float | None:
+        """The mean over the flows of a table that have a value, in the rows that have the values of ``where``."""
+        return self.table(table).filter(**where)[column].mean()  # type: ignore[return-value]
 
 
 def by_flow(table: Table, column: str) -> Callable[[Measured], Numbers]:
@@ -304,13 +333,13 @@ def flow_values(records: Records, name: str, values: Mapping[int, float]) -> pl.
 def flow_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:
     """A row per flow: ``flow``, ``name``, ``algorithm``, and the metrics."""
     named = run.records.flows.select("flow", "name", "algorithm")
-    return named.with_columns(_series(one, one.flows(run)) for one in metrics if one.flows is not None)
+    return named.with_columns(_series(one, one(run)) for one in metrics)
 
 
 def link_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:
     """A row per bottleneck, the first one first: its name as ``link``, and the metrics."""
     named = pl.DataFrame({"link": [link["name"] for link in run.bottlenecks]}, schema={"link": pl.String})
-    return named.with_columns(_series(one, one.links(run)) for one in metrics if one.links is not None)
+    return named.with_columns(_series(one, one(run)) for one in metrics)
 
 
 def run_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:

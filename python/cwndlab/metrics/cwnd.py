@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Metric, flow_table
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.records import Records
 
-CWND = (
-    Metric(
-        "mean_cwnd_segments",
-        "cwnd",
-        "segments",
-        formula="mean of cwnd at the sampling instants / SMSS",
-        source="RFC 5681, section 2",
-        flows=lambda run: run.mean("cwnd_bytes", until=run.flows["end_ns"]) / run.flows["mss_bytes"],
-    ),
-)
+
+@of_flows("cwnd", "segments", source="RFC 5681, section 2")
+def mean_cwnd_segments(run: Measured) -> Numbers:
+    """Mean of cwnd at the sampling instants / SMSS."""
+    return run.mean("cwnd_bytes", until=run.flows["end_ns"]) / run.flows["mss_bytes"]
+
+
+CWND = (mean_cwnd_segments,)
 
 
 def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

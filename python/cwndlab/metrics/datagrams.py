@@ -98,8 +98,8 @@ def _metric(name: str, title: str, formula: str, unit: str = "ms", factor: float
 
 
 DATAGRAMS = (
-    _metric("one_way_delay_ms", "one-way delay", "mean of the delays from sending to arrival"),
-    *(_metric(f"p{p}_one_way_delay_ms", f"p{p} delay", f"percentile {p} over time of the delays") for p in PERCENTILES),
-    _metric("jitter_ms", "jitter", "mean of the interarrival jitter J at the sampling instants"),
-    _metric("datagram_loss_ratio", "loss", "packets lost / (packets lost + packets received)", "%", 100.0),
+    _metric("one_way_delay_ms", "one-way delay", "Mean of the delays from sending to arrival"),
+    *(_metric(f"p{p}_one_way_delay_ms", f"p{p} delay", f"Percentile {p} over time of the delays") for p in PERCENTILES),
+    _metric("jitter_ms", "jitter", "Mean of the interarrival jitter J at the sampling instants"),
+    _metric("datagram_loss_ratio", "loss", "Packets lost / (packets lost + packets received)", "%", 100.0),
 )

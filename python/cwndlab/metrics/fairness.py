@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric
-from cwndlab.metrics.goodput import goodputs
+from cwndlab.metrics.core import Measured, of_run
+from cwndlab.metrics.goodput import goodput_bps
 from cwndlab.metrics.over_time import flows_over_time
 from cwndlab.metrics.sharing import rivals
 
@@ -29,21 +29,17 @@ def jain(values: Sequence[float]) -> float | None:
 
 
 def _of_flows(run: Measured, flows: Collection[int]) -> float | None:
-    rates = goodputs(run)[list(flows)]
+    rates = goodput_bps(run)[list(flows)]
     return jain(rates[~np.isnan(rates)].tolist())
 
 
-FAIRNESS = (
-    Metric(
-        "jain",
-        "Jain index",
-        "",
-        direction=1,
-        formula="(Σx)² / (n Σx²) over the goodputs x of the n flows that compete",
-        source="R. Jain, D. Chiu, W. Hawe, DEC TR-301, 1984",
-        one=lambda run: _of_flows(run, rivals(run)),
-    ),
-)
+@of_run("Jain index", "", direction=1, source="R. Jain, D. Chiu, W. Hawe, DEC TR-301, 1984")
+def _jain(run: Measured) -> float | None:
+    """(Σx)² / (n Σx²) over the goodputs x of the n flows that compete."""
+    return _of_flows(run, rivals(run))
+
+
+FAIRNESS = (_jain,)
 
 
 def fairness(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Metric, first_row
+from cwndlab.metrics.core import Measured, of_run
 from cwndlab.metrics.over_time import links_over_time
 
 if TYPE_CHECKING:
@@ -39,13 +39,10 @@ def fill(
     return pl.DataFrame({"time_to_full_utilisation_s": [duration]}, schema={"time_to_full_utilisation_s": pl.Float64})
 
 
-FILL = (
-    Metric(
-        "time_to_full_utilisation_s",
-        "time to full utilisation",
-        "s",
-        direction=-1,
-        formula="time from the start of the first flow until the bottleneck is 90 % busy",
-        one=first_row(fill, "time_to_full_utilisation_s"),
-    ),
-)
+@of_run("time to full utilisation", "s", direction=-1)
+def time_to_full_utilisation_s(run: Measured) -> float | None:
+    """Time from the start of the first flow until the bottleneck is 90 % busy."""
+    return run.first(fill, "time_to_full_utilisation_s")
+
+
+FILL = (time_to_full_utilisation_s,)

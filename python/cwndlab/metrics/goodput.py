@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, flow_table, run_table
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_bytes, run_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -12,43 +12,19 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def goodputs(run: Measured) -> Numbers:
-    """The goodput of each flow, in bit/s; not a number where it did not live in the interval."""
-    return run.gained("delivered_bytes") * run.bps_per_byte
+@of_bytes("goodput", direction=1, source="RFC 5166, section 2.1.1")
+def goodput_bps(run: Measured) -> Numbers:
+    """8 × payload delivered in order for the first time / time."""
+    return run.gained("delivered_bytes")
 
 
-def _first_sent(run: Measured) -> Numbers:
+@of_bytes("sent − retransmitted", direction=1, source="the CCM-SS paper")
+def sent_goodput_bps(run: Measured) -> Numbers:
+    """8 × (payload sent − payload retransmitted) / time."""
     return run.gained("sent_bytes") - run.gained("retransmitted_bytes")
 
 
-GOODPUT = (
-    Metric(
-        "goodput_bps",
-        "goodput",
-        "Mbit/s",
-        1e-6,
-        direction=1,
-        formula="8 × payload delivered in order for the first time / time",
-        source="RFC 5166, section 2.1.1",
-        flows=goodputs,
-        one=lambda run: 8 * run.gained("delivered_bytes").sum() / run.span.seconds,
-        together="sum",
-        competed_for=True,
-    ),
-    Metric(
-        "sent_goodput_bps",
-        "sent − retransmitted",
-        "Mbit/s",
-        1e-6,
-        direction=1,
-        formula="8 × (payload sent − payload retransmitted) / time",
-        source="the CCM-SS paper",
-        flows=lambda run: _first_sent(run) * run.bps_per_byte,
-        one=lambda run: 8 * _first_sent(run).sum() / run.span.seconds,
-        together="sum",
-        competed_for=True,
-    ),
-)
+GOODPUT = (goodput_bps, sent_goodput_bps)
 
 
 def goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

@@ -26,9 +26,14 @@ class Span(NamedTuple):
     end_ns: int
 
     @property
+    def length_ns(self) -> int:
+        """How long it is."""
+        return self.end_ns - self.start_ns
+
+    @property
     def seconds(self) -> float:
         """How long it is."""
-        return (self.end_ns - self.start_ns) / 1e9
+        return self.length_ns / 1e9
 
 
 def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Metric, mean_over_flows
+from cwndlab.metrics.core import Measured, of_run
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 
 if TYPE_CHECKING:
@@ -54,23 +54,16 @@ def load_latency(
     )
 
 
-LOAD_LATENCY = (
-    Metric(
-        "load_latency_ms",
-        "latency under load",
-        "ms",
-        direction=-1,
-        formula="mean RTT while the bottleneck is busy − base RTT; mean over flows",
-        source="draft-ietf-ippm-responsiveness",
-        one=mean_over_flows(load_latency, "load_latency_ms"),
-    ),
-    Metric(
-        "responsiveness_rpm",
-        "responsiveness under load",
-        "1/min",
-        direction=1,
-        formula="60 000 ms / mean RTT while the bottleneck is busy; mean over flows",
-        source="draft-ietf-ippm-responsiveness",
-        one=mean_over_flows(load_latency, "responsiveness_rpm"),
-    ),
-)
+@of_run("latency under load", "ms", direction=-1, source="draft-ietf-ippm-responsiveness")
+def load_latency_ms(run: Measured) -> float | None:
+    """Mean RTT while the bottleneck is busy − base RTT; mean over flows."""
+    return run.mean_over_flows(load_latency, "load_latency_ms")
+
+
+@of_run("responsiveness under load", "1/min", direction=1, source="draft-ietf-ippm-responsiveness")
+def responsiveness_rpm(run: Measured) -> float | None:
+    """60 000 ms / mean RTT while the bottleneck is busy; mean over flows."""
+    return run.mean_over_flows(load_latency, "responsiveness_rpm")
+
+
+LOAD_LATENCY = (load_latency_ms, responsiveness_rpm)

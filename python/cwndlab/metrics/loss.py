@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, link_table
+from cwndlab.metrics.core import Measured, Numbers, link_table, of_links
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,37 +15,32 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def _ratio(run: Measured) -> Numbers:
+@of_links("drops", "packets", counts=True)
+def drops(run: Measured) -> Numbers:
+    """Packets dropped by the queue of the bottleneck."""
+    return run.link_gained("dropped_packets")
+
+
+@of_links("wire losses", "packets", counts=True)
+def wire_losses(run: Measured) -> Numbers:
+    """Packets that left the queue of the bottleneck and were lost on the wire."""
+    return run.link_gained("lost_packets")
+
+
+@of_links("drops", "1/s", direction=-1, source="the CCM-SS paper")
+def drops_per_s(run: Measured) -> Numbers:
+    """Packets dropped by the queue of the bottleneck / time."""
+    return run.link_gained("dropped_packets") / run.span.seconds
+
+
+@of_links("loss ratio", "%", 100.0, direction=-1, source="RFC 5166, section 2.1.3")
+def loss_ratio(run: Measured) -> Numbers:
+    """Packets dropped by the queue of the bottleneck / packets sent to it."""
     offered = run.link_gained("arrived_packets")
     return np.divide(run.link_gained("dropped_packets"), offered, out=np.zeros(len(offered)), where=offered > 0)
 
 
-LOSS = (
-    Metric(
-        "drops_per_s",
-        "drops",
-        "1/s",
-        direction=-1,
-        formula="packets dropped by the queue of the bottleneck / time",
-        source="the CCM-SS paper",
-        links=lambda run: run.link_gained("dropped_packets") / run.span.seconds,
-    ),
-    Metric(
-        "loss_ratio",
-        "loss ratio",
-        "%",
-        100.0,
-        direction=-1,
-        formula="packets dropped by the queue of the bottleneck / packets sent to it",
-        source="RFC 5166, section 2.1.3",
-        links=_ratio,
-    ),
-)
-# What the table has beside the metrics.
-DROPS = Metric("drops", "drops", "packets", links=lambda run: run.link_gained("dropped_packets"), counts=True)
-WIRE_LOSSES = Metric(
-    "wire_losses", "wire losses", "packets", links=lambda run: run.link_gained("lost_packets"), counts=True
-)
+LOSS = (drops_per_s, loss_ratio)
 
 
 def loss(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -60,4 +55,4 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
     ('bottleneck', 235)
     """
-    return link_table(Measured(records, start_s, end_s), (DROPS, *LOSS, WIRE_LOSSES))
+    return link_table(Measured(records, start_s, end_s), (drops, *LOSS, wire_losses))

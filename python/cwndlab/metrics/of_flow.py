@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Metrics that one flow has, by name.
-METRICS = {one.name: one for one in (*GOODPUT, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS, SHARE, *DATAGRAMS)}
+METRICS = {one.name: one for one in (*GOODPUT, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS, *SHARE, *DATAGRAMS)}
 # Names that an error lists.
 _MOST_NAMED = 20
 

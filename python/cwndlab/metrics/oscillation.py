@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric, mean_over_flows
+from cwndlab.metrics.core import Measured, Metric
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -58,18 +58,18 @@ def oscillation(
     return pl.DataFrame(rows, schema=schema | {"windows": pl.Int64, "cov": pl.Float64})
 
 
-_of_seconds = partial(oscillation, scales_s=(1.0, 10.0))
-
-OSCILLATION = tuple(
-    Metric(
-        f"cov_{scale:g}s",
-        f"variation over {scale:g} s",
+def _metric(scale_s: float) -> Metric:
+    return Metric(
+        f"cov_{scale_s:g}s",
+        f"variation over {scale_s:g} s",
         "%",
         100.0,
         direction=-1,
-        formula=f"standard deviation / mean of a flow's goodputs in windows of {scale:g} s; mean over flows",
+        formula=f"Standard deviation / mean of a flow's goodputs in windows of {scale_s:g} s; mean over flows",
         source="RFC 5166, section 2.2.2",
-        one=mean_over_flows(_of_seconds, "cov", scale_s=scale),
+        one=lambda run: run.mean_over_flows(_of_seconds, "cov", scale_s=scale_s),
     )
-    for scale in (1.0, 10.0)
-)
+
+
+_of_seconds = partial(oscillation, scales_s=(1.0, 10.0))
+OSCILLATION = (_metric(1.0), _metric(10.0))

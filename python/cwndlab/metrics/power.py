@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Metric, ratio, run_table
-from cwndlab.metrics.rtt import mean_rtts_ms
-from cwndlab.metrics.utilisation import utilisations
+from cwndlab.metrics.core import Measured, of_run, ratio, run_table
+from cwndlab.metrics.rtt import mean_rtt_ms
+from cwndlab.metrics.utilisation import UTILISATION
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,20 +28,13 @@ def power(records: Records, *, start_s: float | None = None, end_s: float | None
     return run_table(Measured(records, start_s, end_s), POWER)
 
 
+@of_run("power", "", direction=1, source="L. Kleinrock, ICC 1979")
 def _power(run: Measured) -> float | None:
-    stretches = ratio(mean_rtts_ms(run) * 1e6, run.flows["base_rtt_ns"])
+    """Utilisation / (mean RTT / base RTT, mean over flows)."""
+    busy = UTILISATION[0].value(run)
+    stretches = ratio(mean_rtt_ms(run) * 1e6, run.flows["base_rtt_ns"])
     stretches = stretches[stretches > 0]
-    return float(utilisations(run)[0] / stretches.mean()) if run.bottlenecks and len(stretches) else None
+    return busy / float(stretches.mean()) if busy is not None and len(stretches) else None
 
 
-POWER = (
-    Metric(
-        "power",
-        "power",
-        "",
-        direction=1,
-        formula="utilisation / (mean RTT / base RTT, mean over flows)",
-        source="L. Kleinrock, ICC 1979",
-        one=_power,
-    ),
-)
+POWER = (_power,)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, link_table, ratio
+from cwndlab.metrics.core import Measured, Numbers, link_table, of_links, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,37 +14,22 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def _length_ns(run: Measured) -> int:
-    return run.span.end_ns - run.span.start_ns
-
-
-def _delay_ms(run: Measured) -> Numbers:
-    """Where the bytes in the queue do not tell, by Little's law."""
+@of_links("queue", "ms", direction=-1, source="J. Little, Operations Research 9(3), 1961")
+def queue_ms(run: Measured) -> Numbers:
+    """8 × ∫ bytes waiting dt / (time × rate); where the rate varies, ∫ packets waiting dt / packets (Little's law)."""
     joined = run.link_gained("arrived_packets") - run.link_gained("dropped_packets")
     waited = ratio(run.link_gained("queue_packet_ns"), joined) / 1e6
-    by_rate = 8e3 * (run.link_gained("queue_byte_ns") / _length_ns(run)) / run.of_links("rate_bps")
+    by_rate = 8e3 * (run.link_gained("queue_byte_ns") / run.span.length_ns) / run.of_links("rate_bps")
     return np.where(run.varies, waited, by_rate)
 
 
-QUEUE = (
-    Metric(
-        "queue_ms",
-        "queue",
-        "ms",
-        direction=-1,
-        formula="8 × ∫ bytes waiting dt / (time × rate); where the rate varies, ∫ packets waiting dt / packets",
-        source="J. Little, Operations Research 9(3), 1961",
-        links=_delay_ms,
-    ),
-    Metric(
-        "queue_packets",
-        "queue",
-        "packets",
-        direction=-1,
-        formula="∫ packets waiting at the bottleneck dt / time",
-        links=lambda run: run.link_gained("queue_packet_ns") / _length_ns(run),
-    ),
-)
+@of_links("queue", "packets", direction=-1)
+def queue_packets(run: Measured) -> Numbers:
+    """∫ packets waiting at the bottleneck dt / time."""
+    return run.link_gained("queue_packet_ns") / run.span.length_ns
+
+
+QUEUE = (queue_ms, queue_packets)
 
 
 def queue(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric, first_row
+from cwndlab.metrics.core import Measured, Metric
 from cwndlab.metrics.interval import Span
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ QUEUEING_DELAY = tuple(
         f"queue, {title}",
         "ms",
         direction=-1,
-        formula=f"{title} of the waiting times at the bottleneck, over packets, else over time",
+        formula=f"{title.capitalize()} of the waiting times at the bottleneck, over packets, else over time",
         source="RFC 5166, section 2.1.2",
-        one=first_row(queueing_delay, f"p{p}_queue_ms"),
+        one=partial(Measured.first, table=queueing_delay, column=f"p{p}_queue_ms"),
     )
     for p, title in zip(PERCENTILES, ("median", "95th percentile", "99th percentile"), strict=True)
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Metric, flow_values, mean_over_flows
+from cwndlab.metrics.core import Measured, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
@@ -49,13 +49,10 @@ def responsiveness(
     return flow_values(records, "halving_rtts", found)
 
 
-RESPONSIVENESS = (
-    Metric(
-        "halving_rtts",
-        "responsiveness",
-        "RTTs",
-        formula="RTTs of lasting congestion until cwnd has halved; mean over flows",
-        source="RFC 5166, section 2.2.1",
-        one=mean_over_flows(responsiveness, "halving_rtts"),
-    ),
-)
+@of_run("responsiveness", "RTTs", source="RFC 5166, section 2.2.1")
+def halving_rtts(run: Measured) -> float | None:
+    """RTTs of lasting congestion until cwnd has halved; mean over flows."""
+    return run.mean_over_flows(responsiveness, "halving_rtts")
+
+
+RESPONSIVENESS = (halving_rtts,)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from cwndlab.metrics.core import Measured
-from cwndlab.metrics.rtt import mean_rtts_ms
+from cwndlab.metrics.rtt import mean_rtt_ms
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -36,7 +36,7 @@ def rounds(records: Records, start_s: float | None, end_s: float | None) -> list
     run = Measured(records, start_s, end_s)
     span, step_s = run.span, run.step_ns / 1e9
     found = []
-    for flow, mean_ms in zip(run.flow_rows, mean_rtts_ms(run).tolist(), strict=True):
+    for flow, mean_ms in zip(run.flow_rows, mean_rtt_ms(run).tolist(), strict=True):
         end_ns = flow["end_ns"]
         if math.isnan(mean_ms) or step_s == 0:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, flow_table, ratio
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -12,41 +12,27 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def mean_rtts_ms(run: Measured) -> Numbers:
-    """The mean RTT of each flow, in ms; not a number where it has no samples."""
+@of_flows("RTT", "ms", direction=-1, source="RFC 5166, section 2.1.2")
+def mean_rtt_ms(run: Measured) -> Numbers:
+    """Sum of the RTT samples / their number."""
     if len(run.samples["time_ns"]) == 0:
         return run.flows["mean_rtt_ns"] / 1e6
     return ratio(run.gained_by_last("rtt_sum_ns"), run.gained_by_last("rtt_count")) / 1e6
 
 
-RTT = (
-    Metric(
-        "mean_rtt_ms",
-        "RTT",
-        "ms",
-        direction=-1,
-        formula="sum of the RTT samples / their number",
-        source="RFC 5166, section 2.1.2",
-        flows=mean_rtts_ms,
-    ),
-    Metric(
-        "srtt_ms",
-        "smoothed RTT",
-        "ms",
-        direction=-1,
-        formula="mean of SRTT at the sampling instants",
-        source="RFC 6298, section 2",
-        flows=lambda run: run.mean("srtt_ns") / 1e6,
-    ),
-    Metric(
-        "min_rtt_ms",
-        "minimum RTT",
-        "ms",
-        formula="the smallest RTT sample of the run",
-        flows=lambda run: run.flows["min_rtt_ns"] / 1e6,
-        together="min",
-    ),
-)
+@of_flows("smoothed RTT", "ms", direction=-1, source="RFC 6298, section 2")
+def srtt_ms(run: Measured) -> Numbers:
+    """Mean of SRTT at the sampling instants."""
+    return run.mean("srtt_ns") / 1e6
+
+
+@of_flows("minimum RTT", "ms", together="min")
+def min_rtt_ms(run: Measured) -> Numbers:
+    """The smallest RTT sample of the run."""
+    return run.flows["min_rtt_ns"] / 1e6
+
+
+RTT = (mean_rtt_ms, srtt_ms, min_rtt_ms)
 
 
 def rtt(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

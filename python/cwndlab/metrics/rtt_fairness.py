@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Metric, first_row
+from cwndlab.metrics.core import Measured, of_run
 from cwndlab.metrics.goodput import goodput
 
 if TYPE_CHECKING:
@@ -53,13 +53,10 @@ def _exponent(rates: pl.DataFrame) -> float | None:
     return -slope
 
 
-RTT_FAIRNESS = (
-    Metric(
-        "rtt_exponent",
-        "RTT exponent",
-        "",
-        formula="the a of goodput ∝ RTT^−a, by least squares over flows",
-        source="T. V. Lakshman, U. Madhow, IEEE/ACM ToN 5, 1997",
-        one=first_row(rtt_fairness, "rtt_exponent"),
-    ),
-)
+@of_run("RTT exponent", "", source="T. V. Lakshman, U. Madhow, IEEE/ACM ToN 5, 1997")
+def rtt_exponent(run: Measured) -> float | None:
+    """The a of goodput ∝ RTT^−a, by least squares over flows."""
+    return run.first(rtt_fairness, "rtt_exponent")
+
+
+RTT_FAIRNESS = (rtt_exponent,)

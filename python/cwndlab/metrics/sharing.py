@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, flow_table
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,9 @@ def rivals(run: Measured) -> list[int]:
     return []
 
 
+@of_flows("share", "%", 100.0, together="sum", competed_for=True)
 def _share(run: Measured) -> Numbers:
+    """Bytes delivered / bytes delivered to all flows that compete with this one."""
     mine = rivals(run)
     delivered, found = run.gained("delivered_bytes"), np.full(len(run.flow_rows), np.nan)
     if total := delivered[mine].sum():
@@ -68,16 +70,7 @@ def _share(run: Measured) -> Numbers:
 
 
 #: What only single flows have.
-SHARE = Metric(
-    "share",
-    "share",
-    "%",
-    100.0,
-    formula="bytes delivered / bytes delivered to all flows that compete with this one",
-    flows=_share,
-    together="sum",
-    competed_for=True,
-)
+SHARE = (_share,)
 
 
 def share(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -91,7 +84,7 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> cwndlab.metrics.share(records, start_s=6)["share"].round(2).to_list()
     [0.66, 0.34]
     """
-    return flow_table(Measured(records, start_s, end_s), (SHARE,))
+    return flow_table(Measured(records, start_s, end_s), SHARE)
 
 
 def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict[int, str]:

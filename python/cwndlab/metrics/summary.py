@@ -20,7 +20,7 @@ from cwndlab.metrics.fairness import FAIRNESS
 from cwndlab.metrics.fill import FILL
 from cwndlab.metrics.goodput import GOODPUT
 from cwndlab.metrics.load_latency import LOAD_LATENCY
-from cwndlab.metrics.loss import DROPS, LOSS, WIRE_LOSSES
+from cwndlab.metrics.loss import LOSS, drops, wire_losses
 from cwndlab.metrics.of_flow import METRICS, parse, value_of
 from cwndlab.metrics.oscillation import OSCILLATION
 from cwndlab.metrics.power import POWER
@@ -91,7 +91,7 @@ COLUMNS: Columns = Columns((one.name, one) for one in (*_CHEAP, *_FURTHER))
 #: The metrics that every row of a study has.
 NAMES = tuple(one.name for one in _CHEAP)
 #: What only single flows have.
-FLOW_COLUMNS = {SHARE.name: SHARE}
+FLOW_COLUMNS = {one.name: one for one in SHARE}
 
 
 @cache
@@ -116,7 +116,7 @@ def per_flow(records: Records, *, start_s: float | None = None, end_s: float | N
     [('flow0', 573, 0), ('flow1', 155, 0)]
     """
     run = Measured(records, start_s, end_s)
-    found = flow_table(run, (*GOODPUT, SHARE, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS[::-1]))
+    found = flow_table(run, (*GOODPUT, *SHARE, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS[::-1]))
     for table in (run.table(datagrams), run.table(completion)):
         if len(table):
             found = found.join(table.drop("name", "algorithm"), on="flow", how="left", maintain_order="left")
@@ -134,7 +134,7 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> table.select("link", "drops").row(0)
     ('bottleneck', 235)
     """
-    return link_table(Measured(records, start_s, end_s), (*UTILISATION, *QUEUE[::-1], DROPS, *LOSS, WIRE_LOSSES))
+    return link_table(Measured(records, start_s, end_s), (*UTILISATION, *QUEUE[::-1], drops, *LOSS, wire_losses))
 
 
 def summary(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, flow_table, run_table
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_bytes, run_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,26 +14,14 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def _on_the_wire(run: Measured) -> Numbers:
-    """Bytes of each flow, with the headers of its mean share of them."""
+@of_bytes("throughput", source="RFC 5166, section 2.1.1")
+def throughput_bps(run: Measured) -> Numbers:
+    """8 × bytes put on the wire, headers and retransmissions included, / time."""
     sent, wire = run.flows["sent_bytes"], run.flows["wire_bytes"]
     return run.gained("sent_bytes") * np.divide(wire, sent, out=np.ones_like(wire), where=sent > 0)
 
 
-THROUGHPUT = (
-    Metric(
-        "throughput_bps",
-        "throughput",
-        "Mbit/s",
-        1e-6,
-        formula="8 × bytes put on the wire, headers and retransmissions included, / time",
-        source="RFC 5166, section 2.1.1",
-        flows=lambda run: _on_the_wire(run) * run.bps_per_byte,
-        one=lambda run: 8 * _on_the_wire(run).sum() / run.span.seconds,
-        together="sum",
-        competed_for=True,
-    ),
-)
+THROUGHPUT = (throughput_bps,)
 
 
 def throughput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

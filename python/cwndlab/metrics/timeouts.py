@@ -4,46 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Metric, flow_table
+from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.records import Records
 
-TIMEOUTS = (
-    Metric(
-        "congestion_events",
-        "congestion events",
-        "",
-        formula="recoveries + timeouts + ECN reductions",
-        source="RFC 9438",
-        flows=lambda run: run.gained("congestion_events"),
-        together="sum",
-        counts=True,
-    ),
-    Metric(
-        "retransmitted_packets",
-        "resent",
-        "packets",
-        direction=-1,
-        formula="packets retransmitted",
-        flows=lambda run: run.gained("retransmitted_packets"),
-        together="sum",
-        counts=True,
-    ),
-    Metric(
-        "timeouts",
-        "timeouts",
-        "",
-        direction=-1,
-        formula="retransmission timers expired",
-        source="RFC 6298, section 5",
-        flows=lambda run: run.gained("timeouts"),
-        together="sum",
-        counts=True,
-    ),
-)
+
+@of_flows("congestion events", "", together="sum", counts=True, source="RFC 9438")
+def congestion_events(run: Measured) -> Numbers:
+    """Recoveries + timeouts + ECN reductions."""
+    return run.gained("congestion_events")
+
+
+@of_flows("resent", "packets", direction=-1, together="sum", counts=True)
+def retransmitted_packets(run: Measured) -> Numbers:
+    """Packets retransmitted."""
+    return run.gained("retransmitted_packets")
+
+
+@of_flows("timeouts", "", direction=-1, together="sum", counts=True, source="RFC 6298, section 5")
+def _timeouts(run: Measured) -> Numbers:
+    """Retransmission timers expired."""
+    return run.gained("timeouts")
+
+
+TIMEOUTS = (congestion_events, retransmitted_packets, _timeouts)
 
 
 def timeouts(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:

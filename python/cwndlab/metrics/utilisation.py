@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Metric, Numbers, link_table
+from cwndlab.metrics.core import Measured, Numbers, link_table, of_links
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-def utilisations(run: Measured) -> Numbers:
-    """The utilisation of each bottleneck."""
+@of_links("utilisation", "%", 100.0, direction=1, source="RFC 5166, section 2.1.1")
+def _utilisation(run: Measured) -> Numbers:
+    """Bytes that left the bottleneck / bytes that it could have carried."""
     constant = run.of_links("rate_bps") * run.span.seconds / 8
     counted = ~np.isnan(run.of_links("carriable_bytes"))
     carriable = np.where(counted, run.link_gained("carriable_bytes"), constant)
@@ -23,18 +24,7 @@ def utilisations(run: Measured) -> Numbers:
     return np.minimum(share, 1.0)
 
 
-UTILISATION = (
-    Metric(
-        "utilisation",
-        "utilisation",
-        "%",
-        100.0,
-        direction=1,
-        formula="bytes that left the bottleneck / bytes that it could have carried",
-        source="RFC 5166, section 2.1.1",
-        links=utilisations,
-    ),
-)
+UTILISATION = (_utilisation,)
 
 
 def utilisation(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
