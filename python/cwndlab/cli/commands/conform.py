@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FileOption, FormatOption, classes_of
+from cwndlab.cli.options import Argument, classes_of, command
 
 if TYPE_CHECKING:
     from cwndlab.validation.replay import ReplayResult, Run
 
 
 def conform(
-    names: Annotated[list[str], typer.Argument(help="Algorithms, such as 'cubic'.", metavar="NAME…")],
-    replay: Annotated[bool, typer.Option("--replay", help="Only replay events; run nothing in real time.")] = False,
-    algorithm_file: FileOption = None,
-    format: FormatOption = Format.table,
+    names: Annotated[list[str], Argument("NAME…", "Algorithms, such as 'cubic'.")],
+    replay: Annotated[bool, "Only replay events; run nothing in real time."] = False,
+    algorithm_file: list[Path] | None = None,
+    format: Format = Format.table,
 ) -> None:
     """Compare an algorithm's decisions across backends.
 
@@ -109,4 +110,4 @@ def _show_runs(runs: list[Run]) -> None:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab conform cubic --replay")(conform)
+    command(app, conform, "conform cubic --replay")
