@@ -87,6 +87,7 @@ class Argument(NamedTuple):
 #: What several commands have. A command may give an option its own help.
 SHARED: dict[str, Option | Argument] = {
     "accept_late": Option(help="Do not fail if deliveries were late."),
+    "algorithm": Option("NAME"),
     "algorithm_file": Option("FILE", "Python file with classes of your own, which flows use by name. May be repeated."),
     "algorithms": Option("A,B,FILE", "Names of algorithms or files of Python, joined by commas."),
     "format": Option("table|json|csv", "The format of standard output.", noun="format", parser=Format),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import Fault, ScenarioError
@@ -16,7 +16,7 @@ from cwndlab.metrics.throughput import THROUGHPUT
 from cwndlab.metrics.timeouts import TIMEOUTS
 
 if TYPE_CHECKING:
-    from cwndlab.records import Records
+    pass
 
 #: Metrics that one flow has, by name.
 METRICS = {one.name: one for one in (*GOODPUT, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS, *SHARE, *DATAGRAMS)}
@@ -105,41 +105,10 @@ def is_flow(document: Mapping[str, Any], flow: str) -> bool:
     return flow in tables or any(flow in names for names in tables.values()) or flow in map(str, range(count))
 
 
-def of_flow(
-    records: Records, names: Collection[str], *, start_s: float | None = None, end_s: float | None = None
-) -> dict[str, float | None]:
-    """Metrics of single flows.
-
-    Parameters
-    ----------
-    records
-        A run.
-    names
-        Metrics of flows, ``METRIC@FLOW``: one of `METRICS` and the name of a table ``[[flow]]``, or the name or index
-        of a flow, as in the records.
-    start_s, end_s
-        The interval, in seconds of the run's clock.
-
-    Returns
-    -------
-    dict
-        A value per name. Of the flows of a ``count`` rates, counts and shares are added up, the others averaged, and
-        ``min_rtt_ms`` is the smallest. Null where the run has no such flow or the flow no such value.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
-    >>> shares = cwndlab.metrics.of_flow(records, ["share@flow0"], start_s=6)
-    >>> round(shares["share@flow0"], 2)
-    0.66
-    """
-    run = Measured(records, start_s, end_s)
-    return {name: value_of(run, one) for name in names if (one := parse(name)) is not None}
-
-
 def value_of(run: Measured, wanted: OfFlow) -> float | None:
-    """The value of a metric of the flows that ``wanted`` names."""
+    """The value of a metric of the flows that ``wanted`` names: a table ``[[flow]]``, or a flow by its name or index in
+    the records. Of several flows rates, counts and shares are added up, the others averaged, and ``min_rtt_ms`` is the
+    smallest. Null where the run has no such flow or the flow no such value."""
     known = groups(run.records.document)
     names = known.get(wanted.flow, [wanted.flow])
     if wanted.flow not in known and wanted.flow.isdecimal():

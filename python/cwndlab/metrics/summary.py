@@ -148,7 +148,9 @@ def summary(
     of all flows together; sums over flows of timeouts, retransmissions, congestion events; the minimum of the flows'
     minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
 
-    ``only`` may name metrics of single flows, ``METRIC@FLOW`` (`cwndlab.metrics.of_flow`). Null where there is none.
+    ``only`` may name metrics of single flows, ``METRIC@FLOW``, with the name or index of a flow in the records, or the
+    name of a table ``[[flow]]``: of its flows rates, counts and shares are added up, the others averaged, and
+    ``min_rtt_ms`` is the smallest. Null where there is none.
     Raises ``KeyError`` for a name that is no metric.
 
     Examples

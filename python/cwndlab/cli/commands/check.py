@@ -14,7 +14,7 @@ from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import Argument, command
 from cwndlab.cli.progress import Stopped, progress_bar
-from cwndlab.cli.tables import show_check_reports
+from cwndlab.cli.show import show_check_reports
 
 if TYPE_CHECKING:
     from cwndlab.validation.conformance import CheckReport

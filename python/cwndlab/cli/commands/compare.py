@@ -12,7 +12,7 @@ from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import MOST_REPETITIONS, Option, algorithms_of, command, listed, scenario_of
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.tables import show_comparison
+from cwndlab.cli.show import show_comparison
 from cwndlab.errors import Fault, ScenarioError
 
 

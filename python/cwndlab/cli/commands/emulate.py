@@ -41,11 +41,8 @@ def emulate(
     ] = None,
     algorithm: Annotated[
         str,
-        Option(
-            "NAME",
-            "Congestion control of programs: scenario, program (their choice), or reno, cubic, bbr1 or a name "
-            "from `kernel run` for all.",
-        ),
+        "Congestion control of programs: scenario, program (their choice), or reno, cubic, bbr1 or a name "
+        "from `kernel run` for all.",
     ] = "scenario",
     seed: Annotated[int, "Seed of the path's random numbers."] = 1,
     out: Annotated[Path | None, "Folder for the records (Parquet)."] = None,

@@ -46,7 +46,7 @@ _SUMMARY = (
 
 
 def run(
-    algorithm: Annotated[list[str], Option("NAME", "An algorithm to register. May be repeated.")],
+    algorithm: Annotated[list[str], "An algorithm to register. May be repeated."],
     report: Annotated[
         str | None, Option("rtt|ack|TIME", "When the kernel reports; by default as the algorithm's entry requests.")
     ] = None,

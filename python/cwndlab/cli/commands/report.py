@@ -11,7 +11,7 @@ import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import Argument, Option, command
-from cwndlab.cli.tables import SHOWN_CELLS, show_comparison, show_run, show_sweep
+from cwndlab.cli.show import SHOWN_CELLS, show_comparison, show_run, show_sweep
 
 
 def report(

@@ -13,7 +13,7 @@ import cwndlab
 from cwndlab.cli.console import Format, Row, say, say_seed, write_rows, write_table
 from cwndlab.cli.findings import judge, say_findings
 from cwndlab.cli.options import Option, command, scenario_of
-from cwndlab.cli.tables import show_run
+from cwndlab.cli.show import show_run
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from cwndlab.cli.console import Format, say, span, write, write_rows, write_tabl
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, Option, changes_of, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.tables import show_sweep
+from cwndlab.cli.show import show_sweep
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
