@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -76,11 +77,13 @@ def test_the_help_lists_the_commands_in_groups(cli: Cli) -> None:
 
 def test_an_option_that_several_commands_have_is_declared_once() -> None:
     """By its name and what it takes: `SHARED` in cli/options.py has those of more than one command."""
-    folder = Path(cwndlab.__file__).parent / "cli"
     declared: dict[tuple[str, str], list[str]] = {}
-    for file in sorted(folder.rglob("*.py")):
-        for name, takes in re.findall(r"(\w+): Annotated\[[^()]*?Option\(\s*\"([^\"]*)\"", file.read_text("utf-8")):
-            declared.setdefault((name, takes), []).append(file.name)
+    for file in sorted((Path(cwndlab.__file__).parent / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.arg) and node.annotation is not None:
+                takes = re.search(r"Option\('([^']*)'", ast.unparse(node.annotation))
+                declared.setdefault((node.arg, takes[1] if takes else ""), []).append(file.name)
+    declared = {one: files for one, files in declared.items() if one[1]}
     assert ("wifi", "FILE") in declared
     assert {one: files for one, files in declared.items() if len(files) > 1} == {}
     assert [name for name, takes in declared if name in SHARED and SHARED[name][0] == takes] == []

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import interval
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.simulate import run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,7 +169,7 @@ def test_the_bottleneck_is_known_by_its_name_else_by_its_use() -> None:
     hops = [{"name": "hop1", "utilisation": 0.5}, {"name": "hop2", "utilisation": 0.7}]
 
     def order(links: list[dict[str, Any]]) -> list[str]:
-        return [link["name"] for link in Measured(tables({}, links=links)).bottlenecks]
+        return [link["name"] for link in MeasuredRun(tables({}, links=links)).bottlenecks]
 
     assert order([unlimited, *hops, *named]) == ["bottleneck", "bottleneck-reverse", "hop2", "hop1"]
     assert order([unlimited, *hops]) == ["hop2", "hop1"]
@@ -303,7 +303,7 @@ def test_what_is_gained_before_and_after_an_instant_is_all(pair: cwndlab.Records
     counters = ["delivered_bytes", "sent_bytes", "retransmitted_packets", "congestion_events"]
     parts = [(0.0, tenth / 10), (tenth / 10, None), (0.0, None)]
     for name in counters:
-        before, after, whole = (Measured(pair, *part).gained(name) for part in parts)
+        before, after, whole = (MeasuredRun(pair, *part).gained(name) for part in parts)
         assert (before + after).tolist() == whole.tolist()
         assert before.min() >= 0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, flow_values, of_run
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
 
 
 @of_run("aggressiveness", "segments/RTT", source="RFC 5166, section 2.2.1")
-def aggressiveness_segments(run: Measured) -> float | None:
+def aggressiveness_segments(run: MeasuredRun) -> float | None:
     """Largest increase of cwnd in one RTT without congestion; mean over flows."""
     return run.mean_over_flows(aggressiveness, "aggressiveness_segments")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric, Numbers
+from cwndlab.metrics.core import MeasuredRun, Metric, Numbers
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -24,7 +24,7 @@ _SCHEMA = {"transfers": pl.UInt32, **dict.fromkeys(_STATISTICS, pl.Float64)}
 SIZES_BYTES = {"short": 100_000, "medium": 10_000_000, "long": None}
 
 
-def completion_times(run: Measured, *, larger_than: float = -1.0, up_to: float = np.inf) -> tuple[Numbers, Numbers]:
+def completion_times(run: MeasuredRun, *, larger_than: float = -1.0, up_to: float = np.inf) -> tuple[Numbers, Numbers]:
     """Completion times in seconds, and the flow of each, of the transfers that began within the interval and were
     completed in the run, by their sizes in bytes."""
     begin, size = run.transfers["start_ns"], run.transfers["size_bytes"]
@@ -37,7 +37,7 @@ def _row(times: Numbers) -> dict[str, Any]:
     return {"transfers": len(times)} | found
 
 
-def _by_size(run: Measured, sizes_bytes: Mapping[str, int | None]) -> Iterator[dict[str, Any]]:
+def _by_size(run: MeasuredRun, sizes_bytes: Mapping[str, int | None]) -> Iterator[dict[str, Any]]:
     least = 0
     for name, most in sizes_bytes.items():
         times, _ = completion_times(run, larger_than=least, up_to=np.inf if most is None else most)
@@ -46,7 +46,7 @@ def _by_size(run: Measured, sizes_bytes: Mapping[str, int | None]) -> Iterator[d
 
 
 def _metric(name: str, title: str, formula: str) -> Metric:
-    def one(run: Measured) -> float | None:
+    def one(run: MeasuredRun) -> float | None:
         times, _ = completion_times(run)
         return _STATISTICS[name](times) if len(times) else None
 
@@ -54,7 +54,7 @@ def _metric(name: str, title: str, formula: str) -> Metric:
 
 
 def _metric_of_size(size: str, title: str) -> Metric:
-    def one(run: Measured) -> float | None:
+    def one(run: MeasuredRun) -> float | None:
         found: dict[str, Any] = next(row for row in _by_size(run, SIZES_BYTES) if row["size"] == size)
         return found["p95_completion_s"]  # type: ignore[no-any-return]
 
@@ -91,7 +91,7 @@ def completion(records: Records, *, start_s: float | None = None, end_s: float |
     >>> table["name"][0], table["transfers"][0], round(table["median_completion_s"][0], 2)
     ('short', 250, 0.12)
     """
-    times, flow = completion_times(Measured(records, start_s, end_s))
+    times, flow = completion_times(MeasuredRun(records, start_s, end_s))
     rows = [{"flow": one} | _row(times[flow == one]) for one in np.unique(flow).tolist()]
     found = pl.DataFrame(rows, schema={"flow": records.flows.schema["flow"], **_SCHEMA})
     return records.flows.select("flow", "name", "algorithm").join(found, on="flow", maintain_order="left")
@@ -107,7 +107,7 @@ def total_completion(records: Records, *, start_s: float | None = None, end_s: f
     >>> cwndlab.metrics.total_completion(records)["transfers"].to_list()
     [250]
     """
-    times, _ = completion_times(Measured(records, start_s, end_s))
+    times, _ = completion_times(MeasuredRun(records, start_s, end_s))
     return pl.DataFrame([_row(times)], schema=_SCHEMA)
 
 
@@ -128,5 +128,5 @@ def completion_by_size(
     >>> cwndlab.metrics.completion_by_size(records).select("size", "transfers").rows()
     [('short', 246), ('medium', 4), ('long', 0)]
     """
-    rows = list(_by_size(Measured(records, start_s, end_s), sizes_bytes))
+    rows = list(_by_size(MeasuredRun(records, start_s, end_s), sizes_bytes))
     return pl.DataFrame(rows, schema={"size": pl.String, **_SCHEMA})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, of_run
+from cwndlab.metrics.core import MeasuredRun, of_run
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHARE = 0.8
 
 
-def _converged(run: Measured) -> tuple[float | None, str | None]:
+def _converged(run: MeasuredRun) -> tuple[float | None, str | None]:
     """T3 − T2, or why there is none."""
     flows, samples = run.flows, run.samples
     if len(flows["start_ns"]) < 2:
@@ -42,7 +42,7 @@ def _converged(run: Measured) -> tuple[float | None, str | None]:
 
 
 @of_run("convergence", "s", direction=-1, source="the CCM-SS paper, T3 − T2")
-def convergence_s(run: Measured) -> float | None:
+def convergence_s(run: MeasuredRun) -> float | None:
     """Time from the start of the second flow until its cwnd ≥ 0.8 × that of the first one."""
     return _converged(run)[0]
 
@@ -65,7 +65,7 @@ def convergence(records: Records, *, start_s: float | None = None, end_s: float 
     >>> cwndlab.metrics.convergence(records).row(0)
     (1.4, None)
     """
-    seconds, reason = _converged(Measured(records, 0.0, end_s))
+    seconds, reason = _converged(MeasuredRun(records, 0.0, end_s))
     return pl.DataFrame(
         {"convergence_s": [seconds], "reason": [reason]}, schema={"convergence_s": pl.Float64, "reason": pl.String}
     )

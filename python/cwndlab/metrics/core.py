@@ -4,7 +4,7 @@ Each metric is declared once, in the file of its formula: a `Metric` with its na
 source. The tables of this package, `cwndlab.metrics.summary`, the command line, the pages and the documentation read
 the declarations.
 
-Formulas are sums over numpy arrays, which `Measured` reads when they are used. A frame costs more than a short run's
+Formulas are sums over numpy arrays, which `MeasuredRun` reads when they are used. A frame costs more than a short run's
 few rows: those are read as plain rows, and only long tables become frames.
 """
 
@@ -91,9 +91,9 @@ class Metric:
     direction: int = 0
     source: str = ""
     formula: str = ""
-    one: Callable[[Measured], float | None] | None = None
-    flows: Callable[[Measured], Numbers] | None = None
-    links: Callable[[Measured], Numbers] | None = None
+    one: Callable[[MeasuredRun], float | None] | None = None
+    flows: Callable[[MeasuredRun], Numbers] | None = None
+    links: Callable[[MeasuredRun], Numbers] | None = None
     together: Literal["mean", "sum", "min"] = "mean"
     counts: bool = False
     competed_for: bool = False
@@ -103,13 +103,13 @@ class Metric:
         """Title and unit in one line."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
-    def __call__(self, run: Measured) -> Numbers:
+    def __call__(self, run: MeasuredRun) -> Numbers:
         """The value of each flow, or of each bottleneck."""
         values = self.flows or self.links
         assert values is not None, f"{self.name} has a value of the run alone"
         return values(run)
 
-    def value(self, run: Measured, flows: Sequence[int] | None = None) -> float | None:
+    def value(self, run: MeasuredRun, flows: Sequence[int] | None = None) -> float | None:
         """The value of a run, or of some of its ``flows`` (their indices); null where it has none."""
         value: Any = None
         if self.one is not None and flows is None:
@@ -128,11 +128,11 @@ _TOGETHER: dict[str, Callable[[Numbers], Any]] = {"mean": np.mean, "sum": np.sum
 
 def _declare(
     kind: str, title: str, unit: str, factor: float = 1.0, **more: Any
-) -> Callable[[Callable[[Measured], Any]], Metric]:
+) -> Callable[[Callable[[MeasuredRun], Any]], Metric]:
     """Declares the metric that a function computes, under its name without underscores at its ends; its docstring is
     the formula. The parameters are those of `Metric`."""
 
-    def declare(function: Callable[[Measured], Any]) -> Metric:
+    def declare(function: Callable[[MeasuredRun], Any]) -> Metric:
         formula = " ".join((function.__doc__ or "").split()).rstrip(".")
         return Metric(function.__name__.strip("_"), title, unit, factor, formula=formula, **more | {kind: function})
 
@@ -143,11 +143,11 @@ def _declare(
 of_run, of_flows, of_links = (partial(_declare, kind) for kind in ("one", "flows", "links"))
 
 
-def of_bytes(title: str, **more: Any) -> Callable[[Callable[[Measured], Numbers]], Metric]:
+def of_bytes(title: str, **more: Any) -> Callable[[Callable[[MeasuredRun], Numbers]], Metric]:
     """Declares the rate of the bytes of each flow that a function computes: over the time that the flow lived of the
     interval, and that of the run over the whole interval."""
 
-    def declare(function: Callable[[Measured], Numbers]) -> Metric:
+    def declare(function: Callable[[MeasuredRun], Numbers]) -> Metric:
         declared: Metric = of_flows(title, "Mbit/s", 1e-6, together="sum", competed_for=True, **more)(function)
         return replace(
             declared,
@@ -158,7 +158,7 @@ def of_bytes(title: str, **more: Any) -> Callable[[Callable[[Measured], Numbers]
     return declare
 
 
-class Measured:
+class MeasuredRun:
     """A run within an interval, as arrays in the order of its flows and of its bottlenecks."""
 
     def __init__(self, records: Records, start_s: float | None = None, end_s: float | None = None) -> None:
@@ -312,10 +312,10 @@ class Measured:
         return self.table(table).filter(**where)[column].mean()  # type: ignore[return-value]
 
 
-def by_flow(table: Table, column: str) -> Callable[[Measured], Numbers]:
+def by_flow(table: Table, column: str) -> Callable[[MeasuredRun], Numbers]:
     """The value of each flow that a table has a row of."""
 
-    def flows(run: Measured) -> Numbers:
+    def flows(run: MeasuredRun) -> Numbers:
         found = run.table(table)
         values = np.full(len(run.flow_rows), np.nan)
         values[found["flow"].to_numpy()] = found[column].cast(pl.Float64).to_numpy()
@@ -330,19 +330,19 @@ def flow_values(records: Records, name: str, values: Mapping[int, float]) -> pl.
     return records.flows.select("flow", "name", "algorithm", column.alias(name))
 
 
-def flow_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:
+def flow_table(run: MeasuredRun, metrics: Iterable[Metric]) -> pl.DataFrame:
     """A row per flow: ``flow``, ``name``, ``algorithm``, and the metrics."""
     named = run.records.flows.select("flow", "name", "algorithm")
     return named.with_columns(_series(one, one(run)) for one in metrics)
 
 
-def link_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:
+def link_table(run: MeasuredRun, metrics: Iterable[Metric]) -> pl.DataFrame:
     """A row per bottleneck, the first one first: its name as ``link``, and the metrics."""
     named = pl.DataFrame({"link": [link["name"] for link in run.bottlenecks]}, schema={"link": pl.String})
     return named.with_columns(_series(one, one(run)) for one in metrics)
 
 
-def run_table(run: Measured, metrics: Iterable[Metric]) -> pl.DataFrame:
+def run_table(run: MeasuredRun, metrics: Iterable[Metric]) -> pl.DataFrame:
     """One row: the metrics of the run."""
     return pl.DataFrame([pl.Series(one.name, [one.value(run)], dtype=pl.Float64) for one in metrics])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @of_flows("cwnd", "segments", source="RFC 5681, section 2")
-def mean_cwnd_segments(run: Measured) -> Numbers:
+def mean_cwnd_segments(run: MeasuredRun) -> Numbers:
     """Mean of cwnd at the sampling instants / SMSS."""
     return run.mean("cwnd_bytes", until=run.flows["end_ns"]) / run.flows["mss_bytes"]
 
@@ -31,4 +31,4 @@ def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> cwndlab.metrics.cwnd(records)["mean_cwnd_segments"].round(1).to_list()
     [140.7]
     """
-    return flow_table(Measured(records, start_s, end_s), CWND)
+    return flow_table(MeasuredRun(records, start_s, end_s), CWND)

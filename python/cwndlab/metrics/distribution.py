@@ -8,7 +8,7 @@ import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics.completion import completion_times
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -35,7 +35,7 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     """
     if of not in get_args(Of):
         raise ScenarioError(Fault("of", f"no distribution is called '{of}'", f"there are {', '.join(get_args(Of))}"))
-    run, weight = Measured(records, start_s, end_s), pl.lit(1.0)
+    run, weight = MeasuredRun(records, start_s, end_s), pl.lit(1.0)
     if of == "completion":
         times, _ = completion_times(run)
         return _cumulated(pl.DataFrame({"value": times}).with_columns(weight.alias("weight")))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured, of_run
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.over_time import links_over_time
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def fill(
 
 
 @of_run("time to full utilisation", "s", direction=-1)
-def time_to_full_utilisation_s(run: Measured) -> float | None:
+def time_to_full_utilisation_s(run: MeasuredRun) -> float | None:
     """Time from the start of the first flow until the bottleneck is 90 % busy."""
     return run.first(fill, "time_to_full_utilisation_s")
 

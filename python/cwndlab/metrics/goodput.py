@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_bytes, run_table
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_bytes, run_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 @of_bytes("goodput", direction=1, source="RFC 5166, section 2.1.1")
-def goodput_bps(run: Measured) -> Numbers:
+def goodput_bps(run: MeasuredRun) -> Numbers:
     """8 × payload delivered in order for the first time / time."""
     return run.gained("delivered_bytes")
 
 
 @of_bytes("sent − retransmitted", direction=1, source="the CCM-SS paper")
-def sent_goodput_bps(run: Measured) -> Numbers:
+def sent_goodput_bps(run: MeasuredRun) -> Numbers:
     """8 × (payload sent − payload retransmitted) / time."""
     return run.gained("sent_bytes") - run.gained("retransmitted_bytes")
 
@@ -41,7 +41,7 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
     >>> (cwndlab.metrics.goodput(records)["goodput_bps"] / 1e6).round(1).to_list()
     [44.6]
     """
-    return flow_table(Measured(records, start_s, end_s), GOODPUT)
+    return flow_table(MeasuredRun(records, start_s, end_s), GOODPUT)
 
 
 def total_goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -56,4 +56,4 @@ def total_goodput(records: Records, *, start_s: float | None = None, end_s: floa
     >>> (cwndlab.metrics.total_goodput(records, start_s=6)["goodput_bps"] / 1e6).round(1).to_list()
     [96.5]
     """
-    return run_table(Measured(records, start_s, end_s), GOODPUT)
+    return run_table(MeasuredRun(records, start_s, end_s), GOODPUT)

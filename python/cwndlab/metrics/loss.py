@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Numbers, link_table, of_links
+from cwndlab.metrics.core import MeasuredRun, Numbers, link_table, of_links
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 @of_links("drops", "packets", counts=True)
-def drops(run: Measured) -> Numbers:
+def drops(run: MeasuredRun) -> Numbers:
     """Packets dropped by the queue of the bottleneck."""
     return run.link_gained("dropped_packets")
 
 
 @of_links("wire losses", "packets", counts=True)
-def wire_losses(run: Measured) -> Numbers:
+def wire_losses(run: MeasuredRun) -> Numbers:
     """Packets that left the queue of the bottleneck and were lost on the wire."""
     return run.link_gained("lost_packets")
 
 
 @of_links("drops", "1/s", direction=-1, source="the CCM-SS paper")
-def drops_per_s(run: Measured) -> Numbers:
+def drops_per_s(run: MeasuredRun) -> Numbers:
     """Packets dropped by the queue of the bottleneck / time."""
     return run.link_gained("dropped_packets") / run.span.seconds
 
 
 @of_links("loss ratio", "%", 100.0, direction=-1, source="RFC 5166, section 2.1.3")
-def loss_ratio(run: Measured) -> Numbers:
+def loss_ratio(run: MeasuredRun) -> Numbers:
     """Packets dropped by the queue of the bottleneck / packets sent to it."""
     offered = run.link_gained("arrived_packets")
     return np.divide(run.link_gained("dropped_packets"), offered, out=np.zeros(len(offered)), where=offered > 0)
@@ -55,4 +55,4 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
     ('bottleneck', 235)
     """
-    return link_table(Measured(records, start_s, end_s), (drops, *LOSS, wire_losses))
+    return link_table(MeasuredRun(records, start_s, end_s), (drops, *LOSS, wire_losses))

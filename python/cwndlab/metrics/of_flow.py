@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.metrics.cwnd import CWND
 from cwndlab.metrics.datagrams import DATAGRAMS
 from cwndlab.metrics.goodput import GOODPUT
@@ -105,7 +105,7 @@ def is_flow(document: Mapping[str, Any], flow: str) -> bool:
     return flow in tables or any(flow in names for names in tables.values()) or flow in map(str, range(count))
 
 
-def value_of(run: Measured, wanted: OfFlow) -> float | None:
+def value_of(run: MeasuredRun, wanted: OfFlow) -> float | None:
     """The value of a metric of the flows that ``wanted`` names: a table ``[[flow]]``, or a flow by its name or index in
     the records. Of several flows rates, counts and shares are added up, the others averaged, and ``min_rtt_ms`` is the
     smallest. Null where the run has no such flow or the flow no such value."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric
+from cwndlab.metrics.core import MeasuredRun, Metric
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -39,7 +39,7 @@ def oscillation(
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
     [0.17, 0.0]
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     span, step = run.span, run.step_ns
     strides = {scale: round(scale * 1e9) // step for scale in scales_s if step and round(scale * 1e9) % step == 0}
     rows = []

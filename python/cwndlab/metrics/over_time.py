@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.metrics.interval import Span
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def flows_over_time(
     >>> table.select("time_s", "cwnd_segments").rows()
     [(0.5, 166.0), (1.0, 123.0)]
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     span, width_ns = run.span, _width_ns(run, window_s)
     flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")
     table = (
@@ -75,7 +75,7 @@ def links_over_time(
     >>> table.filter(link="bottleneck")["utilisation"].round(2).to_list()
     [0.86, 1.0]
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     span, width_ns = run.span, _width_ns(run, window_s)
     table = _instants(_with_mean_age(records.link_samples, span, width_ns), span, width_ns)
     table = table.join(run.bottleneck_frame(), on="link").sort("link", "time_ns")
@@ -97,7 +97,7 @@ def links_over_time(
     )
 
 
-def _width_ns(run: Measured, window_s: float | None) -> int:
+def _width_ns(run: MeasuredRun, window_s: float | None) -> int:
     """The length of a window."""
     step = max(1, run.step_ns)
     return max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, of_run, ratio, run_table
+from cwndlab.metrics.core import MeasuredRun, of_run, ratio, run_table
 from cwndlab.metrics.rtt import mean_rtt_ms
 from cwndlab.metrics.utilisation import UTILISATION
 
@@ -25,11 +25,11 @@ def power(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> cwndlab.metrics.power(records)["power"].round(2).to_list()
     [0.54]
     """
-    return run_table(Measured(records, start_s, end_s), POWER)
+    return run_table(MeasuredRun(records, start_s, end_s), POWER)
 
 
 @of_run("power", "", direction=1, source="L. Kleinrock, ICC 1979")
-def _power(run: Measured) -> float | None:
+def _power(run: MeasuredRun) -> float | None:
     """Utilisation / (mean RTT / base RTT, mean over flows)."""
     busy = UTILISATION[0].value(run)
     stretches = ratio(mean_rtt_ms(run) * 1e6, run.flows["base_rtt_ns"])

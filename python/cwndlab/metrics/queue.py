@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Numbers, link_table, of_links, ratio
+from cwndlab.metrics.core import MeasuredRun, Numbers, link_table, of_links, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @of_links("queue", "ms", direction=-1, source="J. Little, Operations Research 9(3), 1961")
-def queue_ms(run: Measured) -> Numbers:
+def queue_ms(run: MeasuredRun) -> Numbers:
     """8 × ∫ bytes waiting dt / (time × rate); where the rate varies, ∫ packets waiting dt / packets (Little's law)."""
     joined = run.link_gained("arrived_packets") - run.link_gained("dropped_packets")
     waited = ratio(run.link_gained("queue_packet_ns"), joined) / 1e6
@@ -24,7 +24,7 @@ def queue_ms(run: Measured) -> Numbers:
 
 
 @of_links("queue", "packets", direction=-1)
-def queue_packets(run: Measured) -> Numbers:
+def queue_packets(run: MeasuredRun) -> Numbers:
     """∫ packets waiting at the bottleneck dt / time."""
     return run.link_gained("queue_packet_ns") / run.span.length_ns
 
@@ -47,4 +47,4 @@ def queue(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> cwndlab.metrics.queue(records).filter(link="bottleneck")["queue_packets"].round(1).to_list()
     [56.0]
     """
-    return link_table(Measured(records, start_s, end_s), QUEUE[::-1])
+    return link_table(MeasuredRun(records, start_s, end_s), QUEUE[::-1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured, Metric
+from cwndlab.metrics.core import MeasuredRun, Metric
 from cwndlab.metrics.interval import Span
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     >>> table["link"][0], round(table["p95_queue_ms"][0], 1), table["of"][0]
     ('bottleneck', 19.2, 'time')
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     rows = []
     for link, varies in zip(run.bottlenecks, run.varies, strict=True):
         delays, of = _of_packets(records, link, run.span, varies), "packets"
@@ -76,7 +76,7 @@ QUEUEING_DELAY = tuple(
         direction=-1,
         formula=f"{title.capitalize()} of the waiting times at the bottleneck, over packets, else over time",
         source="RFC 5166, section 2.1.2",
-        one=partial(Measured.first, table=queueing_delay, column=f"p{p}_queue_ms"),
+        one=partial(MeasuredRun.first, table=queueing_delay, column=f"p{p}_queue_ms"),
     )
     for p, title in zip(PERCENTILES, ("median", "95th percentile", "99th percentile"), strict=True)
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, flow_values, of_run
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def responsiveness(
 
 
 @of_run("responsiveness", "RTTs", source="RFC 5166, section 2.2.1")
-def halving_rtts(run: Measured) -> float | None:
+def halving_rtts(run: MeasuredRun) -> float | None:
     """RTTs of lasting congestion until cwnd has halved; mean over flows."""
     return run.mean_over_flows(responsiveness, "halving_rtts")
 

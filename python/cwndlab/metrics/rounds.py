@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.metrics.rtt import mean_rtt_ms
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def rounds(records: Records, start_s: float | None, end_s: float | None) -> list
     """Per flow with samples and RTTs. ``cwnd`` is in segments; ``open`` where the flow is neither in recovery nor in
     slow start: a window at or above ssthresh, or of a flow that never has one. Transfers that arrive each have a
     window, and their flow has none: it is not a number, and never ``open``."""
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     span, step_s = run.span, run.step_ns / 1e9
     found = []
     for flow, mean_ms in zip(run.flow_rows, mean_rtt_ms(run).tolist(), strict=True):

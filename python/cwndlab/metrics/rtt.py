@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows, ratio
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @of_flows("RTT", "ms", direction=-1, source="RFC 5166, section 2.1.2")
-def mean_rtt_ms(run: Measured) -> Numbers:
+def mean_rtt_ms(run: MeasuredRun) -> Numbers:
     """Sum of the RTT samples / their number."""
     if len(run.samples["time_ns"]) == 0:
         return run.flows["mean_rtt_ns"] / 1e6
@@ -21,13 +21,13 @@ def mean_rtt_ms(run: Measured) -> Numbers:
 
 
 @of_flows("smoothed RTT", "ms", direction=-1, source="RFC 6298, section 2")
-def srtt_ms(run: Measured) -> Numbers:
+def srtt_ms(run: MeasuredRun) -> Numbers:
     """Mean of SRTT at the sampling instants."""
     return run.mean("srtt_ns") / 1e6
 
 
 @of_flows("minimum RTT", "ms", together="min")
-def min_rtt_ms(run: Measured) -> Numbers:
+def min_rtt_ms(run: MeasuredRun) -> Numbers:
     """The smallest RTT sample of the run."""
     return run.flows["min_rtt_ns"] / 1e6
 
@@ -48,4 +48,4 @@ def rtt(records: Records, *, start_s: float | None = None, end_s: float | None =
     >>> cwndlab.metrics.rtt(records)["min_rtt_ms"].round(1).to_list()
     [20.0]
     """
-    return flow_table(Measured(records, start_s, end_s), RTT)
+    return flow_table(MeasuredRun(records, start_s, end_s), RTT)

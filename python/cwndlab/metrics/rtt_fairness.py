@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured, of_run
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.goodput import goodput
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _exponent(rates: pl.DataFrame) -> float | None:
 
 
 @of_run("RTT exponent", "", source="T. V. Lakshman, U. Madhow, IEEE/ACM ToN 5, 1997")
-def rtt_exponent(run: Measured) -> float | None:
+def rtt_exponent(run: MeasuredRun) -> float | None:
     """The a of goodput ∝ RTT^−a, by least squares over flows."""
     return run.first(rtt_fairness, "rtt_exponent")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,10 +39,10 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
     >>> cwndlab.metrics.competing(records)
     [0, 1]
     """
-    return rivals(Measured(records))
+    return rivals(MeasuredRun(records))
 
 
-def rivals(run: Measured) -> list[int]:
+def rivals(run: MeasuredRun) -> list[int]:
     """The flows that compete (`competing`)."""
     routes = [row["route"] for row in run.flow_rows]
     if len(routes) < 2:
@@ -60,7 +60,7 @@ def rivals(run: Measured) -> list[int]:
 
 
 @of_flows("share", "%", 100.0, together="sum", competed_for=True)
-def _share(run: Measured) -> Numbers:
+def _share(run: MeasuredRun) -> Numbers:
     """Bytes delivered / bytes delivered to all flows that compete with this one."""
     mine = rivals(run)
     delivered, found = run.gained("delivered_bytes"), np.full(len(run.flow_rows), np.nan)
@@ -84,7 +84,7 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> cwndlab.metrics.share(records, start_s=6)["share"].round(2).to_list()
     [0.66, 0.34]
     """
-    return flow_table(Measured(records, start_s, end_s), SHARE)
+    return flow_table(MeasuredRun(records, start_s, end_s), SHARE)
 
 
 def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict[int, str]:

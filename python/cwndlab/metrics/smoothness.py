@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, flow_values, of_run
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
 
 
 @of_run("largest cut in an RTT", "%", 100.0, direction=-1, source="RFC 5166, section 2.2.1")
-def largest_cut(run: Measured) -> float | None:
+def largest_cut(run: MeasuredRun) -> float | None:
     """Largest part of its cwnd that a flow gives up within one RTT; mean over flows."""
     return run.mean_over_flows(smoothness, "largest_cut")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cwndlab.metrics.aggressiveness import AGGRESSIVENESS
 from cwndlab.metrics.completion import COMPLETION, COMPLETION_BY_SIZE, completion
 from cwndlab.metrics.convergence import CONVERGENCE
-from cwndlab.metrics.core import Measured, Metric, flow_table, link_table
+from cwndlab.metrics.core import MeasuredRun, Metric, flow_table, link_table
 from cwndlab.metrics.cwnd import CWND
 from cwndlab.metrics.datagrams import DATAGRAMS, datagrams
 from cwndlab.metrics.delta_fairness import DELTA_FAIRNESS
@@ -115,7 +115,7 @@ def per_flow(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> table.select("name", "retransmitted_packets", "timeouts").rows()
     [('flow0', 573, 0), ('flow1', 155, 0)]
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     found = flow_table(run, (*GOODPUT, *SHARE, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS[::-1]))
     for table in (run.table(datagrams), run.table(completion)):
         if len(table):
@@ -134,7 +134,7 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> table.select("link", "drops").row(0)
     ('bottleneck', 235)
     """
-    return link_table(Measured(records, start_s, end_s), (*UTILISATION, *QUEUE[::-1], drops, *LOSS, wire_losses))
+    return link_table(MeasuredRun(records, start_s, end_s), (*UTILISATION, *QUEUE[::-1], drops, *LOSS, wire_losses))
 
 
 def summary(
@@ -161,7 +161,7 @@ def summary(
     >>> round(values["utilisation"], 2), values["timeouts"]
     (0.93, 0.0)
     """
-    run = Measured(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
     found: dict[str, float | None] = {}
     for name in COLUMNS if only is None else only:
         single = parse(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_bytes, run_table
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_bytes, run_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @of_bytes("throughput", source="RFC 5166, section 2.1.1")
-def throughput_bps(run: Measured) -> Numbers:
+def throughput_bps(run: MeasuredRun) -> Numbers:
     """8 × bytes put on the wire, headers and retransmissions included, / time."""
     sent, wire = run.flows["sent_bytes"], run.flows["wire_bytes"]
     return run.gained("sent_bytes") * np.divide(wire, sent, out=np.ones_like(wire), where=sent > 0)
@@ -37,7 +37,7 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
     >>> (cwndlab.metrics.throughput(records)["throughput_bps"] / 1e6).round(1).to_list()
     [50.0]
     """
-    return flow_table(Measured(records, start_s, end_s), THROUGHPUT)
+    return flow_table(MeasuredRun(records, start_s, end_s), THROUGHPUT)
 
 
 def total_throughput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -52,4 +52,4 @@ def total_throughput(records: Records, *, start_s: float | None = None, end_s: f
     >>> (cwndlab.metrics.total_throughput(records, start_s=6)["throughput_bps"] / 1e6).round(1).to_list()
     [100.5]
     """
-    return run_table(Measured(records, start_s, end_s), THROUGHPUT)
+    return run_table(MeasuredRun(records, start_s, end_s), THROUGHPUT)

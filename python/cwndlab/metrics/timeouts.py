@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cwndlab.metrics.core import Measured, Numbers, flow_table, of_flows
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 @of_flows("congestion events", "", together="sum", counts=True, source="RFC 9438")
-def congestion_events(run: Measured) -> Numbers:
+def congestion_events(run: MeasuredRun) -> Numbers:
     """Recoveries + timeouts + ECN reductions."""
     return run.gained("congestion_events")
 
 
 @of_flows("resent", "packets", direction=-1, together="sum", counts=True)
-def retransmitted_packets(run: Measured) -> Numbers:
+def retransmitted_packets(run: MeasuredRun) -> Numbers:
     """Packets retransmitted."""
     return run.gained("retransmitted_packets")
 
 
 @of_flows("timeouts", "", direction=-1, together="sum", counts=True, source="RFC 6298, section 5")
-def _timeouts(run: Measured) -> Numbers:
+def _timeouts(run: MeasuredRun) -> Numbers:
     """Retransmission timers expired."""
     return run.gained("timeouts")
 
@@ -44,4 +44,4 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> cwndlab.metrics.timeouts(records).select("timeouts", "retransmitted_packets").row(0)
     (0, 235)
     """
-    return flow_table(Measured(records, start_s, end_s), TIMEOUTS[::-1])
+    return flow_table(MeasuredRun(records, start_s, end_s), TIMEOUTS[::-1])

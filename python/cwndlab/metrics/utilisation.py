@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics.core import Measured, Numbers, link_table, of_links
+from cwndlab.metrics.core import MeasuredRun, Numbers, link_table, of_links
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @of_links("utilisation", "%", 100.0, direction=1, source="RFC 5166, section 2.1.1")
-def _utilisation(run: Measured) -> Numbers:
+def _utilisation(run: MeasuredRun) -> Numbers:
     """Bytes that left the bottleneck / bytes that it could have carried."""
     constant = run.of_links("rate_bps") * run.span.seconds / 8
     counted = ~np.isnan(run.of_links("carriable_bytes"))
@@ -42,4 +42,4 @@ def utilisation(records: Records, *, start_s: float | None = None, end_s: float 
     >>> cwndlab.metrics.utilisation(records).filter(link="bottleneck")["utilisation"].round(2).to_list()
     [0.93]
     """
-    return link_table(Measured(records, start_s, end_s), UTILISATION)
+    return link_table(MeasuredRun(records, start_s, end_s), UTILISATION)

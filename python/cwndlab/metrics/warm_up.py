@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics.core import Measured
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.statistics import mser
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     """
     if len(records.samples) == 0:
         return None
-    run = Measured(records, 0.0, end_s)
+    run = MeasuredRun(records, 0.0, end_s)
     totals = (
         records.samples.filter(pl.col("time_ns") <= run.span.end_ns)
         .group_by("time_ns")

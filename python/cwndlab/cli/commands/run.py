@@ -58,29 +58,30 @@ def run(
             _say_schedules(described)
     if out is not None:
         records.save(out)
+    findings = records.rows("findings")
     if engine == "both":
         simulated = cwndlab.run(described, seed=seed)
-        rows = cwndlab.emulation.deviations(simulated, records)
-        _show_deviations(rows, format)
-        for one in cwndlab.emulation.substitutions(simulated, records):
-            say(
-                f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
-                f"write that, or --datapath cwndlab, to compare the same"
-            )
-        say_findings(records.rows("findings"))
-        say_seed(seed)
-        if out is not None:
-            say(f"records: {out}")
-        judge([*records.rows("findings"), *simulated.rows("findings")], strict)
-        return
-    if pcap is not None:
-        cwndlab.export.export(records, "pcap", pcap)
-    show_run(records, format)
-    if pcap is not None:
-        say(f"packets: {pcap}")
-    if out is not None:
-        say(f"records: {out}")
-    judge(records.rows("findings"), strict)
+        _show_both(simulated, records, format)
+        findings += simulated.rows("findings")
+    else:
+        if pcap is not None:
+            cwndlab.export.export(records, "pcap", pcap)
+        show_run(records, format)
+    for what, place in (("packets", pcap), ("records", out)):
+        if place is not None:
+            say(f"{what}: {place}")
+    judge(findings, strict)
+
+
+def _show_both(simulated: cwndlab.Records, emulated: cwndlab.Records, format: Format) -> None:
+    _show_deviations(cwndlab.emulation.deviations(simulated, emulated), format)
+    for one in cwndlab.emulation.substitutions(simulated, emulated):
+        say(
+            f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
+            f"write that, or --datapath cwndlab, to compare the same"
+        )
+    say_findings(emulated.rows("findings"))
+    say_seed(emulated.seed)
 
 
 #: How the quantities of both engines are shown: in which unit, and the factor to it.
