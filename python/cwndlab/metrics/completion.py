@@ -47,7 +47,7 @@ def _by_size(run: MeasuredRun, sizes_bytes: Mapping[str, int | None]) -> Iterato
 
 def _metric(name: str, title: str, formula: str) -> Metric:
     def one(run: MeasuredRun) -> float | None:
-        times, _ = completion_times(run)
+        times, _ = run.once(completion_times)
         return _STATISTICS[name](times) if len(times) else None
 
     return Metric(name, title, "s", direction=-1, formula=f"{formula} of end − start of the transfers", one=one)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -167,8 +167,16 @@ class MeasuredRun:
         self.span = interval.bounds(records, start_s, end_s)
         self.step_ns = int(run["sample_interval_ns"])
         self._duration_ns = int(run["duration_ns"])
-        self._at = {"start_s": start_s, "end_s": end_s}
-        self._tables: dict[Any, pl.DataFrame] = {}
+        #: What a counter of each flow gained within the interval.
+        self.gained: Callable[[str], Numbers] = cache(self._gained)
+        #: What a counter of each bottleneck gained within the interval.
+        self.link_gained: Callable[[str], Numbers] = cache(self._link_gained)
+        #: What a function computes of the run.
+        self.once: Callable[[Callable[[MeasuredRun], Any]], Any] = cache(lambda function: function(self))
+        #: The table of a metric over the interval.
+        self.table: Callable[[Table], pl.DataFrame] = cache(
+            lambda metric: metric(records, start_s=start_s, end_s=end_s)
+        )
 
     @cached_property
     def flow_rows(self) -> list[dict[str, Any]]:
@@ -224,8 +232,7 @@ class MeasuredRun:
         lived = end > begin
         return np.where(lived, 8e9 / np.where(lived, end - begin, 1.0), np.nan)
 
-    def gained(self, name: str) -> Numbers:
-        """What a counter of each flow gained within the interval."""
+    def _gained(self, name: str) -> Numbers:
         if self.span.end_ns != self._duration_ns:
             until = self.at(self.span.end_ns, name)
         else:
@@ -264,8 +271,7 @@ class MeasuredRun:
         """A column of ``links``, of each bottleneck."""
         return np.array([link[name] for link in self.bottlenecks], dtype=np.float64)
 
-    def link_gained(self, name: str) -> Numbers:
-        """What a counter of each bottleneck gained within the interval."""
+    def _link_gained(self, name: str) -> Numbers:
         if self.span.end_ns != self._duration_ns:
             until = self._link_at(self.span.end_ns, name)
         elif name in _LINK_INTEGRALS:
@@ -276,7 +282,9 @@ class MeasuredRun:
 
     def _link_at(self, time_ns: int, name: str) -> Numbers:
         samples = self._link_samples
-        now = (samples["time_ns"] == time_ns) & (time_ns > 0)
+        if time_ns == 0:
+            return np.zeros(len(self.bottlenecks))
+        now = samples["time_ns"] == time_ns
         known = dict(zip(samples["link"][now].tolist(), samples[name][now].tolist(), strict=True))
         return np.array([known.get(link["link"], 0.0) for link in self.bottlenecks], dtype=np.float64)
 
@@ -295,12 +303,6 @@ class MeasuredRun:
         ]
         schema: dict[str, Any] = {"link": self.records.links.schema["link"], "rank": pl.UInt32, "name": pl.String}
         return pl.DataFrame(rows, schema=schema | {"rate_bps": pl.Float64, "varies": pl.Boolean})
-
-    def table(self, metric: Table) -> pl.DataFrame:
-        """The table of a metric over the interval, computed once."""
-        if metric not in self._tables:
-            self._tables[metric] = metric(self.records, **self._at)
-        return self._tables[metric]
 
     def first(self, table: Table, column: str) -> float | None:
         """A column of the first row of a table of a metric."""
