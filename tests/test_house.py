@@ -188,7 +188,7 @@ def test_commands_of_readme_exist() -> None:
     assert asked <= verbs | {"import"}
     command = [sys.executable, "-m", "cwndlab", "--help"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert verbs == set(re.findall(r"^  ([a-z]+)  ", printed.split("Commands:")[1], re.MULTILINE))
+    assert verbs == set(re.findall(r"^  ([a-z]+)  ", printed.split("Simulate:")[1], re.MULTILINE))
 
 
 def test_what_makefile_helps_with_exists() -> None:

@@ -15,7 +15,6 @@ import cwndlab
 import pytest
 from campaigns import ALGORITHMS, VIENNA, Day, Server, asked, run
 from cwndlab import statistics
-from cwndlab.cli.commands.measure import default_folder
 from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.live import campaign as drive
@@ -521,8 +520,8 @@ def test_a_dry_run_shows_the_blocks_of_every_round(cli: Cli, tmp_path: Path) -> 
 
 
 def test_the_default_folder_counts_the_other_servers() -> None:
-    assert default_folder(asked(servers=(B,))) == Path("b.example.measure")
-    assert default_folder(asked(servers=(B, A, C))) == Path("b.example+2.measure")
+    assert drive.default_folder(asked(servers=(B,))) == Path("b.example.measure")
+    assert drive.default_folder(asked(servers=(B, A, C))) == Path("b.example+2.measure")
 
 
 def campaign_of(rows: list[dict[str, Any]], size_bytes: int = 200_000_000) -> Measurement:

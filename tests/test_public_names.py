@@ -14,7 +14,7 @@ from types import ModuleType
 import cwndlab
 import pytest
 from cwndlab.engine import declarations
-from cwndlab.scenario.tables import Table
+from cwndlab.scenario.schema_tables import Table
 
 ROOT = Path(__file__).parents[1]
 #: Keys in the footer of a Parquet file (docs/records.md), which look like Python names.

@@ -24,7 +24,7 @@ import pytest
 from cwndlab import engine
 from cwndlab.custom import load
 from cwndlab.errors import RecordsError, ScenarioError
-from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.summary import NAMES
 from cwndlab.reports.sweep import SweepResult
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.study import spec, sweeps

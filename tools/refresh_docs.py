@@ -208,7 +208,7 @@ def _metrics() -> str:
 def _list_of_metrics() -> str:
     from cwndlab.metrics import listing
 
-    lines = ["| name | is | unit | wanted |", "|---|---|---|---|"]
+    lines = ["| name | is | unit | wanted | formula | source |", "|---|---|---|---|---|---|"]
     return "\n".join(
         [*lines, *("| " + " | ".join(str(cell or "–") for cell in row.values()) + " |" for row in listing())]
     )

@@ -22,7 +22,17 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from cwndlab.engine import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
+from cwndlab.engine import (
+    Ack,
+    Congestion,
+    DeliveryRate,
+    Path,
+    Sent,
+    Window,
+    aliases,
+    canonical_algorithm,
+    entries,
+)
 from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
 
 __all__ = [
@@ -426,6 +436,14 @@ def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[tuple[str, str, str
         (name, one.entry["class"], one.entry["file"], json.dumps(one.parameters), one.make)
         for name, one in algorithms.items()
     ]
+
+
+def served(classes: Classes | None) -> list[tuple[str, str, str, str, Callable[..., object]]]:
+    """The classes for a server of streams (`bound`); it is a fault if one has a name of the catalogue."""
+    custom = classes_named(list(classes or {}), classes or {})
+    for name in custom:
+        canonical_algorithm(name, described(custom))
+    return bound(custom)
 
 
 def by_name(kinds: Iterable[type]) -> dict[str, type]:

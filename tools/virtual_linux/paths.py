@@ -38,9 +38,9 @@ class Path:
     def scenario(self, algorithm: str, seconds: float) -> dict[str, Any]:
         """The scenario of a transfer of ``seconds`` with the kernel's ``algorithm``, in the shape of its TOML.
 
-        The kernel's TCP builds bursts also where segmentation offload is off (`sk_setup_caps`); the host's device divides
-        them into segments. The simulator's queue does not count the packet in transmission. Each seed varies what is
-        below measurement, as the repetitions of the virtual Linux do.
+        The kernel's TCP builds bursts also where segmentation offload is off (`sk_setup_caps`); the host's device
+        divides them into segments. The simulator's queue does not count the packet in transmission. Each seed varies
+        what is below measurement, as the repetitions of the virtual Linux do.
         """
         one_way_ms = self.rtt_ms / 2 - self.spread_ms
         link: dict[str, Any] = {
@@ -70,7 +70,6 @@ class Path:
                 }
             ],
         }
-
 
     def varied(self, repetition: int) -> Path:
         """The path of a repetition: from the second one on, RTT and rate differ by up to 0.5 and 0.1 %, as seeds of the

@@ -24,7 +24,7 @@ from cwndlab.scenario.html import html_table
 from cwndlab.scenario.links import Link
 from cwndlab.scenario.media import Medium, Wlan
 from cwndlab.scenario.reader import Checked, check
-from cwndlab.scenario.tables import TABLES, Table, plain, value_of
+from cwndlab.scenario.schema_tables import TABLES, Table, plain, value_of
 from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
 
 __all__ = ["NamedValues", "Scenario", "ScenarioLike", "toml_value"]

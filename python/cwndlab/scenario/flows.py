@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.schema_tables import TABLES, Table
 from cwndlab.scenario.workloads import Distribution, Workload
 
 __all__ = ["Control", "Flow"]

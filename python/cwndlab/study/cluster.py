@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.lazy import extra
-from cwndlab.metrics.numbers import metrics_version
+from cwndlab.metrics.summary import metrics_version
 from cwndlab.scenario.declared import near
 from cwndlab.simulate import run_text
 from cwndlab.study.executor import Executor, Results, Task

@@ -17,8 +17,8 @@ from cwndlab.custom import line_of
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
 from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.numbers import NAMES
 from cwndlab.metrics.of_flow import groups, is_flow, parse
+from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario import presets
 from cwndlab.scenario.declared import Entry, near
 from cwndlab.scenario.declared import faults as declared_faults

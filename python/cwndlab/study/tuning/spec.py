@@ -13,7 +13,7 @@ from cwndlab.catalogue import Parameter, canonical, entries_of
 from cwndlab.custom import CustomAlgorithm, base_name, described, registered, validate_classes
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import json_text
-from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.declared import Entry, near, schema
 from cwndlab.scenario.declared import faults as declared_faults
 from cwndlab.study.sweeps.spec import ENTRIES as SWEEP_ENTRIES

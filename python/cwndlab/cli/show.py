@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import cwndlab
@@ -47,27 +47,6 @@ def _bytes(value: int) -> str:
     return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
 
 
-def _is_datagrams(row: Row) -> bool:
-    return bool(row["profile"] == "udp")
-
-
-def _datagrams(flows: Sequence[Row]) -> None:
-    """Flows over UDP: no window and no RTT, but losses and delays one way."""
-    names = ("flow", "delivered", "sent", "lost", "min delay", "mean delay", "max delay")
-    cells = [
-        (
-            row["name"],
-            _bytes(row["delivered_bytes"]),
-            f"{row['sent_packets']}",
-            f"{row['queue_drops'] + row['wire_losses']}",
-            *(_milliseconds(row[f"{which}_delay_ns"]) for which in ("min", "mean", "max")),
-        )
-        for row in flows[:_SHOWN_FLOWS]
-    ]
-    write_table(cells, names, right=names[1:])
-    write("")
-
-
 def _transfers(records: Records, flows: Sequence[Row]) -> None:
     """Completion times, where a flow has more than one transfer: of all, then by flow."""
     if records.height("transfers") < 2:
@@ -95,52 +74,56 @@ def _transfers(records: Records, flows: Sequence[Row]) -> None:
     write_table(cells, names, right=names[1:])
 
 
-def _flows_and_links(every: Sequence[Row], links: Sequence[Row]) -> None:
-    def mean(row: Row) -> str:
-        return f"{row['mean_queue_packets']:.1f}"
+Columns = Mapping[str, Callable[[Row], str]]
+_FLOWS: Columns = {
+    "flow": lambda row: row["name"],
+    "algorithm": lambda row: row["algorithm"],
+    "delivered": lambda row: _bytes(row["delivered_bytes"]),
+    "sent": lambda row: f"{row['sent_packets']}",
+    "resent": lambda row: f"{row['retransmitted_packets']}",
+    "timeouts": lambda row: f"{row['timeouts']}",
+    "min rtt": lambda row: _milliseconds(row["min_rtt_ns"]),
+    "mean rtt": lambda row: _milliseconds(row["mean_rtt_ns"]),
+}
+# Flows over UDP: no window and no RTT, but losses and delays one way.
+_DATAGRAMS: Columns = {
+    "flow": lambda row: row["name"],
+    "delivered": lambda row: _bytes(row["delivered_bytes"]),
+    "sent": lambda row: f"{row['sent_packets']}",
+    "lost": lambda row: f"{row['queue_drops'] + row['wire_losses']}",
+    "min delay": lambda row: _milliseconds(row["min_delay_ns"]),
+    "mean delay": lambda row: _milliseconds(row["mean_delay_ns"]),
+    "max delay": lambda row: _milliseconds(row["max_delay_ns"]),
+}
+_LINKS: Columns = {
+    "link": lambda row: row["name"],
+    "rate": lambda row: "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
+    "utilisation": lambda row: f"{row['utilisation']:.1%}",
+    "mean queue": lambda row: f"{row['mean_queue_packets']:.1f}",
+    "max queue": lambda row: f"{row['max_queue_packets']}",
+    "dropped": lambda row: f"{row['dropped_packets']}",
+    "lost": lambda row: f"{row['lost_packets']}",
+    "marked": lambda row: f"{row['marked_packets']}",
+}
 
-    flows = [row for row in every if not _is_datagrams(row)]
-    datagrams = [row for row in every if _is_datagrams(row)]
-    names = ("flow", "algorithm", "delivered", "sent", "resent", "timeouts", "min rtt", "mean rtt")
-    cells = [
-        (
-            row["name"],
-            row["algorithm"],
-            _bytes(row["delivered_bytes"]),
-            f"{row['sent_packets']}",
-            f"{row['retransmitted_packets']}",
-            f"{row['timeouts']}",
-            _milliseconds(row["min_rtt_ns"]),
-            _milliseconds(row["mean_rtt_ns"]),
-        )
-        for row in flows[:_SHOWN_FLOWS]
-    ]
-    if cells:
-        write_table(cells, names, right=names[2:])
-        write("")
-    if datagrams:
-        _datagrams(datagrams)
+
+def _write(rows: Sequence[Row], columns: Columns) -> None:
+    """A table with names on the left."""
+    right = [name for name in columns if name not in ("flow", "algorithm", "link")]
+    write_table([[cell(row) for cell in columns.values()] for row in rows], tuple(columns), right=right)
+
+
+def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
+    hidden = {"flows": 0, "links": len(links) - _SHOWN_LINKS}
+    for columns, is_datagrams in ((_FLOWS, False), (_DATAGRAMS, True)):
+        rows = [row for row in flows if (row["profile"] == "udp") is is_datagrams]
+        hidden["flows"] += max(len(rows) - _SHOWN_FLOWS, 0)
+        if rows:
+            _write(rows[:_SHOWN_FLOWS], columns)
+            write("")
     # Where packets waited is where something happened.
     busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
-    names = ("link", "rate", "utilisation", "mean queue", "max queue", "dropped", "lost", "marked")
-    cells = [
-        (
-            row["name"],
-            "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
-            f"{row['utilisation']:.1%}",
-            mean(row),
-            f"{row['max_queue_packets']}",
-            f"{row['dropped_packets']}",
-            f"{row['lost_packets']}",
-            f"{row['marked_packets']}",
-        )
-        for row in sorted(busiest, key=lambda row: row["link"])
-    ]
-    write_table(cells, names, right=names[1:])
-    hidden = {
-        "flows": max(len(flows) - _SHOWN_FLOWS, 0) + max(len(datagrams) - _SHOWN_FLOWS, 0),
-        "links": len(links) - _SHOWN_LINKS,
-    }
+    _write(sorted(busiest, key=lambda row: row["link"]), _LINKS)
     left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
     if left_out:
         say(f"{' and '.join(left_out)} more with --format json")
