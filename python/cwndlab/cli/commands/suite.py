@@ -20,18 +20,6 @@ from cwndlab.files import save
 if TYPE_CHECKING:
     from cwndlab.suites import SuiteResult
 
-#: The suites of cases: name and what its statements are from. Those of the package take time to import.
-_SUITES = {
-    "bbr-draft": "The example test cases of the BBR draft.",
-    "rfc9438": "Statements of RFC 9438, CUBIC.",
-    "rfc9406": "Statements of RFC 9406, HyStart++.",
-    "rfc5681": "Statements of RFC 5681, TCP congestion control.",
-    "rfc6298": "Statements of RFC 6298, TCP's retransmission timer.",
-    "rfc6675": "Statements of RFC 6675, SACK-based loss recovery.",
-    "rfc8985": "Statements of RFC 8985, RACK-TLP.",
-    "rfc9937": "Statements of RFC 9937, proportional rate reduction.",
-}
-
 
 class _Format(StrEnum):
     """What is printed on standard output."""
@@ -51,8 +39,9 @@ def add(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     suite = typer.Typer(help="Test algorithms and the transport by their sources.", no_args_is_help=True)
     app.add_typer(suite, name="suite")
-    for name, what in _SUITES.items():
-        suite.command(name, help=what, epilog=f"Example: cwndlab suite {name} --algorithm mine.py")(_command(name))
+    for name, one in cwndlab.suites.SUITES.items():
+        example = f"Example: cwndlab suite {name} --algorithm mine.py"
+        suite.command(name, help=f"{one.title}: {one.source}.", epilog=example)(_command(name))
     suite.command(epilog="Example: cwndlab suite packetdrill known-answers/packetdrill")(packetdrill)
 
 
