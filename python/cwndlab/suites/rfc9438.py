@@ -89,8 +89,9 @@ def _curve(t: Trial) -> None:
     w_max, epoch = run.before("cwnd", begun), _epoch(run, ended)
     k = ((w_max - run.at("cwnd", epoch)) / _C) ** (1 / 3)
     t.equals("section 4.2, equation 2", "K", run.at("k_s", epoch + 0.5), k, relative=0.02, at=epoch)
-    start, end = epoch + 0.3, min(epoch + 2.2 * k, run.end_s)
-    times = [start + (index + 0.5) * (end - start) / 200 for index in range(200)]
+    start = epoch + 0.3
+    step = (min(epoch + 2.2 * k, run.end_s) - start) / 200
+    times = [start + (index + 0.5) * step for index in range(200)]
     for number, name, first, last in ((4, "concave", 0.0, k), (5, "convex", k, inf)):
         # W_cubic now and an RTT ahead, less and plus a segment, to which cwnd is rounded.
         region = [
