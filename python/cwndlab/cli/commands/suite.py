@@ -41,7 +41,7 @@ def add(app: typer.Typer) -> None:
     app.add_typer(suite, name="suite")
     for name, one in cwndlab.suites.SUITES.items():
         example = f"Example: cwndlab suite {name} --algorithm mine.py"
-        suite.command(name, help=f"{one.title}: {one.source}.", epilog=example)(_command(name))
+        suite.command(name, help=f"{one.title} ({one.source}).", epilog=example)(_command(name))
     suite.command(epilog="Example: cwndlab suite packetdrill known-answers/packetdrill")(packetdrill)
 
 
