@@ -293,18 +293,20 @@ def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "place"),
     [
-        (["rfc9438", "--case", "none"], "case: suite 'rfc9438' has no case 'none'\n  hint: one of beta; curve; "),
-        (["rfc9438", "--algorithm", "cubik"], "no algorithm is called 'cubik'"),
+        (["rfc9438", "--case", "none"], "case"),
+        (["rfc9438", "--path", "none"], "path"),
+        (["rfc9438", "--algorithm", "cubik"], "flow[0].algorithm"),
         (["rfc9438", "--algorithm", "none.py"], "none.py"),
-        (["rfc9438", "--format", "xml"], "--format: 'xml' is no format\n  hint: write text or json"),
+        (["rfc9438", "--format", "xml"], "--format"),
     ],
 )
-def test_bad_input_ends_with_2(words: list[str], fault: str) -> None:
+def test_bad_input_ends_with_2_and_names_its_place(words: list[str], place: str) -> None:
     answer = command("suite", *words)
     assert answer.returncode == 2
-    assert fault in answer.stderr
+    assert answer.stderr.startswith(f"{place}: ")
+    assert "  hint: " in answer.stderr
 
 
 def test_without_a_name_the_suites_are_listed() -> None:

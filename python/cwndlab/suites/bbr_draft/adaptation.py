@@ -5,40 +5,19 @@ from __future__ import annotations
 import itertools
 from math import ceil, inf, log2
 
-from cwndlab.suites.bbr_draft.common import (
-    BASIC,
-    CRUISE,
-    DOWN,
-    DRAIN,
-    PATHS,
-    PROBE_BW,
-    REFILL,
-    UP,
-    below,
-    enters,
-    goes_down,
-    in_probe_bw,
-    leaves_startup,
-    long_run,
-    long_s,
-    name_of,
-    next_state,
-    scenario,
-    states,
-    uninterrupted,
-)
+from cwndlab.suites.bbr_draft import common as bbr
 from cwndlab.suites.case import cases
 from cwndlab.suites.paths import MSS_BYTES, Path
 from cwndlab.suites.statements import NotApplicableError, NotObservedError
 from cwndlab.suites.trace import Trace
 from cwndlab.suites.trial import Trial, rate, steps
 
-CASES, case = cases(PATHS, *BASIC)
+CASES, case = cases(bbr.PATHS, *bbr.BASIC)
 _MAX_BW, _BW_SHORT = "max_bw_segments_per_s", "bw_shortterm_segments_per_s"
 _SHORT, _LONG = "inflight_shortterm_segments", "inflight_longterm_segments"
 #: Data packets per batch of ACKs, at least.
 _BATCH = 12
-_SLOW = {path.name: "twelve packets take seconds" for path in PATHS if path.rate_bps < 1e6}
+_SLOW = {path.name: "twelve packets take seconds" for path in bbr.PATHS if path.rate_bps < 1e6}
 
 
 def _aggregated(t: Trial) -> tuple[Trace, float, float]:
@@ -50,7 +29,7 @@ def _aggregated(t: Trial) -> tuple[Trace, float, float]:
     # 60 bytes per ACK of two segments, and four times as many.
     opportunities = ceil(4 * each * gap / 1000 * 60 / 1500) + 2
     reverse = {"trace": {"text": f"{gap}\n" * opportunities}, "queue": {"capacity": "unlimited"}}
-    return t.run(scenario(t, long_s(t.path), reverse=reverse)), gap / 1000, gap / 1000 * each
+    return t.run(bbr.scenario(t, bbr.long_s(t.path), reverse=reverse)), gap / 1000, gap / 1000 * each
 
 
 @case(
@@ -62,7 +41,7 @@ def _aggregated(t: Trial) -> tuple[Trace, float, float]:
 )
 def _startup_aggregation(t: Trial) -> None:
     run, _, batch = _aggregated(t)
-    at = leaves_startup(run, "step 4, line 4060").start_s
+    at = bbr.leaves_startup(run, "step 4, line 4060").start_s
     extra, bdp = run.before("extra_acked_segments", at), run.before(_MAX_BW, at) * run.before("min_rtt_s", at)
     t.expect("step 3, line 4057", "extra_acked is of the size of a batch", extra, 0.5 * batch, 2.5 * batch + 2, at=at)
     t.expect("step 3, line 4058", "cwnd > 2 BDP", run.before("cwnd", at), 2 * bdp, at=at)
@@ -83,19 +62,19 @@ def _startup_aggregation(t: Trial) -> None:
 )
 def _cruise_aggregation(t: Trial) -> None:
     run, gap, batch = _aggregated(t)
-    start = in_probe_bw(run, "step 1, line 4065").start_s
+    start = bbr.in_probe_bw(run, "step 1, line 4065").start_s
     # A whole CRUISE, not after ProbeRTT, whose small window keeps the batches small.
     cruises = [
         one
-        for one in states(run, start, CRUISE)
+        for one in bbr.states(run, start, bbr.CRUISE)
         if one.end_s < run.end_s
-        and run.before("state", one.start_s) in (DRAIN, DOWN)
+        and run.before("state", one.start_s) in (bbr.DRAIN, bbr.DOWN)
         and one.end_s - one.start_s > 2 * gap
     ]
     if not cruises:
-        for whole in states(run, start, UP)[:1]:
-            uninterrupted(run, whole)
-        if not any(next_state(run, one) == CRUISE for one in states(run, start, DOWN)):
+        for whole in bbr.states(run, start, bbr.UP)[:1]:
+            bbr.uninterrupted(run, whole)
+        if not any(bbr.next_state(run, one) == bbr.CRUISE for one in bbr.states(run, start, bbr.DOWN)):
             raise NotApplicableError("min(BDP, 63) rounds (line 2332) end DOWN before CRUISE")
         raise NotObservedError("step 1, line 4065", "the flow cruises after a probe", "no such period")
     begin, end = cruises[0].start_s, cruises[0].end_s
@@ -131,22 +110,22 @@ def _early_falls(run: Trace, after_s: float) -> list[tuple[float, float]]:
     "line 4073",
     unsuited={
         path.name: f"the bandwidth-delay product is {path.bdp_segments:.3g} segments"
-        for path in PATHS
+        for path in bbr.PATHS
         if path.bdp_segments >= 1
     },
 )
 def _sub_packet(t: Trial) -> None:
-    run = t.run(long_run(t))
-    start, end, bandwidth = in_probe_bw(run, "step 2, line 4076").start_s, run.end_s, t.path.segments_per_s
+    run = t.run(bbr.long_run(t))
+    start, end, bandwidth = bbr.in_probe_bw(run, "step 2, line 4076").start_s, run.end_s, t.path.segments_per_s
     lowest = run.least("cwnd", start)
     t.expect("step 3, line 4077", "MinPipeCwnd is the floor of cwnd", lowest.value, 4, at=lowest.at_s)
-    for state in PROBE_BW:
-        spans = [one for one in states(run, start, state) if one.end_s < end]
+    for state in bbr.PROBE_BW:
+        spans = [one for one in bbr.states(run, start, state) if one.end_s < end]
         if spans:
             span = max(spans, key=lambda one: one.end_s - one.start_s)
             wanted = 0.99 * run.at("pacing_gain", span.start_s) * (bandwidth * 8 * MSS_BYTES)
             text, got = (
-                f"the pacing rate in {name_of(state)} is 0.99 pacing_gain bandwidth",
+                f"the pacing rate in {bbr.name_of(state)} is 0.99 pacing_gain bandwidth",
                 run.before("pacing_rate", span.end_s),
             )
             t.equals("step 4, line 4078", text, got, wanted, relative=0.03, at=span.end_s)
@@ -159,7 +138,7 @@ def _sub_packet(t: Trial) -> None:
     "Increasing bandwidth 10x and ensuring full bandwidth is reached",
     "line 4081",
     values="max_bw_segments_per_s inflight_longterm_segments",
-    unsuited=below(10, "a tenth of the bandwidth is less than a segment per RTT"),
+    unsuited=bbr.below(10, "a tenth of the bandwidth is less than a segment per RTT"),
 )
 def _ten_times(t: Trial) -> None:
     """The bandwidth is a tenth of the path's at first, with a buffer in which probes set inflight_longterm."""
@@ -168,18 +147,18 @@ def _ten_times(t: Trial) -> None:
     narrow = t.on(slow)
     # Two send quanta (line 3558) fit the buffer, in which probes lose packets.
     buffer = max(0.4 * slow.bdp_segments, 2 * min(0.001 * slow.segments_per_s, 45), 4)
-    start = narrow.shared(scenario(narrow, long_s(path), buffer_segments=buffer))
+    start = narrow.shared(bbr.scenario(narrow, bbr.long_s(path), buffer_segments=buffer))
     known = start.first(_LONG, lambda value: value < inf)
-    at = max(in_probe_bw(start, "step 1, line 4083").start_s, known.at_s if known else 0.0) + 2 * slow.round_s
+    at = max(bbr.in_probe_bw(start, "step 1, line 4083").start_s, known.at_s if known else 0.0) + 2 * slow.round_s
     duration = at + min(max(250 * path.round_s, 1.0), 14 if path.rtt_s < 0.5 else 40)
     faster = steps((at, rate(path.rate_bps)))
-    run = t.run(scenario(narrow, duration, buffer_segments=buffer, link=faster))
+    run = t.run(bbr.scenario(narrow, duration, buffer_segments=buffer, link=faster))
     goal = 0.9 * path.segments_per_s
     reached = run.first(_MAX_BW, lambda value: value >= goal, at)
-    first = enters(run, UP, "step 3, line 4085", at)
+    first = bbr.enters(run, bbr.UP, "step 3, line 4085", at)
     if reached is None:
         best = max(point.value for point in run.points(_MAX_BW, at))
-        uninterrupted(run, first)
+        bbr.uninterrupted(run, first)
         t.expect("step 4, line 4087", "max_bw reaches the bandwidth", best, goal, at=run.end_s)
         return
     rounds = run.grown("round_count", first.start_s, reached.at_s)
@@ -190,7 +169,7 @@ def _ten_times(t: Trial) -> None:
 
 def _doubling(t: Trial, run: Trace, after_s: float) -> None:
     """The slope of inflight_longterm in the ProbeBW_UP in which it rises most often."""
-    ups = [one for one in states(run, after_s, UP) if run.at(_LONG, one.start_s) < inf]
+    ups = [one for one in bbr.states(run, after_s, bbr.UP) if run.at(_LONG, one.start_s) < inf]
     if not ups:
         return
     span = max(ups, key=lambda one: run.before("bw_probe_up_rounds", one.end_s))
@@ -212,20 +191,20 @@ def _doubling(t: Trial, run: Trace, after_s: float) -> None:
     "line 4090",
     values="max_bw_segments_per_s bw_shortterm_segments_per_s ack_phase",
     unsuited={
-        **below(10, "the least window of four segments fits the buffer and the slower path"),
+        **bbr.below(10, "the least window of four segments fits the buffer and the slower path"),
         **{
             path.name: "the old window takes ten RTTs to drain, and each ProbeRTT resets bw_shortterm (line 2717)"
-            for path in PATHS
+            for path in bbr.PATHS
             if path.rtt_s >= 1
         },
     },
 )
 def _a_tenth(t: Trial) -> None:
     path = t.path
-    at = in_probe_bw(t.shared(long_run(t)), "step 1, line 4083").start_s + 2 * path.round_s
+    at = bbr.in_probe_bw(t.shared(bbr.long_run(t)), "step 1, line 4083").start_s + 2 * path.round_s
     duration = at + min(max(800 * path.round_s, 2.0), 40 if path.rate_bps < 1e9 else 20)
     slower = steps((at, rate(path.rate_bps / 10)))
-    run = t.run(scenario(t, duration, buffer_segments=max(path.bdp_segments, 10), link=slower))
+    run = t.run(bbr.scenario(t, duration, buffer_segments=max(path.bdp_segments, 10), link=slower))
     if run.grown("lost", at, run.end_s) == 0:
         raise NotApplicableError("the buffer holds the whole window: nothing is lost")
     _bounded(t, "step 3, line 4094", "bw_shortterm", run, _BW_SHORT, " segments/s", at)
@@ -249,12 +228,12 @@ def _advances(run: Trace, after_s: float) -> list[float]:
     """The times at which the max_bw filter advances after a change: a round after a ProbeBW_UP (lines 2496 to 2501),
     unless ProbeBW_REFILL begins before."""
     times = []
-    for span in states(run, after_s, UP):
+    for span in bbr.states(run, after_s, bbr.UP):
         if span.start_s > after_s and span.end_s < run.end_s:
             end = run.first("ack_phase", lambda value: value == 0, span.end_s)
-            refill = next((one.start_s for one in states(run, span.end_s, REFILL)), run.end_s)
+            refill = next((one.start_s for one in bbr.states(run, span.end_s, bbr.REFILL)), run.end_s)
             # In ProbeRTT, and by a sample that it limits, the filter does not advance.
-            if end is not None and end.at_s <= refill and run.at("state", end.at_s) in PROBE_BW:
+            if end is not None and end.at_s <= refill and run.at("state", end.at_s) in bbr.PROBE_BW:
                 times.append(end.at_s)
     return times
 
@@ -264,15 +243,15 @@ def _advances(run: Trace, after_s: float) -> list[float]:
     "Handling token bucket policers",
     "line 4100",
     values=f"{_SHORT} {_BW_SHORT} {_LONG}",
-    unsuited=below(10, "the least window of four segments exceeds the bucket"),
+    unsuited=bbr.below(10, "the least window of four segments exceeds the bucket"),
 )
 def _policer(t: Trial) -> None:
     path = t.path
     burst = max(0.1 * path.rate_bps * max(path.rtt_s, 0.01) / 8, 15_000)
     # Without a peak rate, packets that find tokens pass at once.
     link = {"token_bucket": {**rate(path.rate_bps), "burst": f"{burst:.0f} B"}}
-    run = t.run(scenario(t, long_s(path), buffer_segments=2, link=link))
-    start, end = in_probe_bw(run, "step 2, line 4105").start_s, run.end_s
+    run = t.run(bbr.scenario(t, bbr.long_s(path), buffer_segments=2, link=link))
+    start, end = bbr.in_probe_bw(run, "step 2, line 4105").start_s, run.end_s
     if run.grown("lost", start, end) == 0:
         raise NotApplicableError("the flow exceeds the bucket in no phase of ProbeBW")
     _bounded(t, "step 3, line 4108", "inflight_shortterm", run, _SHORT)
@@ -289,20 +268,20 @@ def _policer(t: Trial) -> None:
     "Handling loss during PROBE_UP after inflight_longterm is set",
     "line 4144",
     values=f"{_SHORT} {_BW_SHORT} {_LONG} prev_probe_too_high is_bw_probe_sample bdp_segments full_bw_now",
-    unsuited=below(20, "a burst of losses is most of what is in flight"),
+    unsuited=bbr.below(20, "a burst of losses is most of what is in flight"),
 )
 def _up_loss_longterm(t: Trial) -> None:
     """Losses in a first ProbeBW_UP set inflight_longterm; those in a later one are the case."""
     run, at = _lost_twice(t)
-    spans = [one for one in states(run, 0.0, UP) if one.start_s < at < one.end_s]
+    spans = [one for one in bbr.states(run, 0.0, bbr.UP) if one.start_s < at < one.end_s]
     if not spans:
-        got = name_of(run.at("state", at))
+        got = bbr.name_of(run.at("state", at))
         raise NotObservedError("step 2, line 4148", "the loss comes in ProbeBW_UP", got, at)
-    span = uninterrupted(run, spans[0])
+    span = bbr.uninterrupted(run, spans[0])
     end = span.end_s
     t.expect("step 3, line 4149", "no plateau was seen", run.before("full_bw_now", end), high=0, at=end)
     t.expect("step 5, line 4153", "UP ends within a round of the loss", end, high=at + 3 * t.path.round_s)
-    goes_down(t, "step 5, line 4154", run, span)
+    bbr.goes_down(t, "step 5, line 4154", run, span)
     t.equals("line 3162", "prev_probe_too_high is set", run.at("prev_probe_too_high", end), 1, at=end)
     t.equals("line 3163", "is_bw_probe_sample is cleared", run.at("is_bw_probe_sample", end), 0, at=end)
     longterm, before, cwnd = run.at(_LONG, end), run.before(_LONG, end), run.before("cwnd", end)
@@ -320,18 +299,20 @@ def _up_loss_longterm(t: Trial) -> None:
 def _lost_twice(t: Trial) -> tuple[Trace, float]:
     """The run, and the time of the second burst: each a tenth of the packets in flight, in one round."""
     each, source = t.path.round_s, "step 2, line 4148"
-    base = t.shared(long_run(t))
-    first = enters(base, UP, "step 1, line 4146").start_s + 1.5 * each
+    base = t.shared(bbr.long_run(t))
+    first = bbr.enters(base, bbr.UP, "step 1, line 4146").start_s + 1.5 * each
     burst = [(first, {"loss": 0.15}), (first + 0.9 * each, {"loss": 0.0})]
-    known = t.run(scenario(t, base.end_s, link=steps(*burst)))
+    known = t.run(bbr.scenario(t, base.end_s, link=steps(*burst)))
     after = first + 4 * each
-    long = [one for one in states(known, after, UP) if one.start_s > after and one.end_s - one.start_s > 2.5 * each]
+    long = [
+        one for one in bbr.states(known, after, bbr.UP) if one.start_s > after and one.end_s - one.start_s > 2.5 * each
+    ]
     second = next((one for one in long if known.at(_LONG, one.start_s) < inf), None)
     if second is None:
-        for one in states(known, first, UP):
-            uninterrupted(known, one)
+        for one in bbr.states(known, first, bbr.UP):
+            bbr.uninterrupted(known, one)
         got = "none of two rounds or more"
         raise NotObservedError(source, "a ProbeBW_UP with inflight_longterm set", got)
     at = second.start_s + 1.5 * each
     burst += [(at, {"loss": 0.15}), (at + 0.9 * each, {"loss": 0.0})]
-    return t.run(scenario(t, second.start_s + 12 * each, link=steps(*burst))), at
+    return t.run(bbr.scenario(t, second.start_s + 12 * each, link=steps(*burst))), at

@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.suites.bbr_draft.common import (
-    BASIC,
-    CRUISE,
-    DOWN,
-    PATHS,
-    PROBE_RTT,
-    REFILL,
-    UP,
-    becomes,
-    below,
-    enters,
-    in_probe_bw,
-    long_run,
-    name_of,
-    scenario,
-    states,
-    uninterrupted,
-)
+from cwndlab.suites.bbr_draft import common as bbr
 from cwndlab.suites.case import cases
 from cwndlab.suites.statements import NotApplicableError
 from cwndlab.suites.trace import Trace
@@ -28,7 +11,7 @@ from cwndlab.suites.trial import Trial, duration, steps
 #: The values that are saved as `undo_…`.
 _SAVED = ("bw_shortterm_segments_per_s", "inflight_shortterm_segments", "inflight_longterm_segments")
 _VALUES = (*(name for of in _SAVED for name in (f"undo_{of}", of)), "max_inflight_segments", "extra_acked_segments")
-CASES, case = cases(PATHS, *BASIC, *_VALUES)
+CASES, case = cases(bbr.PATHS, *bbr.BASIC, *_VALUES)
 
 
 def _is_saved(t: Trial, source: str, run: Trace, begun: float) -> None:
@@ -44,44 +27,44 @@ def _is_restored(t: Trial, source: str, run: Trace, begun: float, undone: float)
         t.expect(source, text, run.at(of, undone), run.before(f"undo_{of}", undone), at=undone)
     # Undone within the ACK; the bounds of the model apply after it (lines 3702 to 3705).
     bound = min(run.before("cwnd", begun), run.at("max_inflight_segments", undone))
-    if run.at("state", undone) == PROBE_RTT:
+    if run.at("state", undone) == bbr.PROBE_RTT:
         bound -= run.at("extra_acked_segments", undone)  # its window has no room for aggregation (line 3705)
     t.expect(source, "cwnd is restored", run.at("cwnd", undone), bound - 2, at=undone)
 
 
 def _returns(t: Trial, source: str, run: Trace, begun: float, undone: float) -> None:
     before, left, after = run.before("state", begun), run.before("state", undone), run.at("state", undone)
-    if after == PROBE_RTT:
+    if after == bbr.PROBE_RTT:
         return  # nothing returns from there (lines 3408 and 3412)
     if run.before("undo_state", undone) == 0:
         # Losses changed no state, so that the undo changes none; that of the next round may begin.
-        order = {CRUISE: REFILL, REFILL: UP, UP: DOWN, DOWN: CRUISE}
+        order = {bbr.CRUISE: bbr.REFILL, bbr.REFILL: bbr.UP, bbr.UP: bbr.DOWN, bbr.DOWN: bbr.CRUISE}
         good, text = after in (left, order.get(int(left))), "the undo leaves the state, as the loss did"
-        t.holds("line 3405", text, good, name_of(left), name_of(after), at=undone)
+        t.holds("line 3405", text, good, bbr.name_of(left), bbr.name_of(after), at=undone)
         return
     text = "the flow left ProbeBW_UP by the loss and goes to ProbeBW_REFILL"
-    becomes(t, "line 3413", text, after, REFILL, undone)
+    bbr.becomes(t, "line 3413", text, after, bbr.REFILL, undone)
     text, but = (
         "the flow returns to its previous state",
         "line 3413: StartProbeBW_REFILL() where undo_state is ProbeBW_UP",
     )
-    t.holds(source, text, after == before, name_of(before), name_of(after), at=undone, but=but)
+    t.holds(source, text, after == before, bbr.name_of(before), bbr.name_of(after), at=undone, but=but)
 
 
 @case(
     "spurious-fast-recovery",
     "Handling spurious fast recovery",
     "line 4112",
-    unsuited=below(20, "reordering takes several packets in flight"),
+    unsuited=bbr.below(20, "reordering takes several packets in flight"),
 )
 def _fast_recovery(t: Trial) -> None:
     """In ProbeBW_UP, the packets of a twentieth of a round arrive half an RTT late, after those sent behind them."""
     each, half = t.path.round_s, t.path.rtt_s / 2
-    at = enters(t.shared(long_run(t)), UP, "step 1, line 4114").start_s + 1.2 * each
+    at = bbr.enters(t.shared(bbr.long_run(t)), bbr.UP, "step 1, line 4114").start_s + 1.2 * each
     late = steps((at, {"delay": duration(2 * half)}), (at + 0.06 * each, {"delay": duration(half)}))
     link = {**late, "jitter": {"spread": "1 ns", "reorder": True}}
-    run = t.run(scenario(t, at + 10 * each + 0.05, link=link))
-    uninterrupted(run, next(span for span in states(run, 0.0, UP) if span.start_s < at < span.end_s))
+    run = t.run(bbr.scenario(t, at + 10 * each + 0.05, link=link))
+    bbr.uninterrupted(run, next(span for span in bbr.states(run, 0.0, bbr.UP) if span.start_s < at < span.end_s))
     begun = run.event("recovery", "step 1, line 4114", at)
     undone = run.event("undo", "step 3, line 4118", begun)
     _is_saved(t, "step 2, line 4116", run, begun)
@@ -93,11 +76,11 @@ def _fast_recovery(t: Trial) -> None:
 def _timeout(t: Trial) -> None:
     """In ProbeBW all packets arrive later by more than the retransmission timeout."""
     each, half = t.path.round_s, t.path.rtt_s / 2
-    base = t.shared(long_run(t))
-    at = in_probe_bw(base, "step 1, line 4125").start_s + 3 * each
+    base = t.shared(bbr.long_run(t))
+    at = bbr.in_probe_bw(base, "step 1, line 4125").start_s + 3 * each
     spike = 2.5 * base.at("rto", at)
     late = steps((at, {"delay": duration(half + spike)}), (at + 0.2 * spike, {"delay": duration(half)}))
-    run = t.run(scenario(t, at + 3 * spike + 12 * each, link=late))
+    run = t.run(bbr.scenario(t, at + 3 * spike + 12 * each, link=late))
     begun = run.event("timeout", "step 1, line 4125", at)
     if not run.times("undo", after_s=begun) and t.path.bdp_segments < 4:
         raise NotApplicableError("the transport cannot tell a spurious timeout with so few segments in flight")
