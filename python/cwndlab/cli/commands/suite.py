@@ -18,18 +18,6 @@ from cwndlab.files import save
 if TYPE_CHECKING:
     from cwndlab.suites import SuiteResult
 
-#: The suites of cases: name and what its statements are from. Those of the package take time to import.
-_SUITES = {
-    "bbr-draft": "The example test cases of the BBR draft.",
-    "rfc9438": "Statements of RFC 9438, CUBIC.",
-    "rfc9406": "Statements of RFC 9406, HyStart++.",
-    "rfc5681": "Statements of RFC 5681, TCP congestion control.",
-    "rfc6298": "Statements of RFC 6298, TCP's retransmission timer.",
-    "rfc6675": "Statements of RFC 6675, SACK-based loss recovery.",
-    "rfc8985": "Statements of RFC 8985, RACK-TLP.",
-    "rfc9937": "Statements of RFC 9937, proportional rate reduction.",
-}
-
 
 def _command(name: str) -> Callable[..., None]:
     """The command of a suite."""
@@ -101,8 +89,8 @@ _SHORT = {"passed": "passed", "failed": "FAILED", "not applicable": "–", "cont
 def add(app: typer.Typer) -> None:
     """Adds the command and its subcommands."""
     suite = group(app, "suite", "Test algorithms and the transport by their sources.")
-    for name, what in _SUITES.items():
+    for name, one in cwndlab.suites.SUITES.items():
         run = _command(name)
-        run.__doc__ = what
+        run.__doc__ = f"{one.title} ({one.source})."
         command(suite, run, f"suite {name} --algorithm mine.py", name=name)
     command(suite, packetdrill, "suite packetdrill known-answers/packetdrill")

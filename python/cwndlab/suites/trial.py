@@ -1,9 +1,10 @@
-"""The bench of a case: runs of its algorithm on its path, where runs that several cases begin with are kept."""
+"""A case on its path: the scenarios that it runs, and the statements that it makes on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from math import inf, isclose
 from threading import Lock
 from typing import Any
 
@@ -13,10 +14,8 @@ from cwndlab.files import json_text
 from cwndlab.records import Records
 from cwndlab.simulate import engine_document
 from cwndlab.suites.paths import Path
+from cwndlab.suites.statements import Statement, number
 from cwndlab.suites.trace import Trace
-
-#: A receive window that limits no flow.
-RECEIVE_WINDOW = {"receive_window": "1000 MB", "auto_tuning": False}
 
 #: The seed of the runs.
 SEED = 1
@@ -27,19 +26,11 @@ class Subject:
 
     def __init__(self, algorithm: str, classes: Mapping[str, CustomAlgorithm]) -> None:
         self.algorithm = algorithm
+        self.name = base_name(algorithm)
+        self.is_custom = self.name in classes
         self._classes = dict(classes)
         self._shared: dict[tuple[str, str], Future[Trace]] = {}
         self._lock = Lock()
-
-    @property
-    def name(self) -> str:
-        """The name of the algorithm, without parameters."""
-        return base_name(self.algorithm)
-
-    @property
-    def is_custom(self) -> bool:
-        """Whether it is a class of the caller."""
-        return self.name in self._classes
 
     def run(self, document: Mapping[str, Any], cancel: engine.Cancel) -> Records:
         """Runs a scenario, plain values."""
@@ -63,21 +54,82 @@ class Subject:
         return future.result()
 
 
-class Bench:
-    """The algorithm of a subject on one path."""
+class Trial:
+    """A case of a subject on one path: runs of scenarios, and the statements on them, in order."""
 
     def __init__(self, subject: Subject, path: Path, cancel: engine.Cancel) -> None:
         self.subject = subject
         self.path = path
-        self.cancel = cancel
+        self.statements: list[Statement] = []
+        self.trace: Trace | None = None
+        """The last run."""
+        self._cancel = cancel
 
-    def run(self, document: Mapping[str, Any], moments: Mapping[str, float] | None = None) -> Trace:
+    def on(self, path: Path) -> Trial:
+        """A trial on another path."""
+        return Trial(self.subject, path, self._cancel)
+
+    def run(self, document: Mapping[str, Any]) -> Trace:
         """Runs a scenario."""
-        return Trace(self.subject.run(document, self.cancel), self.path, moments)
+        self.trace = Trace(self.subject.run(document, self._cancel), self.path)
+        return self.trace
 
     def shared(self, document: Mapping[str, Any]) -> Trace:
         """Runs a scenario that several cases begin with, once."""
-        return self.subject.shared(self.path, document, lambda: self.run(document))
+        return self.subject.shared(self.path, document, lambda: self.on(self.path).run(document))
+
+    def holds(
+        self,
+        source: str,
+        text: str,
+        condition: bool,
+        expected: str,
+        got: str,
+        *,
+        at: float | None = None,
+        but: str = "",
+    ) -> None:
+        """States that a condition holds. ``but`` is the part of the source that prescribes otherwise."""
+        self.statements.append(
+            Statement(
+                text=text, source=source, holds=bool(condition), expected=expected, got=got, at_s=at, contradicts=but
+            )
+        )
+
+    def expect(
+        self,
+        source: str,
+        text: str,
+        got: float,
+        low: float = -inf,
+        high: float = inf,
+        *,
+        at: float | None = None,
+        but: str = "",
+    ) -> None:
+        """States that a value lies between two bounds, both included; an infinite bound is none."""
+        if low == -inf:
+            expected = f"at most {number(high)}"
+        else:
+            expected = f"at least {number(low)}" if high == inf else f"{number(low)} to {number(high)}"
+        self.holds(source, text, low <= got <= high, expected, number(got), at=at, but=but)
+
+    def equals(
+        self,
+        source: str,
+        text: str,
+        got: float,
+        wanted: float,
+        *,
+        within: float = 0.0,
+        relative: float = 0.0,
+        at: float | None = None,
+        but: str = "",
+    ) -> None:
+        """States that a value equals another one, up to an absolute or a relative difference."""
+        same = got == wanted or isclose(got, wanted, rel_tol=max(relative, 1e-9), abs_tol=within)
+        margin = f" ± {number(within)}" if within else f" ± {number(100 * relative)} %" if relative else ""
+        self.holds(source, text, same, number(wanted) + margin, number(got), at=at, but=but)
 
     def scenario(
         self,
@@ -98,7 +150,8 @@ class Bench:
         """A scenario of the algorithm alone on the path, plain values.
 
         The delay lies behind the bottleneck, on the wire to the receiver; the buffer is four bandwidth-delay products
-        by default. Named values are recorded where one of ``on_change`` changes and every ``interval_s``.
+        by default, and the receive window limits no flow. Named values are recorded where one of ``on_change`` changes
+        and every ``interval_s``.
         """
         path = self.path
         buffer = max(4 * path.bdp_segments, 100) if buffer_segments is None else buffer_segments
@@ -125,23 +178,19 @@ class Bench:
             "algorithm": algorithm or self.subject.algorithm,
             "rtt": duration(path.rtt_s),
             "profile": profile,
-            "stack": dict(RECEIVE_WINDOW),
+            "stack": {"receive_window": "1000 MB", "auto_tuning": False, **(stack or {})},
         }
         if workload is not None:
             flow["workload"] = dict(workload)
-        if stack:
-            flow["stack"].update(stack)
-        document: dict[str, Any] = {
+        return {
             "schema_version": 1,
             "duration": duration(duration_s),
             "sample_interval": duration(duration_s / 400),
             "named_values": values,
             "dumbbell": {"bottleneck": bottleneck, "reverse": back},
             "flow": [flow],
+            **({"packets": True} if packets else {}),
         }
-        if packets:
-            document["packets"] = True
-        return document
 
 
 def duration(seconds: float) -> str:
@@ -151,3 +200,13 @@ def duration(seconds: float) -> str:
     '40000000 ns'
     """
     return f"{round(seconds * 1e9)} ns"
+
+
+def steps(*changes: tuple[float, Mapping[str, Any]]) -> dict[str, Any]:
+    """The schedule of a link: changes at ascending times, in seconds."""
+    return {"schedule": [{"at": duration(at), **change} for at, change in changes]}
+
+
+def rate(bps: float) -> dict[str, str]:
+    """The rate of a link or of writes."""
+    return {"rate": f"{bps:.0f} bps"}
