@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 from cwndlab import metrics
 from cwndlab.records import Records
+from cwndlab.reproduction import find
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.cubic_study import universes as cubic_universes
 from cwndlab.reproduction.cubic_study import variants, wired, wireless
 from cwndlab.reproduction.cubic_study.growth import FIG2, LAWS, trace
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.iot import adapts, path, tuning
 from cwndlab.reproduction.iot import universes as iot_universes
-from cwndlab.reproduction.multiverse.space import Space
-from cwndlab.reproduction.windows_lte import download
-from cwndlab.reproduction.windows_lte import path as windows
-from cwndlab.reproduction.windows_lte import universes as windows_universes
+from cwndlab.reproduction.papers import windows_lte_measures, windows_lte_paths
+from cwndlab.reproduction.universes import Space
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_many
 
 PAPERS = ("cubic-study", "iot", "windows-lte")
-SPACES = (*cubic_universes.SPACES, *iot_universes.SPACES, *windows_universes.SPACES)
+SPACES = (*spaces("cubic-study"), *spaces("iot"), *spaces("windows-lte"))
 
 
 def run_once(document: Mapping[str, Any], seed: int = 1) -> Records:
@@ -74,8 +74,9 @@ def test_the_first_choices_are_the_experiments_base() -> None:
         printed = {"algorithm": variants.VARIANTS[name], **variants.stack(name)}
         pair = [wired.slow_link(one, one, reverse=10, duration_s=10) for one in (sender, printed)]
         assert len(hashes(pair)) == 1
-    cells = [case.scenario for case in download.TABLE1.cases(download.TABLE1.quick) if case.labels["loss"] == 0]
-    space = windows_universes.SPACES[0]
+    (table1,) = find("windows-lte/table1")
+    cells = [case.scenario for case in table1.cases(table1.quick) if case.labels["loss"] == 0]
+    space = spaces("windows-lte")[0]
     assert hashes([case.scenario for case in space.cases(space.base)]) == hashes(cells)
 
 
@@ -165,17 +166,18 @@ def test_a_change_is_measured_from_its_instant_on() -> None:
 @pytest.mark.parametrize("mbps", [8.0, 11.0, 14.0, 20.0])
 def test_the_cell_has_the_mean_rate_that_its_name_says(mbps: float) -> None:
     """Table I prints "11 (Mbps)"; the others are choices of the multiverse."""
-    document = windows.scenario("cubic", loss=0.0, duration_s=5, line=windows.varying(mbps))
-    links = run_once(document).links
+    space = spaces("windows-lte")[0]
+    (case, *_) = space.cases({**space.base, "LTE cell": f"{mbps:g} Mbps, varying"})
+    links = run_once(dict(case.scenario) | {"duration": "5 s"}).links
     assert links.filter(links["name"] == "lte")["rate_bps"][0] == pytest.approx(mbps * 1e6, rel=0.002)
 
 
 def test_a_download_is_measured_from_its_start_on() -> None:
     """CUBIC keeps the line busy from its first seconds on, up to 30 s late: the whole run's use misses them."""
-    records = run_once(windows.scenario("cubic", loss=0.0, duration_s=60), seed=2)
+    records = run_once(windows_lte_paths.download("cubic", loss=0.0, duration_s=60), seed=2)
     start_s = records.flows["start_ns"][0] / 1e9
     assert start_s > 5
-    found = windows.measure(records)
+    found = windows_lte_measures.measure_download(records)
     assert found["lte_utilisation"] is not None
     assert found["delivered_share"] is not None
     whole = float(records.links.filter(records.links["name"] == "lte")["utilisation"][0])

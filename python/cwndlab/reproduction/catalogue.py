@@ -1,4 +1,4 @@
-"""The experiments by name."""
+"""The papers, and their experiments, spaces and headlines."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.reproduction.paper_file import papers
 
 if TYPE_CHECKING:
     from cwndlab.reproduction.experiment import Experiment
+    from cwndlab.reproduction.universes import Space
 
 
 @dataclass(frozen=True)
-class Paper:
+class _Module:
     """A paper, and the module with its tuple ``EXPERIMENTS``."""
 
     module: str
@@ -26,14 +28,34 @@ class Paper:
     """What was tried, what holds, what does not and why: a paragraph each."""
 
     @property
+    def experiments(self) -> Any:
+        return import_module(self.module).EXPERIMENTS
+
+    @property
+    def spaces(self) -> Any:
+        return tuple(import_module(f"{self.module}.universes").SPACES)
+
+    @property
+    def headlines(self) -> Any:
+        return import_module(f"{self.module}.headlines").HEADLINES
+
+    @property
+    def doubts(self) -> Any:
+        return ()
+
+    @property
+    def deviations(self) -> Any:
+        return ()
+
+    @property
     def reference(self) -> str:
         """Authors, title, venue."""
         return f"{self.authors}, “{self.title}”, {self.venue}"
 
 
 #: Papers by name.
-PAPERS = {
-    "ccm-ss": Paper(
+_MODULES = {
+    "ccm-ss": _Module(
         "cwndlab.reproduction.ccm_ss",
         "M. Ahmad, M. Hussain, B. Abbas, O. Aldabbas, U. Jamil, R. Ashraf, S. Asadi",
         "End-to-End Loss Based TCP Congestion Control Mechanism as a Secured Communication Technology for Smart "
@@ -49,7 +71,7 @@ PAPERS = {
             "than the paper's 18 %.",
         ),
     ),
-    "cubic-study": Paper(
+    "cubic-study": _Module(
         "cwndlab.reproduction.cubic_study",
         "A. Khan, U. Shoaib, M. Sarfraz",
         "A Comprehensive Study of Modern and High Speed TCP-Variant in Linux Kernel: TCP CUBIC",
@@ -63,7 +85,7 @@ PAPERS = {
             "contradicts itself on the effect of reverse traffic, and on where the wireless sinks are.",
         ),
     ),
-    "iot": Paper(
+    "iot": _Module(
         "cwndlab.reproduction.iot",
         "L. P. Verma, M. Kumar",
         "An IoT based Congestion Control Algorithm",
@@ -77,7 +99,7 @@ PAPERS = {
             "its delay ratio to the steady state. Ten flows fill the line whatever its four parameters are.",
         ),
     ),
-    "phcc": Paper(
+    "phcc": _Module(
         "cwndlab.reproduction.phcc",
         "S. Jamali, M. M. Talebi, R. Fotohi",
         "Congestion Control in High-speed Networks Using the Probabilistic Estimation Approach",
@@ -92,22 +114,10 @@ PAPERS = {
             "larger buffer.",
         ),
     ),
-    "windows-lte": Paper(
-        "cwndlab.reproduction.windows_lte",
-        "M. Ahsan, M. J. Awan, A. Yasin, S. A. Bahaj, H. M. F. Shehzad",
-        "Performance Evaluation of TCP Cubic, Compound TCP and NewReno under Windows 20H1, via 802.11n Link to LTE "
-        "Core Network",
-        "2021",
-        (
-            "One download over an 802.11n hop and an LTE cell is run with each of the three algorithms, and so "
-            "are two flows of unequal RTT. The study leaves the cell's capacity and queue open.",
-            "With a queue as deep as at the base assumptions each algorithm keeps the line full, so that no "
-            "gain can show. With a short queue, or with random losses of 0.0001, CUBIC is the fastest in most "
-            "universes, as the study reports. RTTs under load are not the same: CUBIC fills a deep queue "
-            "furthest.",
-        ),
-    ),
 }
+
+
+PAPERS: dict[str, Any] = dict(sorted((_MODULES | {one.name: one for one in papers()}).items()))
 
 
 @cache
@@ -115,7 +125,7 @@ def experiments() -> tuple[Experiment, ...]:
     """All of them, in the order of the papers."""
     found: tuple[Experiment, ...] = ()
     for paper in PAPERS.values():
-        found += import_module(paper.module).EXPERIMENTS
+        found += paper.experiments
     return found
 
 
@@ -136,3 +146,17 @@ def find(target: str) -> tuple[Experiment, ...]:
             )
         )
     return found
+
+
+def spaces(target: str = "") -> list[Space]:
+    """The spaces of a paper, or of all.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such paper.
+    """
+    if target and target not in PAPERS:
+        message = f"no paper is called '{target}'"
+        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
+    return [space for name, paper in PAPERS.items() if target in ("", name) for space in paper.spaces]

@@ -8,20 +8,10 @@ wherever the outcome of one of its rows is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Why the outcomes of some rows are not to be relied on."""
-
-    rows: Sequence[str]
-    """Headlines and claims."""
-    reason: str
-    """One to three sentences."""
-
+from cwndlab.reproduction.paper_file import Doubt
 
 DOUBTS = (
     Doubt(
@@ -47,24 +37,6 @@ DOUBTS = (
         "In the set-up of Fig. 9 a tie of floating-point numbers holds PHCC in slow start. From RTTs of 119.7 to "
         "125 ms its throughput jumps between 41 and 154 Mbit/s, and 1 µs of jitter changes 41 to 103 Mbit/s. The "
         "repetitions are copies of one run, so that the interval is no measure of its precision.",
-    ),
-    Doubt(
-        (
-            "windows-lte:order",
-            "windows-lte:ctcp",
-            "windows-lte:gains",
-            "windows-lte/table1: throughput, CUBIC / CTCP and NewReno, random loss 0.0001",
-            "windows-lte/table1: throughput, CTCP / NewReno, random loss 0.0001",
-            "windows-lte/table1: throughput, CUBIC / CTCP and NewReno, random loss 0.001",
-            "windows-lte/table1: throughput, CTCP / NewReno, random loss 0.001",
-            "windows-lte/fig17: throughput, CUBIC / CTCP, random loss 0.0001",
-            "windows-lte/fig17: throughput, CUBIC / NewReno, random loss 0.0001",
-            "windows-lte/fig17: throughput, CUBIC / CTCP, random loss 0.001",
-            "windows-lte/fig17: throughput, CUBIC / NewReno, random loss 0.001",
-        ),
-        "With random losses, connections of the profile windows-10-20h1 could stop in these runs, and then sent one "
-        "segment per timeout: one run of CTCP has 0.105 Mbit/s, the others 2.66 to 2.89 Mbit/s. Over the universes, "
-        "the effect of the sender's stack (51 to 78 %) may be the same fault.",
     ),
     Doubt(
         (
@@ -98,28 +70,6 @@ DOUBTS = (
     ),
     Doubt(
         (
-            "windows-lte:same-rtt",
-            "windows-lte/table1: mean RTT, CUBIC / CTCP and NewReno, no random loss",
-        ),
-        "The study assumes that the RTTs of the path are constant. Judged is the RTT under load, with a queue of "
-        "4 BDP, which is our choice; it tells nothing of the assumption.",
-    ),
-    Doubt(
-        (
-            "windows-lte:order",
-            "windows-lte:ctcp",
-            "windows-lte:gains",
-            "windows-lte/table1: throughput, CUBIC / CTCP and NewReno, no random loss",
-            "windows-lte/table1: throughput, CTCP / NewReno, no random loss",
-            "windows-lte/fig17: throughput, CUBIC / CTCP, no random loss",
-            "windows-lte/fig17: throughput, CUBIC / NewReno, no random loss",
-        ),
-        "The throughputs that the study prints exclude the full line that the base assumptions produce: the base is "
-        "the wrong one, and cannot discriminate. With a queue of 0.1 to 0.5 BDP the claim holds in 79 % of the "
-        "universes.",
-    ),
-    Doubt(
-        (
             "iot:throughput",
             "iot/fig5: throughput, mean of the six times, proposed / each competitor",
         ),
@@ -144,11 +94,6 @@ DOUBTS = (
         ),
         "Of the 20 parts 8 hold, 6 have no effect, 5 are inconclusive and 1 is opposite. The outcome is that of the "
         "one, without a correction for 20 parts.",
-    ),
-    Doubt(
-        ("windows-lte:gains",),
-        "Over the universes only the direction is tested, not the gains of 9.7 % and 32.3 %: this claim looks more "
-        "robust there than the weaker one about the order.",
     ),
 )
 
@@ -178,13 +123,18 @@ DEVIATIONS: Mapping[str, Sequence[str]] = {
 }
 
 
+def doubts() -> tuple[Doubt, ...]:
+    """Those of all papers."""
+    return (*DOUBTS, *(one for paper in PAPERS.values() for one in paper.doubts))
+
+
 def doubts_of(*rows: str) -> tuple[str, ...]:
     """The reasons that concern any of these rows.
 
     >>> len(doubts_of("phcc:fairness")), doubts_of("phcc:queue")
     (1, ())
     """
-    return tuple(one.reason for one in DOUBTS if set(rows) & set(one.rows))
+    return tuple(one.reason for one in doubts() if set(rows) & set(one.rows))
 
 
 def doubt(*rows: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from cwndlab.reproduction.catalogue import PAPERS
@@ -23,7 +22,7 @@ def headlines() -> tuple[Headline, ...]:
     """Those of all papers."""
     found: tuple[Headline, ...] = ()
     for paper in PAPERS.values():
-        found += import_module(f"{paper.module}.headlines").HEADLINES
+        found += paper.headlines
     return found
 
 

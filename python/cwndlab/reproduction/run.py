@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import json_text, parsed
-from cwndlab.reproduction.cases import Case, Size, Table, described
+from cwndlab.reproduction.cases import Case, Size, Table, described, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
-from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, measure_name, origin, scenario_key
+from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge

@@ -22,6 +22,7 @@ from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
 from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
@@ -30,7 +31,6 @@ from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
-from cwndlab.reproduction.papers import assessments
 from cwndlab.reproduction.run import Reproduction
 from cwndlab.reproduction.summary import shown
 from cwndlab.reproduction.verdicts import counts

@@ -20,7 +20,7 @@ from cwndlab.reproduction.ccm_ss.grid import (
 )
 from cwndlab.reproduction.ccm_ss.others import EFFECT, OTHERS, Q_CONVERGENCE, Q_DROPS, Q_GOODPUT, Q_JAIN
 from cwndlab.reproduction.claims import Claim, Control, Greater, Less, Overall, Term, Welch
-from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
+from cwndlab.reproduction.universes import Dimension, Space, Universe
 
 _AVOIDANCE = Dimension(
     "avoidance",

@@ -15,7 +15,7 @@ from cwndlab.reproduction.cubic_study.variants import SST, STACK
 from cwndlab.reproduction.cubic_study.wired import slow_link
 from cwndlab.reproduction.cubic_study.wireless import cell
 from cwndlab.reproduction.cubic_study.wireless import measure as measure_cell
-from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
+from cwndlab.reproduction.universes import Dimension, Space, Universe
 
 _CUBIC = Dimension(
     "CUBIC",

@@ -19,7 +19,7 @@ from cwndlab.reproduction.iot.path import (
     measure,
     scenario,
 )
-from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
+from cwndlab.reproduction.universes import Dimension, Space, Universe
 
 _MINE = "proposed"
 _INCREASE = Dimension(

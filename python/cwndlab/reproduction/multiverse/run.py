@@ -10,11 +10,12 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
 from cwndlab.files import json_text
 from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
 from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
-from cwndlab.reproduction.multiverse.space import Space, spaces
 from cwndlab.reproduction.payload import payload
+from cwndlab.reproduction.universes import Space
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, threads

@@ -8,7 +8,6 @@ from typing import Any
 
 from cwndlab.reproduction.cases import Case, Labels
 from cwndlab.reproduction.claims import Claim, Control, Greater, Less, Overall, Term, Value, ValueIn
-from cwndlab.reproduction.multiverse.space import Dimension, Space, Universe
 from cwndlab.reproduction.phcc.path import (
     FAIR,
     FAST_ACCESS,
@@ -21,6 +20,7 @@ from cwndlab.reproduction.phcc.path import (
     scenario,
 )
 from cwndlab.reproduction.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
+from cwndlab.reproduction.universes import Dimension, Space, Universe
 
 _ALPHA = Dimension("alpha", "§ 3.4, Eq. 6 has α without a value.", ("100", "10", "20", "50", "200"))
 _SUM = Dimension(

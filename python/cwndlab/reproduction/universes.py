@@ -11,12 +11,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from typing import TypeAlias
 
-from cwndlab.errors import Fault, ScenarioError
 from cwndlab.reproduction.cases import Case
-from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Claim
 
 #: The choice of each dimension, by the dimension's name.
@@ -131,21 +128,3 @@ def _shuffled(count: int, first: int) -> Iterator[int]:
         place = chance.randrange(last + 1)
         yield moved.get(place, place)
         moved[place] = moved.get(last, last)
-
-
-def spaces(target: str = "") -> list[Space]:
-    """The spaces of a paper, or of all.
-
-    Raises
-    ------
-    ScenarioError
-        There is no such paper.
-    """
-    if target and target not in PAPERS:
-        message = f"no paper is called '{target}'"
-        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
-    found: list[Space] = []
-    for name, paper in PAPERS.items():
-        if target in ("", name):
-            found += import_module(f"{paper.module}.universes").SPACES
-    return found

@@ -1,0 +1,164 @@
+"""Templates of paper files: texts with named values, loops, and references to other places of the file.
+
+========================  ====================================================================================
+``"{loss}"``              a named value as it is: a number stays a number, a list a list
+``"loss {loss:g}"``       a text with named values, in a format of Python; a list is joined by commas
+``"@lists.losses"``       what the file has at this place
+``["a", "*lists.more"]``  a list continued by another one, or by the names of a table
+``["a", "*{others}"]``    the same by a named list; ``"{@texts.busy}"`` is another place within a text
+``for``                   loops, outermost first: ``{loss = [0.0, 0.1]}`` names each element ``loss``; blocks that
+                          follow each other with the same loops share them
+``within``                further loops, of this block alone
+``let``                   further named values, from those of the loops
+========================  ====================================================================================
+
+A loop over a table names each key ``x``, its value ``x.value``, and the fields of that, if it is a table, ``x.FIELD``.
+In a list of tables, ``x`` is their field ``name``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from itertools import groupby
+from typing import Any, TypeAlias
+
+#: Named values.
+Names: TypeAlias = dict[str, Any]
+#: A table of a paper file.
+Block: TypeAlias = Mapping[str, Any]
+
+_FIELD = re.compile(r"\{([^{}]+?)(?::([^{}:]*))?\}")
+
+
+class TemplateError(Exception):
+    """A template that cannot be filled: the message has what is missing, and what there is."""
+
+
+class Templates:
+    """Fills templates of a file.
+
+    Parameters
+    ----------
+    document
+        The file, for references.
+    """
+
+    def __init__(self, document: Block) -> None:
+        self._document = document
+
+    def at(self, place: str) -> Any:
+        """What the file has at a place: names with dots between."""
+        found: Any = self._document
+        for name in place.split("."):
+            if not isinstance(found, Mapping) or name not in found:
+                known = f", which has {', '.join(found)}" if isinstance(found, Mapping) else ""
+                raise TemplateError(f"'@{place}' names nothing: there is no '{name}'{known}")
+            found = found[name]
+        return found
+
+    def fill(self, value: Any, names: Names) -> Any:
+        """A value with all templates in it filled.
+
+        Examples
+        --------
+        >>> templates = Templates({"lists": {"others": ["b", "c"]}})
+        >>> templates.fill({"x": ["a", "*lists.others"], "y": "{n}", "z": "n = {n:.1f}"}, {"n": 2})
+        {'x': ['a', 'b', 'c'], 'y': 2, 'z': 'n = 2.0'}
+        """
+        if isinstance(value, str):
+            return self._text(value, names)
+        if isinstance(value, Mapping):
+            return {self._text(name, names): self.fill(one, names) for name, one in value.items()}
+        if isinstance(value, Sequence):
+            filled: list[Any] = []
+            for one in value:
+                if isinstance(one, str) and one.startswith("*"):
+                    filled += self._text(one[1:] if one.startswith("*{") else f"@{one[1:]}", names)
+                else:
+                    filled.append(self.fill(one, names))
+            return filled
+        return value
+
+    def _text(self, text: str, names: Names) -> Any:
+        if text.startswith("@"):
+            return self.fill(self.at(text[1:]), names)
+        whole = _FIELD.fullmatch(text)
+        if whole is not None and whole[2] is None:
+            return self._named(names, whole[1])
+        return _FIELD.sub(lambda field: _shown(self._named(names, field[1]), field[2] or ""), text)
+
+    def _named(self, names: Names, name: str) -> Any:
+        """A named value, or what the file has at another place."""
+        if name.startswith("@"):
+            return self.fill(self.at(name[1:]), names)
+        try:
+            return names[name]
+        except KeyError:
+            raise TemplateError(f"nothing is called '{{{name}}}' here; there are {', '.join(names)}") from None
+
+    def loops(self, block: Block, names: Names) -> Iterator[Names]:
+        """The named values of each turn of the loops of a block, with those of its ``let``."""
+        for turn in self._turns(list(block.get("for", {}).items()), names):
+            for name, value in block.get("let", {}).items():
+                turn = extended(turn, {name: _chosen(self.fill(value, turn))})
+            yield turn
+
+    def _turns(self, loops: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
+        if not loops:
+            yield names
+            return
+        (name, values), *inner = loops
+        filled = self.fill(values, names)
+        elements = filled.items() if isinstance(filled, Mapping) else ((_name(one), one) for one in filled)
+        for key, element in elements:
+            yield from self._turns(inner, extended(names, bound(name, key, element)))
+
+    def blocks(self, blocks: Sequence[Block], names: Names) -> Iterator[tuple[int, Block, Names]]:
+        """Every block with every turn of its loops, and its number; neighbours with the same loops share the turns.
+
+        A block whose ``when`` is empty or false is left out.
+        """
+        for _, group in groupby(enumerate(blocks), key=lambda pair: pair[1].get("for", {})):
+            neighbours = list(group)
+            for outer in self.loops({"for": neighbours[0][1].get("for", {})}, names):
+                for number, block in neighbours:
+                    for turn in self.loops({"for": block.get("within", {}), "let": block.get("let", {})}, outer):
+                        if self.fill(block.get("when", True), turn):
+                            yield number, block, turn
+
+
+def extended(names: Names, more: Names) -> Names:
+    """Named values with further ones; of the same class."""
+    found = copy(names)
+    found.update(more)
+    return found
+
+
+def bound(name: str, key: Any, value: Any) -> dict[str, Any]:
+    """The names of an element of a loop."""
+    names = {name: key, f"{name}.value": value}
+    if isinstance(value, Mapping):
+        names |= {f"{name}.{field}": one for field, one in value.items()}
+    return names
+
+
+def _name(element: Any) -> Any:
+    return element["name"] if isinstance(element, Mapping) else element
+
+
+def _shown(value: Any, form: str) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(format(one, form) for one in value)
+    return format(value, form)
+
+
+def _chosen(value: Any) -> Any:
+    """Elements of a list: ``{of = LIST, below = X}``, ``{of = LIST, from = X}``, ``{of = LIST, without = [X]}``."""
+    if not isinstance(value, Mapping) or "of" not in value:
+        return value
+    low, high = value.get("from", float("-inf")), value.get("below", float("inf"))
+    return [
+        one for one in value["of"] if one not in value.get("without", ()) and ("without" in value or low <= one < high)
+    ]
