@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
+from cwndlab.reproduction import find
 from cwndlab.reproduction.cases import Size
 from cwndlab.reproduction.ccm_ss import grid as ccm_ss
 from cwndlab.reproduction.ccm_ss.universes import SPACES as CCM_SS_SPACES
-from cwndlab.reproduction.iot import path as iot
 from cwndlab.reproduction.measured import Measured, Row
+from cwndlab.reproduction.papers import iot_measures, iot_paths
 from cwndlab.reproduction.phcc import path as phcc
 from cwndlab.reproduction.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
 from cwndlab.simulate import run_many
+
+#: The IoT paper's algorithm at the base assumptions.
+PROPOSED = "iotcc(increase=literal, mode=literal)/fack"
 
 
 def records_of(document: dict[str, object], seed: int = 1):  # type: ignore[no-untyped-def]
@@ -60,8 +64,8 @@ def test_the_phases_of_a_start_of_reno_are_measured_as_doubling_and_halving() ->
 
 def test_a_share_beside_three_is_a_quarter() -> None:
     """Four flows of one kind; the first one's share is its part of the TCP flows' throughput, datagrams left out."""
-    flows = [iot.flow(iot.variant("CUBIC"), 100, 4), *iot.background(500, 100)]
-    found = iot.measure(records_of(iot.scenario(flows, delay_ms=50, duration_s=60)))
+    flows = [iot_paths.flow(("cubic-ns2", {}), 100, 4), *iot_paths.background(500, 100)]
+    found = iot_measures.measure_tcp(records_of(iot_paths.scenario(flows, delay_ms=50, duration_s=60)))
     assert found["share"] is not None
     assert 0.15 < found["share"] < 0.35
     assert found["off_share"] == pytest.approx(abs(found["share"] - 0.25))
@@ -72,9 +76,11 @@ def test_a_share_beside_three_is_a_quarter() -> None:
 def test_beta_stays_below_what_the_queue_allows() -> None:
     """By hand: 50 packets of 1040 bytes at 1.5 Mbit/s wait 277 ms and one is in service, so at a base RTT of 100 ms and
     9 ms of access β is at most 283/392 = 0.72 where no ACK waits for a repair."""
-    chosen = iot.variant("increase (1 − β)/cwnd")
-    records = records_of(iot.scenario([iot.flow(chosen, 100), *iot.background(1000, 100)], delay_ms=50, duration_s=60))
-    found = iot.measure(records)
+    chosen: iot_paths.Chosen = ("iotcc(mode=literal)/fack", {})
+    records = records_of(
+        iot_paths.scenario([iot_paths.flow(chosen, 100), *iot_paths.background(1000, 100)], delay_ms=50, duration_s=60)
+    )
+    found = iot_measures.measure_tcp(records)
     assert found["beta_largest"] is not None
     assert 0.5 < found["beta_largest"] < 0.8
     assert found["beta_decrease"] == 0
@@ -83,16 +89,18 @@ def test_beta_stays_below_what_the_queue_allows() -> None:
 
 def test_readings_are_texts_of_the_algorithm() -> None:
     """Parameters stand in the text, and no two readings are the same."""
-    texts = {name: iot.variant(name)[0] for name in iot.ALL}
-    assert len(set(texts.values())) == len(texts)
-    assert iot.proposed("proposed", alpha=4)[0] == "iotcc(increase=literal, mode=literal, alpha=4)/fack"
-    assert iot.proposed("native agent")[0] == "iotcc(increase=literal, mode=literal)/newreno"
+    (fig2,) = find("iot/fig2")
+    cases = [case for case in fig2.cases(fig2.quick) if case.labels["alpha"] == 4]
+    flows = {case.labels["reading"]: case.scenario["flow"][0] for case in cases}
+    assert len({(flow["algorithm"], str(flow["stack"])) for flow in flows.values()}) == len(flows) == 6
+    assert flows["proposed"]["algorithm"] == "iotcc(increase=literal, mode=literal, alpha=4)/fack"
+    assert flows["native agent"]["algorithm"] == "iotcc(increase=literal, mode=literal, alpha=4)/newreno"
 
 
 def stamps_of(start_s: float) -> list[float]:
     """What routers stamp on a flow's handshake beside the background, bit/s, of eight seeds."""
-    flows = [iot.flow(iot.variant(iot.PROPOSED), 100, start_s=start_s), *iot.background(1000, 100)]
-    document = iot.scenario(flows, delay_ms=50, duration_s=6) | {"sample_interval": "20 ms"}
+    flows = [iot_paths.flow((PROPOSED, {}), 100, start_s=start_s), *iot_paths.background(1000, 100)]
+    document = iot_paths.scenario(flows, delay_ms=50, duration_s=6) | {"sample_interval": "20 ms"}
     stamps = []
     for seed in range(1, 9):
         records = records_of(document, seed)
@@ -106,7 +114,7 @@ def test_the_handshake_meets_the_background() -> None:
     """By hand: 1000 kbit/s of payload in packets of 1000 bytes are 1.03 Mbit/s with IP and UDP headers, half of it of
     varying rate, so that about 0.47 of 1.5 Mbit/s are left. A flow that starts with the background is mostly stamped
     its access link's 1 Mbit/s, since its SYN finds the line empty."""
-    together, later = stamps_of(0.0), stamps_of(iot.FIRST_S)
+    together, later = stamps_of(0.0), stamps_of(iot_paths.FIRST_S)
     assert sum(stamp > 0.99e6 for stamp in together) > len(together) / 2
     assert max(later) < 0.9e6
     assert 0.4e6 < sum(later) / len(later) < 0.7e6

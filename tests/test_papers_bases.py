@@ -15,9 +15,7 @@ from cwndlab.reproduction.cubic_study import universes as cubic_universes
 from cwndlab.reproduction.cubic_study import variants, wired, wireless
 from cwndlab.reproduction.cubic_study.growth import FIG2, LAWS, trace
 from cwndlab.reproduction.headlines import headlines
-from cwndlab.reproduction.iot import adapts, path, tuning
-from cwndlab.reproduction.iot import universes as iot_universes
-from cwndlab.reproduction.papers import windows_lte_measures, windows_lte_paths
+from cwndlab.reproduction.papers import iot_measures, iot_paths, windows_lte_measures, windows_lte_paths
 from cwndlab.reproduction.universes import Space
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_many
@@ -63,12 +61,14 @@ def hashes(scenarios: Sequence[Mapping[str, Any]]) -> set[str]:
 
 def test_the_first_choices_are_the_experiments_base() -> None:
     """The base universe has the scenarios of the experiments, apart from titles and durations."""
-    iot, _, parameters = iot_universes.SPACES
-    mine = iot_universes._variants(iot.base)
-    assert mine == {"proposed": path.proposed(path.PROPOSED), **path.VARIANTS}
-    alpha = [case.scenario for case in tuning.FIG2.cases(tuning.FIG2.full) if case.labels["reading"] == path.PROPOSED]
-    both = [case.scenario for case in parameters.cases(parameters.base) if case.labels["parameter"] == "alpha"]
-    assert hashes(both) <= hashes(alpha)
+    base_of = {"iot/fig7": "iot/background", "iot/fig2": "iot/parameters"}
+    for figure, name in base_of.items():
+        (experiment,) = find(figure)
+        (iot,) = (space for space in spaces("iot") if space.id == name)
+        mine = [case for case in iot.cases(iot.base) if case.labels.get("parameter", "alpha") == "alpha"]
+        assert hashes([case.scenario for case in mine]) <= hashes(
+            [case.scenario for case in experiment.cases(experiment.full)]
+        )
     senders = cubic_universes._senders(cubic_universes.SPACES[0].base)
     for name, sender in zip(variants.PAPERS, senders.values(), strict=True):
         printed = {"algorithm": variants.VARIANTS[name], **variants.stack(name)}
@@ -125,24 +125,24 @@ def test_the_first_window_of_the_iot_paper_is_a_bandwidth() -> None:
     """Eq. 1 as printed, by hand: an access link of 1 Mbit/s is 125 packets of 1000 bytes a second (120 with headers);
     over alpha = 4 that is 30 to 31 segments, where a share of the BDP at 100 ms is 3."""
     first = {}
-    for reading in (path.PROPOSED, "first window a share of the BDP"):
-        flows = [path.flow(path.proposed(reading), 100.0, start_s=1.0)]
-        document = path.scenario(flows, delay_ms=50.0, duration_s=3) | {"sample_interval": "10 ms"}
+    for reading in ("increase=literal, mode=literal", "increase=literal"):
+        flows = [iot_paths.flow((f"iotcc({reading})/fack", {}), 100.0, start_s=1.0)]
+        document = iot_paths.scenario(flows, delay_ms=50.0, duration_s=3) | {"sample_interval": "10 ms"}
         records = run_once(document)
         established = records.events.filter(records.events["kind"] == "established")["time_ns"][0]
         # The window before the first ACK of data comes back.
         samples = records.samples.filter(records.samples["time_ns"] > established)
         first[reading] = samples["cwnd_bytes"][0] / 1000
-    assert 29 <= first[path.PROPOSED] <= 32
-    assert 2 <= first["first window a share of the BDP"] <= 4
+    assert 29 <= first["increase=literal, mode=literal"] <= 32
+    assert 2 <= first["increase=literal"] <= 4
 
 
 def test_shares_of_what_a_path_carries_end_at_one() -> None:
     """Ten flows fill 1.5 Mbit/s, one flow its access link of 1 Mbit/s: by hand 1000/1040 of either is payload.
     Each flow's rate counts from its own start, up to 1 of 60 s late."""
     for count, line in ((10, 1.5e6), (1, 1e6)):
-        flows = [path.flow(path.VARIANTS["CUBIC"], 40.0, count)]
-        found = path.measure(run_once(path.scenario(flows, delay_ms=20.0, duration_s=60)))
+        flows = [iot_paths.flow(("cubic-ns2", {}), 40.0, count)]
+        found = iot_measures.measure_tcp(run_once(iot_paths.scenario(flows, delay_ms=20.0, duration_s=60)))
         assert found["delivered_share"] is not None
         assert found["goodput_bps"] == pytest.approx(found["delivered_share"] * line * 1000 / 1040)
         assert 0.95 < found["delivered_share"] <= 1.01
@@ -150,11 +150,12 @@ def test_shares_of_what_a_path_carries_end_at_one() -> None:
 
 def test_a_change_is_measured_from_its_instant_on() -> None:
     """By hand: 100 s with a change every 20 s fall at 20 and 60 and rise at 40 and 80."""
-    document = path.scenario([path.flow(path.VARIANTS["CUBIC"], 100.0)], delay_ms=50.0, duration_s=100)
-    risen, fallen = adapts._spans(run_once(document))
+    document = iot_paths.scenario([iot_paths.flow(("cubic-ns2", {}), 100.0)], delay_ms=50.0, duration_s=100)
+    risen, fallen = iot_measures._spans(run_once(document))
     assert risen == [(40.0, 45.0), (80.0, 85.0)]
     assert fallen == [(20.0, 25.0), (60.0, 65.0)]
-    bandwidth = adapts.ADAPTS.cases(adapts.ADAPTS.quick)[0].scenario["dumbbell"]["bottleneck"]["schedule"]
+    (adapts,) = find("iot/adapts")
+    bandwidth = adapts.cases(adapts.quick)[0].scenario["dumbbell"]["bottleneck"]["schedule"]
     assert [(step["at"], step["rate"]) for step in bandwidth] == [
         ("20 s", "0.5 Mbps"),
         ("40 s", "1.5 Mbps"),

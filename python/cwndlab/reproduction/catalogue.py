@@ -85,20 +85,6 @@ _MODULES = {
             "contradicts itself on the effect of reverse traffic, and on where the wireless sinks are.",
         ),
     ),
-    "iot": _Module(
-        "cwndlab.reproduction.iot",
-        "L. P. Verma, M. Kumar",
-        "An IoT based Congestion Control Algorithm",
-        "Internet of Things 9, 2020",
-        (
-            "The algorithm, as its equations and its Algorithm 3 print it, is compared with New Reno, H-TCP, "
-            "CUBIC and Fast-FIT. Fast-FIT is our reconstruction from a short description.",
-            "At the base assumptions it has a higher throughput than most competitors and loses more packets "
-            "than most; in more than half of the universes at least one competitor has the higher throughput. "
-            "Beside CUBIC it takes more than an equal share. A full queue of the paper's path does not raise "
-            "its delay ratio to the steady state. Ten flows fill the line whatever its four parameters are.",
-        ),
-    ),
     "phcc": _Module(
         "cwndlab.reproduction.phcc",
         "S. Jamali, M. M. Talebi, R. Fotohi",

@@ -13,7 +13,7 @@ from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.paper_file import Doubt
 
-DOUBTS = (
+DOUBTS: tuple[Doubt, ...] = (
     Doubt(
         (
             "phcc:fairness",
@@ -70,14 +70,6 @@ DOUBTS = (
     ),
     Doubt(
         (
-            "iot:throughput",
-            "iot/fig5: throughput, mean of the six times, proposed / each competitor",
-        ),
-        "Ten repetitions are too few. With 40, the ratio is 1.020 [1.0145, 1.0248] to H-TCP, 1.045 to CUBIC, 1.049 to "
-        "Fast-FIT and 1.099 to New Reno: the claim holds.",
-    ),
-    Doubt(
-        (
             "ccm-ss:loss-size",
             "ccm-ss:loss",
             "ccm-ss/table4: drops per second, long and short together, CCM-SS / HyStart with both bounds (μ = 1)",
@@ -87,14 +79,6 @@ DOUBTS = (
         "matter; they make the interval narrow. Where pairs differ, the ratio is 1.001 ± 0.038 on long and "
         "0.994 ± 0.020 on short RTTs.",
     ),
-    Doubt(
-        (
-            "iot:every-background",
-            "iot/fig7: throughput from 600 kbit/s on, proposed / each competitor",
-        ),
-        "Of the 20 parts 8 hold, 6 have no effect, 5 are inconclusive and 1 is opposite. The outcome is that of the "
-        "one, without a correction for 20 parts.",
-    ),
 )
 
 #: Where the algorithms deviate from what a paper prints, or decide what it leaves open, by paper.
@@ -103,12 +87,6 @@ DEVIATIONS: Mapping[str, Sequence[str]] = {
         "A timeout sets the window to one segment; the paper prints half of the window.",
         "P(D_old) is the delay of the round as a share of its range, and P(L_old) is 0 or 1, so that Eq. 3 "
         "degenerates to the probability that is conditional on what the last round had.",
-    ),
-    "iot": (
-        "The routers stamp the SYN, and not the SYN-ACK, with the least available bandwidth, at least a hundredth of "
-        "the capacity.",
-        "The initial window is paced over the RTT of the handshake.",
-        "The window does not grow while the application, and not the window, limits the flow.",
     ),
     "ccm-ss": (
         "The bounds restrict the exit from slow start alone, and are compared by ≥ where the paper prints <.",

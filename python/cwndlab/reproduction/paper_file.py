@@ -258,14 +258,15 @@ def _size(given: Mapping[str, Any]) -> Size:
 
 
 def _names_of(size: Size) -> dict[str, Any]:
-    """The named values of a size: ``size.duration_s``, and ``size.POINTS`` with its ``first``, ``middle``, ``last``,
-    ``later`` (all but the first), ``least`` and ``most``; of a single list of points ``size.axis`` too."""
+    """The named values of a size: ``size.duration_s``, and ``size.POINTS`` with its ``first``, ``second``, ``middle``,
+    ``last``, ``later`` (all but the first), ``least`` and ``most``; of a single list of points ``size.axis`` too."""
     names: dict[str, Any] = {"size.duration_s": size.duration_s}
     lists = dict(size.points) | ({"axis": next(iter(size.points.values()))} if len(size.points) == 1 else {})
     for name, points in lists.items():
         names[f"size.{name}"] = list(points)
         names |= {f"size.{name}.first": points[0], f"size.{name}.last": points[-1]}
         names |= {f"size.{name}.middle": points[len(points) // 2], f"size.{name}.later": list(points[1:])}
+        names |= {f"size.{name}.second": points[1]} if len(points) > 1 else {}
         names |= {f"size.{name}.least": min(points), f"size.{name}.most": max(points)}
     return names
 

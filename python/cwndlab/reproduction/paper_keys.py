@@ -22,7 +22,10 @@ class _Keys(NamedTuple):
 
 _TEXT, _LIST, _TABLE, _NUMBER = (str,), (list, str), (dict, str), (int, float, str)
 _ANY: tuple[type, ...] = (object,)
-_LOOPS: Mapping[str, tuple[type, ...]] = {"for": (dict,), "within": (dict,), "let": (dict,), "when": _ANY}
+_LOOPS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("for", "within", "let", "only", "skip"), (dict,)),
+    "when": _ANY,
+}
 
 _CLAIM = _Keys(
     {"quantity": _TEXT, "published": _TEXT},

@@ -88,7 +88,7 @@ def paper_page(
         headlines=_headlines(known, sizes),
         sections=[_section(page, one) for one in known],
         dimensions=[_dimensions(one) for one in multiverses],
-        deviations=DEVIATIONS.get(name, ()),
+        deviations=paper.deviations or DEVIATIONS.get(name, ()),
         experiments=[(one["id"], f"{one['id']}.html") for one in kept if one["id"].startswith(f"{name}/")],
     )
 

@@ -53,7 +53,9 @@ class Figures:
         self._templates, self._names, self._code = templates, names, code
 
     def _called(self, block: Block, names: Names, measured: Measured) -> Any:
-        given = {name: self._templates.fill(one, names) for name, one in block.items() if name not in ("call", "for")}
+        given = {
+            name: self._templates.fill(one, names) for name, one in block.items() if name not in ("call", *_OF_LOOPS)
+        }
         return self._code(block["call"])(measured, **given)
 
     def charts(self, blocks: Sequence[Block], measured: Measured) -> list[Chart]:
@@ -132,7 +134,7 @@ class Figures:
         return found
 
 
-_OF_LOOPS = ("curve", "for", "within", "let", "when")
+_OF_LOOPS = ("curve", "for", "within", "let", "only", "skip", "when")
 
 
 def _cell(cell: Any, measured: Measured, where: Labels) -> str | float | None:

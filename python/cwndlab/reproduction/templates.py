@@ -118,15 +118,22 @@ class Templates:
     def blocks(self, blocks: Sequence[Block], names: Names) -> Iterator[tuple[int, Block, Names]]:
         """Every block with every turn of its loops, and its number; neighbours with the same loops share the turns.
 
-        A block whose ``when`` is empty or false is left out.
+        Turns are left out by ``only`` and ``skip``, lists of values by name, and where ``when`` is empty or false.
         """
         for _, group in groupby(enumerate(blocks), key=lambda pair: pair[1].get("for", {})):
             neighbours = list(group)
             for outer in self.loops({"for": neighbours[0][1].get("for", {})}, names):
                 for number, block in neighbours:
                     for turn in self.loops({"for": block.get("within", {}), "let": block.get("let", {})}, outer):
-                        if self.fill(block.get("when", True), turn):
+                        if self._holds(block, turn):
                             yield number, block, turn
+
+    def _holds(self, block: Block, turn: Names) -> bool:
+        """Whether a turn is one of those of a block."""
+        only, skip = (self.fill(block.get(name, {}), turn) for name in ("only", "skip"))
+        wanted = all(self._named(turn, name) in values for name, values in only.items())
+        left_out = any(self._named(turn, name) in values for name, values in skip.items())
+        return wanted and not left_out and bool(self.fill(block.get("when", True), turn))
 
 
 def extended(names: Names, more: Names) -> Names:
