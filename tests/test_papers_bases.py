@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from cwndlab import metrics
 from cwndlab.records import Records
 from cwndlab.reproduction import find
 from cwndlab.reproduction.catalogue import spaces
-from cwndlab.reproduction.cubic_study import universes as cubic_universes
-from cwndlab.reproduction.cubic_study import variants, wired, wireless
-from cwndlab.reproduction.cubic_study.growth import FIG2, LAWS, trace
 from cwndlab.reproduction.headlines import headlines
-from cwndlab.reproduction.papers import iot_measures, iot_paths, windows_lte_measures, windows_lte_paths
+from cwndlab.reproduction.papers import (
+    cubic_study_paths,
+    iot_measures,
+    iot_paths,
+    windows_lte_measures,
+    windows_lte_paths,
+)
 from cwndlab.reproduction.universes import Space
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_many
@@ -69,11 +73,10 @@ def test_the_first_choices_are_the_experiments_base() -> None:
         assert hashes([case.scenario for case in mine]) <= hashes(
             [case.scenario for case in experiment.cases(experiment.full)]
         )
-    senders = cubic_universes._senders(cubic_universes.SPACES[0].base)
-    for name, sender in zip(variants.PAPERS, senders.values(), strict=True):
-        printed = {"algorithm": variants.VARIANTS[name], **variants.stack(name)}
-        pair = [wired.slow_link(one, one, reverse=10, duration_s=10) for one in (sender, printed)]
-        assert len(hashes(pair)) == 1
+    (fig7,) = find("cubic-study/fig7")
+    reverse = spaces("cubic-study")[0]
+    printed = [case.scenario for case in fig7.cases(replace(fig7.full, duration_s=200.0))]
+    assert hashes([case.scenario for case in reverse.cases(reverse.base)]) <= hashes(printed)
     (table1,) = find("windows-lte/table1")
     cells = [case.scenario for case in table1.cases(table1.quick) if case.labels["loss"] == 0]
     space = spaces("windows-lte")[0]
@@ -82,10 +85,13 @@ def test_the_first_choices_are_the_experiments_base() -> None:
 
 def test_the_printed_sst_is_algorithm_2s_alone() -> None:
     """Algorithm 2: sst = 100. The paper says so of no other variant."""
-    limits = {name: variants.stack(name)["stack"].get("initial_ssthresh") for name in variants.VARIANTS}
-    assert limits == {name: 100 if name == variants.CUBIC else None for name in limits}
-    everybody = f"sst = {variants.SST} for all"
-    assert all(variants.stack(name, everybody)["stack"]["initial_ssthresh"] == 100 for name in limits)
+    (fig7,) = find("cubic-study/fig7")
+    limits = {
+        (case.labels["reading"], case.labels["variant"]): case.scenario["flow"][0]["stack"].get("initial_ssthresh")
+        for case in fig7.cases(fig7.quick)
+    }
+    for (reading, variant), limit in limits.items():
+        assert limit == (100 if variant == "CUBIC (Algorithm 2)" or reading == "sst = 100 for all" else None)
 
 
 def test_algorithm_2_as_printed_grows_by_two_and_a_half_segments_a_second() -> None:
@@ -93,28 +99,30 @@ def test_algorithm_2_as_printed_grows_by_two_and_a_half_segments_a_second() -> N
     most 0.25 segments. Eqs. 2 and 3 alone: K is about ten seconds where a window of thousands was lost, and the slope
     3 · 0.4 · (t − K)² is 20 segments/s and more at 3 to 6 s."""
     slopes = {}
-    for case in FIG2.cases(FIG2.full):
+    (fig2,) = find("cubic-study/fig2")
+    for case in fig2.cases(fig2.full):
         records = run_once(case.scenario)
-        times, windows_ = trace(records)["cwnd"]
+        assert case.trace is not None
+        times, windows_ = case.trace(records)["cwnd"]
         after = {round(time, 1): window for time, window in zip(times, windows_, strict=True)}
         first, last = after[3.0], after[6.0]
         assert first is not None
         assert last is not None
         slopes[case.labels["variant"]] = (last - first) / 3
-    assert slopes.keys() == LAWS.keys()
-    assert slopes[variants.CUBIC] == pytest.approx(2.5, abs=1 / 3)  # whole segments over 3 s
-    assert min(slope for name, slope in slopes.items() if name != variants.CUBIC) > 20
+    assert len(slopes) == 4
+    assert slopes["CUBIC (Algorithm 2)"] == pytest.approx(2.5, abs=1 / 3)  # whole segments over 3 s
+    assert min(slope for name, slope in slopes.items() if name != "CUBIC (Algorithm 2)") > 20
 
 
 def test_a_sink_on_the_wireless_side_takes_the_air_twice() -> None:
     """A packet from a mobile node to another one crosses the cell to the access point and from it: half is left."""
-    sender = {"algorithm": variants.VARIANTS[variants.NEWRENO], **variants.stack(variants.NEWRENO)}
-    sinks: tuple[wireless.Sinks, ...] = ("wire", "mobile")
+    newreno = ("reno+standard/newreno", {})
+    sinks: tuple[cubic_study_paths.Sinks, ...] = ("wire", "mobile")
     rates = [
         float(
-            metrics.goodput(run_once(wireless.cell(sender, downloads=0, uploads=1, sinks=sink, duration_s=10)))[
-                "goodput_bps"
-            ][0]
+            metrics.goodput(
+                run_once(cubic_study_paths.cell(*newreno, downloads=0, uploads=1, sinks=sink, duration_s=10))
+            )["goodput_bps"][0]
         )
         for sink in sinks
     ]

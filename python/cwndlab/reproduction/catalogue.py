@@ -71,20 +71,6 @@ _MODULES = {
             "than the paper's 18 %.",
         ),
     ),
-    "cubic-study": _Module(
-        "cwndlab.reproduction.cubic_study",
-        "A. Khan, U. Shoaib, M. Sarfraz",
-        "A Comprehensive Study of Modern and High Speed TCP-Variant in Linux Kernel: TCP CUBIC",
-        "received 2016, accepted 2017",
-        (
-            "CUBIC as Algorithm 2 prints it is compared with Compound and NewReno on a slow line with and "
-            "without reverse traffic, on a line of 10 Gbit/s, and in an 802.11g cell.",
-            "At the base assumptions CUBIC has the best goodput on the slow line, but ten reverse flows take a "
-            "large part of it: its ACKs wait behind data or are dropped. In the cell, ten uploads leave the "
-            "downloads of every variant almost nothing, and of that NewReno has more than Compound. The paper "
-            "contradicts itself on the effect of reverse traffic, and on where the wireless sinks are.",
-        ),
-    ),
     "phcc": _Module(
         "cwndlab.reproduction.phcc",
         "S. Jamali, M. M. Talebi, R. Fotohi",

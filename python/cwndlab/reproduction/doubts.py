@@ -50,26 +50,6 @@ DOUBTS: tuple[Doubt, ...] = (
     ),
     Doubt(
         (
-            "cubic-study:wireless",
-            "cubic-study:wireless-alike",
-            "cubic-study:users",
-            "cubic-study/fig11a: goodput, mean of all n, Compound against CUBIC (Algorithm 2) and NewReno",
-            "cubic-study/fig11a: goodput, mean of all n, CUBIC (Algorithm 2) / NewReno",
-            "cubic-study/fig11a: goodput of each variant, 50 / 5 nodes",
-        ),
-        "The row ranks goodputs of 0.1 to 0.35 of 54 Mbit/s, where 44 to 63 % of the packets are repetitions. With the "
-        "window of 20 packets that ns-2 has by default, Compound is best with 5 and with 20 nodes, as published.",
-    ),
-    Doubt(
-        (
-            "cubic-study:low-speed",
-            "cubic-study/fig7: goodput over 2 Mbit/s, CUBIC (Algorithm 2) / Compound and NewReno",
-        ),
-        "The abstract compares CUBIC on slow paths with CUBIC on fast paths. This row compares it with Compound and "
-        "NewReno on a slow path; the comparison of the abstract is not made.",
-    ),
-    Doubt(
-        (
             "ccm-ss:loss-size",
             "ccm-ss:loss",
             "ccm-ss/table4: drops per second, long and short together, CCM-SS / HyStart with both bounds (μ = 1)",
@@ -92,11 +72,6 @@ DEVIATIONS: Mapping[str, Sequence[str]] = {
         "The bounds restrict the exit from slow start alone, and are compared by ≥ where the paper prints <.",
         "While the queue is empty S is about 0, and decides the exit.",
         "Algorithm 1, as it is read here, counts cwnd + 3 ACKs for a round.",
-    ),
-    "cubic-study": (
-        "The window of CUBIC grows after cnt + 1 ACKs; as Algorithm 2 prints its counter it would be cnt + 2. The "
-        "origin point org_p is that of the code of Linux 2.6.22.",
-        "A timeout resets the state of CUBIC.",
     ),
 }
 

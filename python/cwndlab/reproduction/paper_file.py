@@ -224,7 +224,10 @@ class Paper:
 
         def names(universe: Universe) -> Names:
             """The choice of each dimension by its name, and what it stands for (`templates`)."""
-            given: dict[str, Any] = dict(universe)
+            given: dict[str, Any] = {}
+            for name, choice in universe.items():
+                given |= bound(name, choice, values[name][choice])
+            # Values may name those of other dimensions.
             for name, choice in universe.items():
                 given |= bound(name, choice, self._templates.fill(values[name][choice], given))
             return given

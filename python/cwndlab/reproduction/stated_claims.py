@@ -53,7 +53,7 @@ RELATIONS: Mapping[str, Callable[[Any], Relation]] = {
     "value_in": lambda of: ValueIn(*of),
     "order": lambda of: Order(),
     "overall": lambda of: Overall(**{**of, "terms": [Term(**term) for term in of["terms"]]}),
-    "landmarks": lambda of: Shape([Landmark(**mark) for mark in of]),
+    "landmarks": lambda of: Shape([Landmark(mark["title"], mark["metric"], *mark["within"]) for mark in of]),
     "welch": lambda of: Welch(**of),
     "underspecified": Underspecified,
     "indiscriminate": Indiscriminate,
@@ -85,7 +85,8 @@ def _claim(templates: Templates, block: Block, turn: Names, paper: str) -> Claim
     def filled(name: str, default: Any = "") -> Any:
         return templates.fill(block[name], turn) if name in block else default
 
-    kind = filled("kind", "claim")
+    kinds = filled("kind", "claim")
+    kind = kinds if isinstance(kinds, str) else "reading" if "reading" in kinds else kinds[0]
     if kind not in KINDS:
         raise TemplateError(f"no kind is called '{kind}'; there are {', '.join(KINDS)}")
     key, metric = filled("headline"), filled("metric")
@@ -117,9 +118,9 @@ def _relation(templates: Templates, block: Block, turn: Names) -> Relation:
     if len(stated) != 1:
         what = "states no relation" if not stated else f"states several relations, {' and '.join(stated)}"
         raise TemplateError(f"{what}; there are {', '.join(RELATIONS)}")
-    unsettled = block.get("unsettled")
-    if unsettled is not None and templates.fill("{size.duration_s}", turn) < unsettled["below_s"]:
-        return Indiscriminate(templates.fill(unsettled["reason"], turn))
+    unsettled = templates.fill(block.get("unsettled"), turn)
+    if unsettled and templates.fill("{size.duration_s}", turn) < unsettled["below_s"]:
+        return Indiscriminate(unsettled["reason"])
     return RELATIONS[stated[0]](templates.fill(block[stated[0]], turn))
 
 

@@ -2,7 +2,7 @@
 
 Texts of these blocks may have means of the measurement: ``{=timeouts:.1f}`` is the mean of the metric over the runs
 with the labels of ``where``, ``{=timeouts|change=delay}`` with a further label, ``{=goodput_bps/1e6:.0f}`` in another
-unit, ``{points.variant}`` the values of a label.
+unit, ``{points.variant}`` the values of a label, ``{last.flows}`` the last one.
 Curves, rows and sentences of which no run has the labels are left out.
 """
 
@@ -28,11 +28,15 @@ class MeasuredNames(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name.startswith("points."):
             return self._measured.points(name.removeprefix("points."))
+        if name.startswith("last."):
+            return self._measured.points(name.removeprefix("last."))[-1]
         if not name.startswith("="):
             raise KeyError(name)
         formula, _, labels = name[1:].partition("|")
         metric, _, divisor = formula.partition("/")
-        more = dict(label.split("=") for label in labels.split(",") if label)
+        more = {}
+        for label, _, wanted in (one.partition("=") for one in labels.split(",") if one):
+            more[label] = next(value for value in self._measured.points(label) if str(value) == wanted)
         return self._measured.estimate(metric, **{**self._where, **more}).mean / float(divisor or 1)
 
 
