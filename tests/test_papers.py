@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 from cwndlab.metrics import jain
-from cwndlab.reproduction import find
+from cwndlab.reproduction import PAPERS, find
 from cwndlab.reproduction.cases import Size
 from cwndlab.reproduction.ccm_ss import grid as ccm_ss
 from cwndlab.reproduction.ccm_ss.universes import SPACES as CCM_SS_SPACES
 from cwndlab.reproduction.measured import Measured, Row
-from cwndlab.reproduction.papers import iot_measures, iot_paths
-from cwndlab.reproduction.phcc import path as phcc
-from cwndlab.reproduction.phcc.shared import TABLE1_PUBLISHED, TABLE2_PUBLISHED
+from cwndlab.reproduction.papers import iot_measures, iot_paths, phcc_measures, phcc_paths
 from cwndlab.simulate import run_many
 
 #: The IoT paper's algorithm at the base assumptions.
@@ -26,27 +24,26 @@ def records_of(document: dict[str, object], seed: int = 1):  # type: ignore[no-u
 
 def test_the_phcc_papers_utilisation_is_its_throughput_over_the_line() -> None:
     """Table 1: each percentage is the throughput over 200 Mbit/s, rounded (195/200 = 97.5 to 98 %)."""
-    for kbps, share in TABLE1_PUBLISHED.values():
-        assert abs(kbps * 1e3 / phcc.RATE_BPS - share) <= 0.00501
+    for row in PAPERS["phcc"].document["published"]["table1"].values():
+        assert abs(row["kbps"] * 1e3 / 200e6 - row["share"]) <= 0.00501
 
 
 def test_one_index_of_the_phcc_paper_does_not_follow_from_its_throughputs() -> None:
     """Table 2: STCP at 600 packets alone is off by more than the rounding: 62, 48, 85 give 0.948, printed is 0.99."""
     off = {}
-    for buffer, published in TABLE2_PUBLISHED.items():
-        for name, (flows, index) in published.items():
-            found = jain(flows)
-            assert found is not None
-            if abs(found - index) > 0.0101:
-                off[buffer, name] = round(found, 3)
+    for buffer in (600, 2000):
+        for name, row in PAPERS["phcc"].document["published"][f"table2-{buffer}"].items():
+            assert jain(row["kbps"]) == row["follows"]
+            if abs(row["follows"] - row["index"]) > 0.0101:
+                off[buffer, name] = round(row["follows"], 3)
     assert off == {(600, "STCP"): 0.948}
 
 
 def test_the_phcc_path_holds_three_thousand_packets() -> None:
     """200 Mbit/s × 120 ms / 8000 bit; and one flow of a window beyond it fills the line to the last bit."""
-    assert phcc.RATE_BPS * phcc.RTT_MS / 1e3 / 8000 == phcc.BDP_PACKETS
-    document = phcc.scenario(["scalable"], buffer=3000, duration_s=20)
-    found = phcc.measure(records_of(document))
+    assert phcc_measures._BDP_PACKETS == 200e6 * 120.0 / 1e3 / 8000
+    document = phcc_paths.shared(["scalable"], buffer=3000, duration_s=20)
+    found = phcc_measures.measure_flows(records_of(document))
     assert found["time_to_full_utilisation_s"] is not None
     assert 1.0 < found["time_to_full_utilisation_s"] < 3.0
     assert found["goodput_2_bps"] is None
@@ -55,8 +52,8 @@ def test_the_phcc_path_holds_three_thousand_packets() -> None:
 def test_the_phases_of_a_start_of_reno_are_measured_as_doubling_and_halving() -> None:
     """By hand: slow start doubles, and a loss halves. The measurement is the PHCC paper's; the algorithm is Reno, of
     which both are known."""
-    document = phcc.scenario(["reno"], buffer=2000, duration_s=10, sample_ms=20)
-    found = phcc.measure_phases(records_of(document))
+    document = phcc_paths.shared(["reno"], buffer=2000, duration_s=10, sample_ms=20)
+    found = phcc_measures.measure_phases(records_of(document))
     assert found["cut"] == pytest.approx(0.5, abs=0.01)
     assert found["first_growth"] is not None
     assert 1.7 < found["first_growth"] < 2.1

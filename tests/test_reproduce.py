@@ -373,7 +373,7 @@ def test_every_headline_has_evidence_in_both_sizes() -> None:
 def test_a_chart_of_all_variants_has_as_many_colours() -> None:
     """PHCC's figures have eleven: PHCC was drawn as STCP and HCC as Reno when the palette had eight."""
     from cwndlab.plot.palette import COLOURS
-    from cwndlab.reproduction.phcc.path import VARIANTS
+    VARIANTS = catalogue.PAPERS["phcc"].document["algorithms"]
 
     assert len(set(COLOURS)) == len(COLOURS) >= len(VARIANTS)
 

@@ -71,21 +71,6 @@ _MODULES = {
             "than the paper's 18 %.",
         ),
     ),
-    "phcc": _Module(
-        "cwndlab.reproduction.phcc",
-        "S. Jamali, M. M. Talebi, R. Fotohi",
-        "Congestion Control in High-speed Networks Using the Probabilistic Estimation Approach",
-        "2021",
-        (
-            "PHCC is our reconstruction: its phases follow the paper, its estimators and the value of alpha are "
-            "ours. HCC is reconstructed from an abstract. PHCC is run alone, three flows at a time, and beside "
-            "Reno, and is compared with seven high-speed algorithms, Reno and Vegas.",
-            "At the base assumptions it is faster than Reno and HSTCP with random losses, and slower than most "
-            "others without them. Half of its target is the window of its last loss, so that flows keep unequal "
-            "shares where losses are rare. Reno gets less than half of the line beside it, and more with a "
-            "larger buffer.",
-        ),
-    ),
 }
 
 

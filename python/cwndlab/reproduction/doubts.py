@@ -16,30 +16,6 @@ from cwndlab.reproduction.paper_file import Doubt
 DOUBTS: tuple[Doubt, ...] = (
     Doubt(
         (
-            "phcc:fairness",
-            "phcc/fig12a: PHCC: Jain's index once all have started",
-            "phcc/fig12a: PHCC, α = 20: Jain's index once all have started",
-        ),
-        "Reno, FAST, HCC and BIC have the same three throughputs in Fig. 12(a) (6.38, 199.04 and 0.00 Mbit/s): the "
-        "first flow puts 175,200 packets into the unlimited queue of its host. With 50 packets there, or access links "
-        "of 1 Gbit/s, Jain's index is 1.000 and the line is used less.",
-    ),
-    Doubt(
-        (
-            "phcc:adapts",
-            "phcc:throughput",
-            "phcc:throughput-best",
-            "phcc/fig9: PHCC: utilisation with 300 packets and more",
-            "phcc/fig9: PHCC: utilisation under 300 packets",
-            "phcc/fig9: throughput with 300 packets and more, PHCC / the mean of the high-speed variants",
-            "phcc/fig9: throughput over all buffers, PHCC / each other",
-        ),
-        "In the set-up of Fig. 9 a tie of floating-point numbers holds PHCC in slow start. From RTTs of 119.7 to "
-        "125 ms its throughput jumps between 41 and 154 Mbit/s, and 1 µs of jitter changes 41 to 103 Mbit/s. The "
-        "repetitions are copies of one run, so that the interval is no measure of its precision.",
-    ),
-    Doubt(
-        (
             "ccm-ss:eighteen",
             "ccm-ss/claim18: loss, fairness and convergence time, better by (geometric mean over three quantities and "
             "five others)",
@@ -63,11 +39,6 @@ DOUBTS: tuple[Doubt, ...] = (
 
 #: Where the algorithms deviate from what a paper prints, or decide what it leaves open, by paper.
 DEVIATIONS: Mapping[str, Sequence[str]] = {
-    "phcc": (
-        "A timeout sets the window to one segment; the paper prints half of the window.",
-        "P(D_old) is the delay of the round as a share of its range, and P(L_old) is 0 or 1, so that Eq. 3 "
-        "degenerates to the probability that is conditional on what the last round had.",
-    ),
     "ccm-ss": (
         "The bounds restrict the exit from slow start alone, and are compared by ≥ where the paper prints <.",
         "While the queue is empty S is about 0, and decides the exit.",

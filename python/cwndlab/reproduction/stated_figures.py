@@ -142,9 +142,11 @@ _OF_LOOPS = ("curve", "for", "within", "let", "only", "skip", "when")
 
 
 def _cell(cell: Any, measured: Measured, where: Labels) -> str | float | None:
-    """A cell: text or number; ``{mean = METRIC}``, ``low`` or ``high``, with a ``factor`` and further labels."""
+    """A cell: text or number; ``{mean = METRIC}``, ``low`` or ``high``, or ``{value = X}``, with a ``factor``."""
     if not isinstance(cell, dict):
         return cell  # type: ignore[no-any-return]
+    if "value" in cell:
+        return float(cell["value"]) * float(cell.get("factor", 1.0))
     (kind,) = (name for name in ("mean", "low", "high") if name in cell)
     one = measured.estimate(cell[kind], **{**where, **cell.get("where", {})})
     value = getattr(one, kind) if one.n else None

@@ -8,6 +8,8 @@
 ``["a", "*{others}"]``    the same by a named list; ``"{@texts.busy}"`` is another place within a text
 ``for``                   loops, outermost first: ``{loss = [0.0, 0.1]}`` names each element ``loss``; blocks that
                           follow each other with the same loops share them
+``{of = LIST, below = x}``  the elements of a list below ``x``; ``from`` and ``without`` alike
+``{each = LOOPS, make = x}``  a list with ``x`` for each turn of loops
 ``within``                further loops, of this block alone
 ``let``                   further named values, from those of the loops
 ========================  ====================================================================================
@@ -29,6 +31,7 @@ Names: TypeAlias = dict[str, Any]
 #: A table of a paper file.
 Block: TypeAlias = Mapping[str, Any]
 
+_BOUNDS = frozenset({"below", "from", "without"})
 _FIELD = re.compile(r"\{([^{}]+?)(?::([^{}:]*))?\}")
 
 
@@ -69,6 +72,10 @@ class Templates:
         """
         if isinstance(value, str):
             return self._text(value, names)
+        if isinstance(value, Mapping) and {"each", "make"} == value.keys():
+            return [self.fill(value["make"], turn) for turn in self.loops({"for": value["each"]}, names)]
+        if isinstance(value, Mapping) and "of" in value and value.keys() & _BOUNDS:
+            return _chosen({name: self.fill(one, names) for name, one in value.items()})
         if isinstance(value, Mapping):
             return {self._text(name, names): self.fill(one, names) for name, one in value.items()}
         if isinstance(value, Sequence):
@@ -83,7 +90,7 @@ class Templates:
 
     def _text(self, text: str, names: Names) -> Any:
         if text.startswith("@"):
-            return self.fill(self.at(text[1:]), names)
+            return self.fill(self.at(self._text(text[1:], names)), names)
         whole = _FIELD.fullmatch(text)
         if whole is not None and whole[2] is None:
             return self._named(names, whole[1])
@@ -102,7 +109,7 @@ class Templates:
         """The named values of each turn of the loops of a block, with those of its ``let``."""
         for turn in self._turns(list(block.get("for", {}).items()), names):
             for name, value in block.get("let", {}).items():
-                turn = extended(turn, {name: _chosen(self.fill(value, turn))})
+                turn = extended(turn, {name: self.fill(value, turn)})
             yield turn
 
     def _turns(self, loops: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
@@ -147,7 +154,8 @@ def bound(name: str, key: Any, value: Any) -> dict[str, Any]:
     """The names of an element of a loop."""
     names = {name: key, f"{name}.value": value}
     if isinstance(value, Mapping):
-        names |= {f"{name}.{field}": one for field, one in value.items()}
+        for field, one in value.items():
+            names |= bound(f"{name}.{field}", one, one)
     return names
 
 
@@ -161,11 +169,11 @@ def _shown(value: Any, form: str) -> str:
     return format(value, form)
 
 
-def _chosen(value: Any) -> Any:
-    """Elements of a list: ``{of = LIST, below = X}``, ``{of = LIST, from = X}``, ``{of = LIST, without = [X]}``."""
-    if not isinstance(value, Mapping) or "of" not in value:
-        return value
+def _chosen(value: Block) -> list[Any]:
+    """Elements of a list."""
     low, high = value.get("from", float("-inf")), value.get("below", float("inf"))
     return [
-        one for one in value["of"] if one not in value.get("without", ()) and ("without" in value or low <= one < high)
+        one
+        for one in value["of"]
+        if one not in value.get("without", ()) and (isinstance(one, str) or low <= one < high)
     ]
