@@ -6,8 +6,7 @@ import pytest
 from cwndlab.metrics import jain
 from cwndlab.reproduction import PAPERS, find
 from cwndlab.reproduction.cases import Size
-from cwndlab.reproduction.ccm_ss import grid as ccm_ss
-from cwndlab.reproduction.ccm_ss.universes import SPACES as CCM_SS_SPACES
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.papers import iot_measures, iot_paths, phcc_measures, phcc_paths
 from cwndlab.simulate import run_many
@@ -119,20 +118,21 @@ def test_the_handshake_meets_the_background() -> None:
 
 def test_exits_where_mu_matters_are_counted_on_the_side_of_mu_1() -> None:
     """CCM-SS' own lower bound is 0.3 of B·D: between 0.2 and 0.3 it cannot leave, so that none of its exits counts."""
-    module, base = ccm_ss.PRIMARY.sides
-    assert "ccm-ss(mu=1)" in ccm_ss.PRIMARY.base
+    (fig12b,) = find("ccm-ss/fig12b")
+    (claim,) = fig12b.claims(fig12b.quick)
+    module, base = claim.sides
     rows = [Row(side, 0, {"exits": 7.0, "exits_in_band": inside}) for side, inside in ((module, 5.0), (base, 2.0))]
     assert (
         "both bounds: 2 of 7 slow-start exits of cubic-ns2+ccm-ss(mu=1)/sack"
-        in ccm_ss.why(Measured(Size(1.0, 1), rows))[0]
+        in fig12b.why(Measured(Size(1.0, 1), rows))[0]
     )
-    assert {control.metric for control in ccm_ss.controls(ccm_ss.PRIMARY, "drops_per_s")} == {"exits_in_band"}
+    assert [(control.metric, control.side) for control in claim.controls] == [("exits_in_band", base)]
 
 
 def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None:
     """By hand: 50 Mbit/s · 50 ms one way / 8 / 1460 bytes = 214.0 segments; 0.3 of them are 64, 0.2 are 43. With 95 ms
     one way they are 406.7, 122 and 81."""
-    space = next(one for one in CCM_SS_SPACES if one.id == "ccm-ss/hystart")
+    space = next(one for one in spaces("ccm-ss") if one.id == "ccm-ss/hystart")
     cases = space.cases({**space.base, "initial window": "lower bound"})
     windows = {
         case.labels["side"]: [flow["stack"]["initial_window"] for flow in case.scenario["flow"]] for case in cases

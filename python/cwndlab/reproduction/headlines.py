@@ -20,10 +20,7 @@ from cwndlab.reproduction.verdicts import tallied, weakest
 @cache
 def headlines() -> tuple[Headline, ...]:
     """Those of all papers."""
-    found: tuple[Headline, ...] = ()
-    for paper in PAPERS.values():
-        found += paper.headlines
-    return found
+    return tuple(one for paper in PAPERS.values() for one in paper.headlines)
 
 
 @dataclass(frozen=True)

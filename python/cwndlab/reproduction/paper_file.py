@@ -87,7 +87,7 @@ class Paper:
 
     @cached_property
     def _templates(self) -> Templates:
-        return Templates(self.document)
+        return Templates(self.document, self.code("paths"))
 
     @property
     def authors(self) -> str:
@@ -223,8 +223,9 @@ class Paper:
         place = f"space[{number}]"
 
         def names(universe: Universe) -> Names:
-            """The choice of each dimension by its name, and what it stands for (`templates`)."""
-            given: dict[str, Any] = {}
+            """The choice of each dimension by its name, and what it stands for (`templates`), all of them as
+            ``universe``."""
+            given: dict[str, Any] = {"universe": dict(universe)}
             for name, choice in universe.items():
                 given |= bound(name, choice, values[name][choice])
             # Values may name those of other dimensions.
@@ -272,8 +273,3 @@ def _names_of(size: Size) -> dict[str, Any]:
         names |= {f"size.{name}.second": points[1]} if len(points) > 1 else {}
         names |= {f"size.{name}.least": min(points), f"size.{name}.most": max(points)}
     return names
-
-
-def papers() -> list[Paper]:
-    """The papers of the folder, in the order of their names."""
-    return [Paper(path) for path in sorted(FOLDER.glob("*.toml"))]

@@ -23,7 +23,7 @@ class _Keys(NamedTuple):
 _TEXT, _LIST, _TABLE, _NUMBER = (str,), (list, str), (dict, str), (int, float, str)
 _ANY: tuple[type, ...] = (object,)
 _LOOPS: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("for", "within", "let", "only", "skip"), (dict,)),
+    **dict.fromkeys(("for", "within", "let", "only", "skip"), _TABLE),
     "when": _ANY,
 }
 
@@ -41,6 +41,7 @@ _CLAIM = _Keys(
         "at": _LIST,
         "controls": _LIST,
         "unsettled": _TABLE,
+        "relation": _TABLE,
         **dict.fromkeys(RELATIONS, _ANY),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from cwndlab.reproduction.cases import Case, Labels
 from cwndlab.reproduction.claims import (
@@ -26,10 +26,7 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
-from cwndlab.reproduction.templates import Block, Names, TemplateError, Templates
-
-#: Finds a function of the paper's modules by its name.
-Code: TypeAlias = Callable[[str], Callable[..., Any]]
+from cwndlab.reproduction.templates import Block, Code, Names, TemplateError, Templates
 
 
 def _ratio(of: Any) -> dict[str, Any]:
@@ -96,13 +93,18 @@ def _claim(templates: Templates, block: Block, turn: Names, paper: str) -> Claim
         tuple(metric) if isinstance(metric, list) else metric,
         _sides(filled("sides", []), filled("where", {})),
         _relation(templates, block, turn),
-        filled("beside", None),
+        filled("beside", None) or None,
         kind=kind,
         headline=f"{paper}:{key}" if key and kind != "reading" else "",
         each=filled("each"),
         at=tuple(filled("at", ())),
-        controls=[Control(**one) for one in filled("controls", []) if one.pop("when", True)],
+        controls=[Control(**one) for one in filled("controls", []) if _all(one.pop("when", True))],
     )
+
+
+def _all(when: Any) -> bool:
+    """A condition, or all of several."""
+    return all(when) if isinstance(when, list) else bool(when)
 
 
 def _sides(sides: Any, where: Labels) -> list[Labels]:
@@ -114,11 +116,12 @@ def _sides(sides: Any, where: Labels) -> list[Labels]:
 
 
 def _relation(templates: Templates, block: Block, turn: Names) -> Relation:
+    block = block if "relation" not in block else {**block, **templates.fill(block["relation"], turn)}
     stated = [name for name in RELATIONS if name in block]
     if len(stated) != 1:
         what = "states no relation" if not stated else f"states several relations, {' and '.join(stated)}"
         raise TemplateError(f"{what}; there are {', '.join(RELATIONS)}")
-    unsettled = templates.fill(block.get("unsettled"), turn)
+    unsettled = templates.fill(block["unsettled"], turn) if "unsettled" in block else None
     if unsettled and templates.fill("{size.duration_s}", turn) < unsettled["below_s"]:
         return Indiscriminate(unsettled["reason"])
     return RELATIONS[stated[0]](templates.fill(block[stated[0]], turn))

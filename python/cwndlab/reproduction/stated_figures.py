@@ -14,8 +14,7 @@ from typing import Any
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.reproduction.cases import Labels, Table
 from cwndlab.reproduction.measured import Measured
-from cwndlab.reproduction.stated_claims import Code
-from cwndlab.reproduction.templates import Block, Names, Templates
+from cwndlab.reproduction.templates import Block, Code, Names, Templates
 
 
 class MeasuredNames(dict[str, Any]):

@@ -9,6 +9,8 @@
 ``for``                   loops, outermost first: ``{loss = [0.0, 0.1]}`` names each element ``loss``; blocks that
                           follow each other with the same loops share them
 ``{of = LIST, below = x}``  the elements of a list below ``x``; ``from`` and ``without`` alike
+``{of = LIST, spread = n}``  so many of them, spread evenly
+``{call = NAME}``         what a function of the paper returns
 ``{each = LOOPS, make = x}``  a list with ``x`` for each turn of loops
 ``within``                further loops, of this block alone
 ``let``                   further named values, from those of the loops
@@ -21,7 +23,7 @@ In a list of tables, ``x`` is their field ``name``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -31,12 +33,20 @@ Names: TypeAlias = dict[str, Any]
 #: A table of a paper file.
 Block: TypeAlias = Mapping[str, Any]
 
-_BOUNDS = frozenset({"below", "from", "without"})
+_BOUNDS = frozenset({"below", "from", "without", "spread"})
 _FIELD = re.compile(r"\{([^{}]+?)(?::([^{}:]*))?\}")
+
+
+#: Finds a function by its name.
+Code: TypeAlias = Callable[[str], Callable[..., Any]]
 
 
 class TemplateError(Exception):
     """A template that cannot be filled: the message has what is missing, and what there is."""
+
+
+def _no_code(name: str) -> Callable[..., Any]:
+    raise TemplateError(f"there is no function '{name}' here")
 
 
 class Templates:
@@ -46,18 +56,20 @@ class Templates:
     ----------
     document
         The file, for references.
+    code
+        Finds a function by its name, for ``{call = NAME}``.
     """
 
-    def __init__(self, document: Block) -> None:
-        self._document = document
+    def __init__(self, document: Block, code: Code = _no_code) -> None:
+        self._document, self._code = document, code
 
     def at(self, place: str) -> Any:
         """What the file has at a place: names with dots between."""
         found: Any = self._document
         for name in place.split("."):
             if not isinstance(found, Mapping) or name not in found:
-                known = f", which has {', '.join(found)}" if isinstance(found, Mapping) else ""
-                raise TemplateError(f"'@{place}' names nothing: there is no '{name}'{known}")
+                known = f"; the file has {', '.join(found)}" if isinstance(found, Mapping) else ""
+                raise TemplateError(f"'@{place}': there is no '{name}'{known}")
             found = found[name]
         return found
 
@@ -74,6 +86,8 @@ class Templates:
             return self._text(value, names)
         if isinstance(value, Mapping) and {"each", "make"} == value.keys():
             return [self.fill(value["make"], turn) for turn in self.loops({"for": value["each"]}, names)]
+        if isinstance(value, Mapping) and {"call"} == value.keys():
+            return self._code(value["call"])()
         if isinstance(value, Mapping) and "of" in value and value.keys() & _BOUNDS:
             return _chosen({name: self.fill(one, names) for name, one in value.items()})
         if isinstance(value, Mapping):
@@ -107,10 +121,14 @@ class Templates:
 
     def loops(self, block: Block, names: Names) -> Iterator[Names]:
         """The named values of each turn of the loops of a block, with those of its ``let``."""
-        for turn in self._turns(list(block.get("for", {}).items()), names):
+        for turn in self._turns(list(self._loops_of(block.get("for", {})).items()), names):
             for name, value in block.get("let", {}).items():
                 turn = extended(turn, {name: self.fill(value, turn)})
             yield turn
+
+    def _loops_of(self, loops: str | Block) -> Block:
+        """Loops, which may be at another place of the file."""
+        return self.at(loops[1:]) if isinstance(loops, str) else loops  # type: ignore[no-any-return]
 
     def _turns(self, loops: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
         if not loops:
@@ -171,6 +189,9 @@ def _shown(value: Any, form: str) -> str:
 
 def _chosen(value: Block) -> list[Any]:
     """Elements of a list."""
+    if "spread" in value:
+        step = max(1, len(value["of"]) // value["spread"])
+        return list(value["of"][step - 1 :: step][: value["spread"]])
     low, high = value.get("from", float("-inf")), value.get("below", float("inf"))
     return [
         one
