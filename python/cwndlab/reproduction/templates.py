@@ -128,7 +128,7 @@ class Templates:
 
     def _loops_of(self, loops: str | Block) -> Block:
         """Loops, which may be at another place of the file."""
-        return self.at(loops[1:]) if isinstance(loops, str) else loops  # type: ignore[no-any-return]
+        return self.at(loops[1:]) if isinstance(loops, str) else loops
 
     def _turns(self, loops: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
         if not loops:

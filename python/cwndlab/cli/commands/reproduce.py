@@ -162,11 +162,7 @@ def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) 
     if out is None or results is None:
         what = "pages are made from --results and written to --out"
         raise ScenarioError(Fault("--kept", what, "name both folders"))
-    for one in cwndlab.reproduction.standings(results, target, seed=seed):
-        if one.reproduction is not None:
-            cwndlab.reproduction.site.write_experiment(one.reproduction, out)
-    cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
-    say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+    say(f"site: {cwndlab.reproduction.site.write_kept(results, out, target, seed=seed)}")
 
 
 def _run_universes(
