@@ -187,7 +187,7 @@ class Paper:
             self._templates.fill(block.get("assumptions", []), names),
             _size(self._templates.fill(block["quick"], names)),
             _size(self._templates.fill(block["full"], names)),
-            partial(self._cases_of_size, place, blocks("case"), names),
+            remembered(partial(self._cases_of_size, place, blocks("case"), names)),
             partial(self._claims_of_size, place, blocks("claim"), names),
             partial(self._drawn, place, figures.charts, blocks("chart")),
             partial(self._drawn, place, figures.tables, blocks("table")),
@@ -241,6 +241,19 @@ class Paper:
             lambda universe: self._claims(place, block["claim"], names(universe)),
             **{name: block[name] for name in ("repetitions", "universes", "quick") if name in block},
         )
+
+
+def remembered(cases: Callable[[Size], list[Case]]) -> Callable[[Size], list[Case]]:
+    """The same function, which makes the cases of a size once: a grid has thousands."""
+    made: dict[str, list[Case]] = {}
+
+    def of_size(size: Size) -> list[Case]:
+        name = repr(size)
+        if name not in made:
+            made[name] = cases(size)
+        return list(made[name])
+
+    return of_size
 
 
 @contextmanager

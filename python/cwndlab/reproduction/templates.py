@@ -120,17 +120,21 @@ class Templates:
             raise TemplateError(f"nothing is called '{{{name}}}' here; there are {', '.join(names)}") from None
 
     def loops(self, block: Block, names: Names) -> Iterator[Names]:
-        """The named values of each turn of the loops of a block, with those of its ``let``."""
-        for turn in self._turns(list(self._loops_of(block.get("for", {})).items()), names):
+        """The named values of each turn of the loops of a block that it takes, with those of its ``let``."""
+        stated = self._loops_of(block, "for")
+        only, skip = (self.fill(block.get(name, {}), names) for name in ("only", "skip"))
+        for turn in self._turns(list(stated.items()), names, only, skip):
             for name, value in block.get("let", {}).items():
                 turn = extended(turn, {name: self.fill(value, turn)})
             yield turn
 
-    def _loops_of(self, loops: str | Block) -> Block:
-        """Loops, which may be at another place of the file."""
-        return self.at(loops[1:]) if isinstance(loops, str) else loops
+    def _loops_of(self, block: Block, key: str) -> Block:
+        """The loops of a block, which may be at another place of the file."""
+        loops = block.get(key, {})
+        found: Block = self.at(loops[1:]) if isinstance(loops, str) else loops
+        return found
 
-    def _turns(self, loops: list[tuple[str, Any]], names: Names) -> Iterator[Names]:
+    def _turns(self, loops: list[tuple[str, Any]], names: Names, only: Block, skip: Block) -> Iterator[Names]:
         if not loops:
             yield names
             return
@@ -138,7 +142,9 @@ class Templates:
         filled = self.fill(values, names)
         elements = filled.items() if isinstance(filled, Mapping) else ((_name(one), one) for one in filled)
         for key, element in elements:
-            yield from self._turns(inner, extended(names, bound(name, key, element)))
+            if (name in only and key not in only[name]) or (name in skip and key in skip[name]):
+                continue
+            yield from self._turns(inner, extended(names, bound(name, key, element)), only, skip)
 
     def blocks(self, blocks: Sequence[Block], names: Names) -> Iterator[tuple[int, Block, Names]]:
         """Every block with every turn of its loops, and its number; neighbours with the same loops share the turns.
@@ -149,16 +155,22 @@ class Templates:
             neighbours = list(group)
             for outer in self.loops({"for": neighbours[0][1].get("for", {})}, names):
                 for number, block in neighbours:
-                    for turn in self.loops({"for": block.get("within", {}), "let": block.get("let", {})}, outer):
-                        if self._holds(block, turn):
+                    if not self._is_of(block, outer):
+                        continue
+                    inner = {**block, "for": block.get("within", {})}
+                    for turn in self.loops(inner, outer):
+                        if self.fill(block.get("when", True), turn):
                             yield number, block, turn
 
-    def _holds(self, block: Block, turn: Names) -> bool:
-        """Whether a turn is one of those of a block."""
-        only, skip = (self.fill(block.get(name, {}), turn) for name in ("only", "skip"))
-        wanted = all(self._named(turn, name) in values for name, values in only.items())
-        left_out = any(self._named(turn, name) in values for name, values in skip.items())
-        return wanted and not left_out and bool(self.fill(block.get("when", True), turn))
+    def _is_of(self, block: Block, outer: Names) -> bool:
+        """Whether a block takes a turn of the loops that it shares."""
+        only, skip = (self.fill(block.get(name, {}), outer) for name in ("only", "skip"))
+        for name in (*only, *skip):
+            if name not in outer and name not in self._loops_of(block, "within"):
+                raise TemplateError(f"nothing is called '{name}' here; there are {', '.join(outer)}")
+        return all(outer[name] in values for name, values in only.items() if name in outer) and not any(
+            outer[name] in values for name, values in skip.items() if name in outer
+        )
 
 
 def extended(names: Names, more: Names) -> Names:
