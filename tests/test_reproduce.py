@@ -31,7 +31,6 @@ from cwndlab.reproduction import (
     reproduce,
     run,
 )
-from cwndlab.reproduction.ccm_ss.grid import FULL, QUICK, pairs
 from cwndlab.reproduction.claims import (
     Claim,
     Control,
@@ -269,11 +268,20 @@ def test_the_other_definition_stands_beside() -> None:
 
 def test_the_grid_is_the_papers() -> None:
     """Its Table 3, and 9,600 runs in all: 5 bandwidths, 10 buffers, 32 pairs, 2 modules, 3 repetitions."""
-    assert pairs("long, different", FULL) == [(100, rtt) for rtt in range(50, 191, 20)]
-    assert pairs("short, similar", FULL) == [(16, rtt) for rtt in range(2, 17, 2)]
-    assert len(pairs("long, different", QUICK)) == 2
-    assert (FULL.duration_s, FULL.repetitions) == (600.0, 3)
-    assert (len(FULL["buffer_bdp"]), len(FULL["bandwidth_mbps"])) == (10, 5)
+    (table4,) = find("ccm-ss/table4")
+
+    def pairs(size: Size, network: str, rtts: str) -> list[tuple[object, object]]:
+        mine = [
+            one.labels for one in table4.cases(size) if (one.labels["network"], one.labels["rtts"]) == (network, rtts)
+        ]
+        return list(dict.fromkeys((one["rtt1_ms"], one["rtt2_ms"]) for one in mine))
+
+    full, quick = table4.full, table4.quick
+    assert pairs(full, "long", "different") == [(100, rtt) for rtt in range(50, 191, 20)]
+    assert pairs(full, "short", "similar") == [(16, rtt) for rtt in range(2, 17, 2)]
+    assert len(pairs(quick, "long", "different")) == 2
+    assert (full.duration_s, full.repetitions) == (600.0, 3)
+    assert (len(full["buffer_bdp"]), len(full["bandwidth_mbps"])) == (10, 5)
 
 
 @pytest.mark.parametrize("one", experiments(), ids=lambda one: one.id)
@@ -373,9 +381,10 @@ def test_every_headline_has_evidence_in_both_sizes() -> None:
 def test_a_chart_of_all_variants_has_as_many_colours() -> None:
     """PHCC's figures have eleven: PHCC was drawn as STCP and HCC as Reno when the palette had eight."""
     from cwndlab.plot.palette import COLOURS
-    from cwndlab.reproduction.phcc.path import VARIANTS
 
-    assert len(set(COLOURS)) == len(COLOURS) >= len(VARIANTS)
+    variants = catalogue.PAPERS["phcc"].document["algorithms"]
+
+    assert len(set(COLOURS)) == len(COLOURS) >= len(variants)
 
 
 def test_ids_are_their_own() -> None:

@@ -9,9 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import say
-from cwndlab.cli.options import StrictOption
 
-__all__ = ["StrictOption", "judge", "say_findings"]
 
 #: The exit status of a severe finding with ``--strict``: that of a failed run.
 _SEVERE = 1

@@ -180,14 +180,3 @@ def scenario_of(
         cwndlab.scenario.presets.load(name)
         name = cwndlab.scenario.presets.folder() / f"{name}.toml"
     return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes)
-
-
-def _shared(name: str, default: object = None) -> Any:
-    return SHARED[name].declared(name, default)
-
-
-FormatOption = Annotated[Format, _shared("format", Format.table)]
-SeedOption = Annotated[int, _shared("seed", 1)]
-PerturbOption = Annotated[bool | None, _shared("perturb")]
-WorkersOption = Annotated[int | None, _shared("workers")]
-StrictOption = Annotated[bool, _shared("strict", False)]

@@ -9,10 +9,10 @@ from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import parsed
-from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.cases import Case, Size, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.experiment import Experiment
-from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, measure_name, scenario_key
+from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.run import Reproduction
 from cwndlab.reproduction.verdicts import judge
