@@ -150,7 +150,7 @@ def test_bad_input_is_refused(cli: Cli, arguments: list[str], message: str) -> N
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(ScenarioError, match=r"-1\.0 s is no time of a run"):
+    with pytest.raises(ScenarioError, match=r"-1\.0 s is not a time of a run"):
         look(load("single"), at_s=-1.0)
     with pytest.raises(ScenarioError, match="flows are counted from 0"):
         look(load("single"), at_s=1.0, flow=-1)

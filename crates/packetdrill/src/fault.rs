@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A place of a script that is no valid script.
+/// A place of a script that is not a valid script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Line, from 1.

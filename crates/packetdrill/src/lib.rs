@@ -26,7 +26,7 @@ use crate::report::{Outcome, Report};
 /// Runs the script `text`.
 ///
 /// # Errors
-/// A [`Fault`] where the text is no script.
+/// A [`Fault`] where the text is not a script.
 pub fn run_script(text: &str) -> Result<Report, Fault> {
     let script = parse::parse(text)?;
     let (settings, reasons) = applicability::examine(&script);

@@ -24,7 +24,7 @@ def suite(name: str) -> Suite:
     Raises
     ------
     ScenarioError
-        Where there is no such suite.
+        If there is no such suite.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def run(
     Raises
     ------
     ScenarioError
-        Where there is no such suite, case or algorithm.
+        If there is no such suite, case or algorithm.
 
     Examples
     --------

@@ -256,7 +256,7 @@ def _answer(
     scenario: ScenarioLike, at_s: float, flow: int, seed: int, algorithms: Classes | None, **options: Any
 ) -> dict[str, Any]:
     if not 0 <= at_s < 1e9:
-        raise ScenarioError(Fault("at_s", f"{at_s} s is no time of a run", "write 12.4"))
+        raise ScenarioError(Fault("at_s", f"{at_s} s is not a time of a run", "write 12.4"))
     if flow < 0:
         raise ScenarioError(Fault("flow", f"there is no flow {flow}", "flows are counted from 0"))
     given = validate_classes(algorithms)
