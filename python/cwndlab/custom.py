@@ -172,7 +172,7 @@ class CustomAlgorithm:
 def validate_class(name: str, kind: object) -> CustomAlgorithm:
     """The class under this name, checked; raises ``ScenarioError`` with every fault."""
     if not isinstance(kind, type):
-        what = f"{kind!r} is no class"
+        what = f"{kind!r} is not a class"
         raise ScenarioError(Fault(f"algorithm '{name}'", what, "hand over the class itself, not an object of it"))
     where = _where(kind)
     abstract: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())
@@ -245,7 +245,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
     Raises
     ------
     ScenarioError
-        Where the class does not follow the protocol, and where the name is registered already or is that of a
+        If the class does not follow the protocol, or if the name is registered already or is that of a
         built-in algorithm.
 
     Examples
@@ -278,7 +278,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
 
 
 def unregister(name: str) -> None:
-    """Removes a class that `register` made available; raises ``ScenarioError`` where none has this name.
+    """Removes a class that `register` made available; raises ``ScenarioError`` if none has this name.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def name_of(kind: type) -> str:
 
 
 def merged(sources: Iterable[Classes]) -> dict[str, type]:
-    """The union of classes by name; raises ``ScenarioError`` where two have one name."""
+    """The union of classes by name; raises ``ScenarioError`` if two have one name."""
     union: dict[str, type] = {}
     for classes in sources:
         for name, kind in classes.items():
@@ -464,7 +464,7 @@ def load(file: str | File) -> dict[str, type]:
     Raises
     ------
     ScenarioError
-        Where the file cannot be imported or holds no such class.
+        If the file cannot be imported or holds no such class.
 
     Examples
     --------

@@ -10,7 +10,6 @@ import typer
 import cwndlab
 from cwndlab.cli.console import say
 
-
 #: The exit status of a severe finding with ``--strict``: that of a failed run.
 _SEVERE = 1
 

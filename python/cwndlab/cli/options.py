@@ -29,7 +29,7 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
         if low <= number <= high:
             return number
         span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
-        raise ScenarioError(Fault(option, f"'{text}' is no whole number {span}", f"write {option} {max(low, 1)}"))
+        raise ScenarioError(Fault(option, f"'{text}' is not a whole number {span}", f"write {option} {max(low, 1)}"))
 
     return read
 
@@ -41,15 +41,15 @@ def _choice(option: str, noun: str, choices: Sequence[str], kind: Callable[[str]
         if text in choices:
             return kind(text)
         hint = f"write {', '.join(choices[:-1])} or {choices[-1]}"
-        raise ScenarioError(Fault(option, f"'{text}' is no {noun}", hint))
+        raise ScenarioError(Fault(option, f"'{text}' is not {noun}", hint))
 
     return read
 
 
 class Option(NamedTuple):
     """An option: what it takes (nothing for a switch), its help, and how its text is read. ``least`` and ``most`` are
-    those of a whole number; a ``noun`` is what the choices in ``takes`` are. ``flags`` are what is typed where it is
-    not the parameter's name."""
+    those of a whole number; a ``noun`` is what each choice in ``takes`` is, with its article. ``flags`` are what is
+    typed where it is not the parameter's name."""
 
     takes: str = ""
     help: str = ""
@@ -90,7 +90,7 @@ SHARED: dict[str, Option | Argument] = {
     "algorithm": Option("NAME"),
     "algorithm_file": Option("FILE", "Python file with classes of your own, which flows use by name. May be repeated."),
     "algorithms": Option("A,B,FILE", "Names of algorithms or files of Python, joined by commas."),
-    "format": Option("table|json|csv", "The format of standard output.", noun="format", parser=Format),
+    "format": Option("table|json|csv", "The format of standard output.", noun="a format", parser=Format),
     "metrics": Option("A,B,C"),
     "out": Option("DIR", "Folder for the records (Parquet)."),
     "perturb": Option(

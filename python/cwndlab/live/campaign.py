@@ -339,7 +339,7 @@ class _Run:
         return State(self.spec, self.kept.rows)
 
     def round(self, number: int) -> None:
-        """Fetches the blocks that a round lacks. Raises ``RunError`` where every server that has transfers left
+        """Fetches the blocks that a round lacks. Raises ``RunError`` if every server that has transfers left
         failed in its last block."""
         for block in self.state().blocks(number):
             try:
@@ -428,7 +428,7 @@ class _Run:
             self.clock.sleep(30.0)
 
     def _transfer(self, block: Block, name: str) -> Row | None:
-        """One transfer, again where the network failed; its row is in the journal when this returns. None where today
+        """One transfer, again where the network failed; its row is in the journal when this returns. None if today
         has no room for another attempt."""
         title = f"{block_name(self.spec, block)}, {name}"
         for attempt in range(1, _ATTEMPTS + 1):

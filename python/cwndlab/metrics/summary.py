@@ -151,7 +151,7 @@ def summary(
     ``only`` may name metrics of single flows, ``METRIC@FLOW``, with the name or index of a flow in the records, or the
     name of a table ``[[flow]]``: of its flows rates, counts and shares are added up, the others averaged, and
     ``min_rtt_ms`` is the smallest. Null where there is none.
-    Raises ``KeyError`` for a name that is no metric.
+    Raises ``KeyError`` for a name that is not a metric.
 
     Examples
     --------

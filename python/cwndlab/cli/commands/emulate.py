@@ -32,7 +32,7 @@ def emulate(
         list[str] | None,
         Argument("[-- COMMAND…]", "The program, by default on the senders' side; without it, a shell."),
     ] = None,
-    on: Annotated[str, Option("sender|receiver", "The side of COMMAND or the shell.", noun="side")] = "sender",
+    on: Annotated[str, Option("sender|receiver", "The side of COMMAND or the shell.", noun="a side")] = "sender",
     receiver: Annotated[
         list[str] | None, Option("'COMMAND'", "Run this on the receivers' side meanwhile. May be repeated.")
     ] = None,

@@ -20,7 +20,7 @@ def preflight(
     host: Annotated[str | None, Argument("HOST", "The other end: HOST, HOST:PORT or a URL.")] = None,
     count: Annotated[int, Option("N", "Number of round trips of each kind.", least=1, most=1000)] = 10,
     trace: Annotated[
-        str | None, Option("udp|icmp|tcp", "Probes of the route; by default udp, then tcp.", noun="kind of probe")
+        str | None, Option("udp|icmp|tcp", "Probes of the route; by default udp, then tcp.", noun="a kind of probe")
     ] = None,
     route: Annotated[Path | None, Option("FILE", "Read the output of traceroute or tracert instead.")] = None,
     wifi: Annotated[Path | None, Option("FILE", "Read the output of iw, nmcli or netsh instead.")] = None,

@@ -29,11 +29,11 @@ def run(
     out: Annotated[Path | None, "Folder for the records (Parquet)."] = None,
     pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
-        str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="engine")
+        str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
     ] = "simulate",
     accept_late: Annotated[bool, "Keep an emulation with late deliveries."] = False,
     datapath: Annotated[
-        str, Option("kernel|cwndlab", "The algorithms in the kernel: its own, or cwndlab's.", noun="datapath")
+        str, Option("kernel|cwndlab", "The algorithms in the kernel: its own, or cwndlab's.", noun="a datapath")
     ] = "kernel",
     perturb: bool | None = None,
     set_: list[str] | None = None,

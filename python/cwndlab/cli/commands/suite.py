@@ -33,7 +33,7 @@ def _command(name: str) -> Callable[..., None]:
         report: Annotated[Path | None, "Write an HTML page."] = None,
         algorithm_file: list[Path] | None = None,
         workers: int | None = None,
-        format: Annotated[str, Option("text|json", "How the outcomes are printed.", noun="format")] = "text",
+        format: Annotated[str, Option("text|json", "How the outcomes are printed.", noun="a format")] = "text",
     ) -> None:
         with progress_bar("cases") as progress:
             result = cwndlab.suites.run(
