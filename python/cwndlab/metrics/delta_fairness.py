@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.over_time import flows_over_time
 
 if TYPE_CHECKING:
@@ -67,3 +68,12 @@ def _row(seconds: float | None, reason: str | None) -> pl.DataFrame:
     return pl.DataFrame(
         {"delta_fair_s": [seconds], "reason": [reason]}, schema={"delta_fair_s": pl.Float64, "reason": pl.String}
     )
+
+
+@of_run("δ-fair convergence", "s", direction=-1, source="D. Bansal et al., SIGCOMM 2001, section 4.2.2")
+def delta_fair_s(run: MeasuredRun) -> float | None:
+    """Time from the start of the last flow until each of n flows has (1 − δ) / n of the goodput, with δ = 0.1."""
+    return run.first(delta_fairness, "delta_fair_s")
+
+
+DELTA_FAIRNESS = (delta_fair_s,)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.metrics.summary import Column
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.statistics import Estimate
 
 
 def bars(
-    labels: Sequence[str], estimates: Sequence[Estimate], column: Column, targets: Sequence[str] | None = None
+    labels: Sequence[str], estimates: Sequence[Estimate], column: Metric, targets: Sequence[str] | None = None
 ) -> Figure:
     """A bar for each label. A label without a value has the word "none", one without an interval has no error bar.
 

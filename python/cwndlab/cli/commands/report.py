@@ -10,51 +10,23 @@ import typer
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import FormatOption, integer_option
-from cwndlab.cli.tables import SHOWN_CELLS, show_comparison, show_run, show_sweep
+from cwndlab.cli.options import Argument, Option, command
+from cwndlab.cli.show import SHOWN_CELLS, show_comparison, show_run, show_sweep
 
 
 def report(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(
-            help="A folder of results, or two or three folders of runs.",
-            metavar="DIR…",
-            show_default=False,
-        ),
-    ],
+    folders: Annotated[list[Path], Argument("DIR…", "A folder of results, or two or three folders of runs.")],
     report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="The HTML page; DIR/report.html by default, DIR/side-by-side.html for several runs.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        Path | None, "The HTML page; DIR/report.html by default, DIR/side-by-side.html for several runs."
     ] = None,
     figures: Annotated[
-        str | None,
-        typer.Option(
-            "--figures",
-            help="Also write the figures to DIR/figures, in these formats.",
-            metavar="png,svg,pdf",
-            show_default=False,
-        ),
+        str | None, Option("png,svg,pdf", "Also write the figures to DIR/figures, in these formats.")
     ] = None,
-    style: Annotated[
-        str,
-        typer.Option("--style", help="Style of the figures; print has the width of a column.", metavar="screen|print"),
-    ] = "screen",
+    style: Annotated[str, Option("screen|print", "Style of the figures; print has the width of a column.")] = "screen",
     series: Annotated[
-        int,
-        typer.Option(
-            "--series",
-            help="For a sweep: repeat the first N runs of every cell for their time series.",
-            metavar="N",
-            parser=integer_option("--series", 0),
-        ),
+        int, Option("N", "For a sweep: repeat the first N runs of every cell for their time series.", least=0)
     ] = 0,
-    format: FormatOption = Format.table,
+    format: Format = Format.table,
 ) -> None:
     """Draw finished results as one HTML file.
 
@@ -84,4 +56,4 @@ def report(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)
+    command(app, report, "report out --figures svg,pdf --style print")
