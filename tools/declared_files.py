@@ -1,7 +1,8 @@
 """Generates JSON Schemas, Python classes and tables of docs/ from the declared fields of a scenario.
 
-`docs/schema/*.json` and the modules of `MODULES` are complete files; the tables are blocks of `docs/canonical-form.md`
-and `docs/scenario.md`. `make docs` writes them, `make check` compares them.
+`docs/schema/*.json` and the modules of `MODULES` are complete files; the classes of `DOCUMENTED` have generated
+parameters in their docstrings. The tables are blocks of `docs/canonical-form.md` and `docs/scenario.md`. `make docs`
+writes them, `make check` compares them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from cwndlab.engine import declarations
 from cwndlab.study.schemas import KINDS, of
 
-__all__ = ["fields", "files", "queues", "workloads"]
+__all__ = ["fields", "files", "queues", "table", "workloads"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "docs" / "schema"
@@ -74,6 +75,13 @@ MODULES = {
             Family(("workload",), "Workload", "The workload of a flow: its data and their times.", "workload"),
         ),
     ),
+}
+
+#: Classes with a docstring whose parameters are generated: module, tables that declare the fields, names in Python.
+DOCUMENTED = {
+    "Flow": ("flows", ("flow",), {"from": "from_"}),
+    "Link": ("links", ("named_link",), {"from": "from_"}),
+    "Scenario": ("document", ("scenario",), {"flow": "flows", "link": "links", "medium": "media", "node": "nodes"}),
 }
 
 _HEAD = '''"""{doc}
@@ -156,6 +164,41 @@ def _choice_table(name: str, meaning: str) -> str:
     return "\n".join(lines)
 
 
+def table(name: str) -> str:
+    """The fields of a table that has no choices, for docs/scenario.md."""
+    lines = ["| field | accepts | default | meaning |", "|---|---|---|---|"]
+    for field in _declared()["tables"][name]["fields"]:
+        doc = " ".join(field["doc"].split()).rstrip(".")
+        cells = (f"`{field['name']}`", field["accepts"], _default(field), doc)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _with_parameters(text: str, name: str) -> str:
+    """A module with the parameters of a class in its docstring, before its examples."""
+    _, tables, other = DOCUMENTED[name]
+    declared = _declared()["tables"]
+    fields = {field["name"]: field for table in tables for field in declared[table]["fields"]}
+    head, opening, rest = text.partition(f"class {name}(Table):\n")
+    doc, closing, code = rest.partition('\n    """\n')
+    has = re.findall(r"^    (\w+): ", code.partition("\n    def ")[0].partition("\n\n\n")[0], re.MULTILINE)
+    named = {other.get(key, key): field for key, field in fields.items()}
+    listed = [named[one] | {"name": one} for one in has if one in named]
+    lines = "\n".join(_parameters(listed)[1:])
+    before, examples, after = doc.partition("\n    Examples\n")
+    before = before.partition("\n    Parameters\n")[0].rstrip()
+    return f"{head}{opening}{before}\n\n{lines}\n{examples}{after}{closing}{code}"
+
+
+def _documented(module: str) -> str:
+    """A module whose docstrings have the declared parameters."""
+    text = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    for name, (home, _, _) in DOCUMENTED.items():
+        if home == module:
+            text = _with_parameters(text, name)
+    return text
+
+
 def queues() -> str:
     """The queue disciplines, for docs/scenario.md."""
     return _choice_table("queue", "rule")
@@ -178,7 +221,8 @@ def _parameters(fields: list[dict[str, Any]]) -> list[str]:
     for field in fields:
         text = " ".join(field["doc"].split()).rstrip(".").replace("`", "``")
         default = _default(field).replace("`", "``")
-        text += "." if default in ("required", "–") else f" (default: {default})."
+        note = default if default.startswith("required ") else f"default: {default}"
+        text += "." if default in ("required", "–") else f" ({note})."
         lines.append(f"    {field['name']}")
         text = text[0].upper() + text[1:]
         lines += textwrap.wrap(text, _WIDTH - 8, initial_indent=" " * 8, subsequent_indent=" " * 8)
@@ -295,4 +339,5 @@ def files() -> dict[Path, str]:
         for kind in KINDS
     }
     contents |= {PACKAGE / f"{name}.py": _module(name) for name in MODULES}
+    contents |= {PACKAGE / f"{module}.py": _documented(module) for module, _, _ in DOCUMENTED.values()}
     return contents

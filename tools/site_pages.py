@@ -15,6 +15,7 @@ from functools import reduce
 from pathlib import Path
 
 import cwndlab
+import equations
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx import addnodes
@@ -89,7 +90,7 @@ def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = _PLACE.sub(lambda match: frame(docname, match["preset"]), source[0])
     name = docname.removeprefix("algorithms/")
     if name != docname and (DOCS / "algorithms" / f"{name}-window.svg").is_file():
-        heading = "## Playground\n\nThe run of the first figure: change path and flows."
+        heading = "## Playground\n\nThe run of the first picture: change path and flows."
         source[0] += f"\n\n{heading}\n\n{frame(docname, f'{name}-window')}\n"
 
 
@@ -161,6 +162,16 @@ class PublicNames(SphinxDirective):
         return holder.children
 
 
+class Equations(SphinxDirective):
+    """Equations as plain text in the body, shown as mathematics (`tools/equations.py`)."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """A raw node of HTML with MathML."""
+        return [nodes.raw("", equations.html("\n".join(self.content)), format="html")]
+
+
 #: Docstrings of attributes as they were before napoleon, which takes words before a colon for a type.
 _ATTRIBUTES: dict[str, list[str]] = {}
 
@@ -183,6 +194,7 @@ def prepare_docstring(_: Sphinx, what: str, name: str, value: object, options: o
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the extension."""
     app.add_directive("public-names", PublicNames)
+    app.add_directive("equations", Equations)
     app.connect("autodoc-process-docstring", keep_attribute, priority=100)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
     app.connect("source-read", show_playground)
