@@ -160,6 +160,7 @@ docs: build
 site: build
 	rm -rf build/reproductions
 	$(BIN)/cwndlab reproduce --all --results results --kept --out build/reproductions/reproductions
+	cargo doc --locked --quiet --no-deps --package cwndlab-control --package cwndlab-units --target-dir build/rustdoc
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
 	@echo "pages: build/site/index.html"
 

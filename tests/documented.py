@@ -23,6 +23,8 @@ LANGUAGES: dict[str, Kind] = {
     "text": "output",
     "{include}": "output",
     "{toctree}": "output",
+    "{raw}": "output",
+    "{equations}": "output",
     "sh": "command",
     "console": "command",
     "python": "python",

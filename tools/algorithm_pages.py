@@ -306,7 +306,7 @@ def page(entry: Algorithm, made_from: str) -> str:
     """The page of an entry, with this digest of its figures."""
     text = text_of(entry)
     also = [name["alias"] for name in other_names() if name["means"] == entry.name]
-    year = "" if str(entry.year) in entry.source else f" ({entry.year})"
+    year = "" if re.search(r"\b(19|20)\d\d\b", entry.source.replace("RFC ", "RFC")) else f" ({entry.year})"
     lines = [f"# {entry.name}", "", f"**{entry.title}**, {KIND_OF[entry.kind]}. Source: {entry.source}{year}."]
     lines[-1] += f" Confidence: {entry.confidence}" + (" — reconstructed." if entry.confidence == "low" else ".")
     if also:

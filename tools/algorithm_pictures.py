@@ -201,7 +201,8 @@ def draw_states(text: str, records: cwndlab.Records, path: Path) -> None:
     arrows: dict[tuple[str, str], Counter[str]] = {}
     for (_, before, _), (_, after, reason) in pairwise(steps):
         arrows.setdefault((before, after), Counter())[reason] += 1
-    place = _places(list(dict.fromkeys(state for _, state, _ in steps)))
+    order = list(dict.fromkeys(state for _, state, _ in steps))
+    place = _places(order)
     figure = Figure(figsize=(7.6, 3.9 if len(place) > 3 else 1.9), layout="constrained")
     axes = figure.add_subplot()
     for (before, after), reasons in arrows.items():
@@ -210,9 +211,11 @@ def draw_states(text: str, records: cwndlab.Records, path: Path) -> None:
         if before == after:
             axes.annotate(f"{label} (again)", (x0, y0 - 0.42), fontsize=7, ha="center", va="top")
             continue
-        style = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=-0.28", "color": "#555555", "linewidth": 0.9}
+        apart = abs(order.index(before) - order.index(after))
+        curve = 0.25 if len(order) <= 4 or apart in (1, len(order) - 1) else 0.42
+        style = {"arrowstyle": "-|>", "connectionstyle": f"arc3,rad={-curve}", "color": "#555555", "linewidth": 0.9}
         axes.annotate("", (x1, y1), (x0, y0), arrowprops={**style, "shrinkA": 18, "shrinkB": 18})
-        bend = 0.15
+        bend = curve / 2
         middle = ((x0 + x1) / 2 - bend * (y1 - y0), (y0 + y1) / 2 + bend * (x1 - x0))
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
         axes.text(*middle, label, fontsize=7, ha="center", va="center", bbox=box, zorder=5)

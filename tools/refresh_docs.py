@@ -35,6 +35,7 @@ import declared_files
 import generated
 import pictures
 import records_doc
+import rust_contract
 import seeded_faults
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
@@ -305,6 +306,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,
+    "contract": rust_contract.traits,
+    "whole algorithm": rust_contract.example,
     "facts": _facts,
     "findings": records_doc.findings,
     "queues": declared_files.queues,

@@ -41,6 +41,11 @@ PLAYGROUND = ROOT / "build" / "playground"
 _PLACE = re.compile(r"^<!-- playground: (?P<preset>[\w-]+) -->$", re.MULTILINE)
 
 
+#: The documentation of the contract by rustdoc, where `make site` has built it, and a page's place for a link to it.
+RUSTDOC = ROOT / "build" / "rustdoc" / "doc"
+_RUSTDOC_PLACE = re.compile(r"^<!-- rustdoc: (?P<crate>\w+) -->$", re.MULTILINE)
+
+
 def document_of(path: Path) -> str | None:
     """The document of a file or folder, without its suffix, or none where the site has no page of it."""
     path = Path(os.path.normpath(path))
@@ -83,6 +88,20 @@ def frame(docname: str, preset: str) -> str:
     )
 
 
+def show_rustdoc(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts a link to the documentation of a crate into the places that pages have for it."""
+
+    def link(match: re.Match[str]) -> str:
+        address = f"{'../' * docname.count('/')}rust/{match['crate']}/index.html"
+        if not (RUSTDOC / match["crate"] / "index.html").is_file():
+            return ""
+        return (
+            f'<p><a href="{address}">The documentation of the crate <code>{match["crate"]}</code></a>, by rustdoc.</p>'
+        )
+
+    source[0] = _RUSTDOC_PLACE.sub(link, source[0])
+
+
 def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
     """Puts the playground into the places that pages have for it, and on the page of each algorithm with figures."""
     if not is_built():
@@ -94,10 +113,12 @@ def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += f"\n\n{heading}\n\n{frame(docname, f'{name}-window')}\n"
 
 
-def copy_playground(app: Sphinx, error: Exception | None) -> None:
-    """Copies the playground into the site."""
+def copy_beside(app: Sphinx, error: Exception | None) -> None:
+    """Copies the playground, and what rustdoc made, into the site."""
     if error is None and is_built():
         shutil.copytree(PLAYGROUND, Path(app.outdir) / "playground", dirs_exist_ok=True)
+    if error is None and RUSTDOC.is_dir():
+        shutil.copytree(RUSTDOC, Path(app.outdir) / "rust", dirs_exist_ok=True)
 
 
 #: Kinds of names in their order on a page.
@@ -198,7 +219,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", keep_attribute, priority=100)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
     app.connect("source-read", show_playground)
-    app.connect("build-finished", copy_playground)
+    app.connect("source-read", show_rustdoc)
+    app.connect("build-finished", copy_beside)
     app.connect("doctree-read", resolve_links)
     app.connect("doctree-read", leave_out_of_sidebar)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
