@@ -62,7 +62,7 @@ def read(file: Path) -> list[Allowed]:
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["skip"]
     for entry in entries:
         if set(entry) != {"tests", "reason", "where", "why"} or entry["where"] not in PLACES:
-            raise pytest.UsageError(f"{file}: {entry} is no entry; places are {', '.join(PLACES)}")
+            raise pytest.UsageError(f"{file}: {entry} is not an entry; places are {', '.join(PLACES)}")
     return [Allowed(entry["tests"], entry["reason"], entry["where"]) for entry in entries]
 
 

@@ -99,7 +99,7 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        f"--kind: 'walk' is no kind\n  hint: there are {', '.join(kinds)}\n",
+        f"--kind: 'walk' is not a kind\n  hint: there are {', '.join(kinds)}\n",
     )
 
 
@@ -199,15 +199,15 @@ def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--seed", "x"), "--seed: 'x' is no whole number from 0 on\n  hint: write --seed 1\n"),
-        (("--seed", -1), "--seed: '-1' is no whole number from 0 on\n  hint: write --seed 1\n"),
+        (("--seed", "x"), "--seed: 'x' is not a whole number from 0 on\n  hint: write --seed 1\n"),
+        (("--seed", -1), "--seed: '-1' is not a whole number from 0 on\n  hint: write --seed 1\n"),
         (
             ("--seed", 1, "--set", "duration"),
             "--set: 'duration' has no '='\n  hint: write --set 'flow[0].rtt=50 ms'\n",
         ),
         (
             ("--seed", 1, "--format", "xml"),
-            "--format: 'xml' is no format\n  hint: write table, json or csv\n",
+            "--format: 'xml' is not a format\n  hint: write table, json or csv\n",
         ),
         (
             ("--seed", 1, "--set", "flow[0].algorithm=cubik"),
@@ -350,7 +350,7 @@ def test_compare_repeats_until_and_says_how_it_tests(cli: Cli, path: Path) -> No
     assert cli(*arguments, "--until", "speed") == (
         2,
         "",
-        "--until: 'speed' is no stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
+        "--until: 'speed' is not a stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
     )
 
 

@@ -292,7 +292,7 @@ def test_faults_of_the_statistics_are_named(found: Result) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["reno"], warm_up="soon", metrics=["speed"])
     assert str(caught.value) == (
-        "warm_up: 'soon' is no warm-up\n  hint: write mser, or '5 s'\n"
+        "warm_up: 'soon' is not a warm-up\n  hint: write mser, or '5 s'\n"
         "metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` lists them"
     )
     with pytest.raises(cwndlab.ScenarioError, match="warm_up: a start is named as well"):
@@ -317,9 +317,9 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema_version": 2, "parts": 3}'])
 def test_a_manifest_that_is_none_is_reported(found: Result, tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is not a manifest of a study"):
         Result.read(tmp_path)
-    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is not a manifest of a study"):
         found.save(tmp_path)
     with pytest.raises(cwndlab.RecordsError, match="holds no sweep or comparison"):
         Result.read(tmp_path / "none")

@@ -119,7 +119,7 @@ def test_imports_for_the_type_checker_and_inside_functions_close_a_circle(tmp_pa
 
 
 def test_a_method_that_presents_a_value_imports_from_above(tmp_path: Path) -> None:
-    """Where the table of views names it; it is no arrow and closes no circle then."""
+    """Where the table of views names it; it is not an arrow and closes no circle then."""
     package = python_package(tmp_path, low="def plot(one):\n    from x.high import draw", high="import x.low\ndraw = 1")
     wrong = tool("check_arrows").wrong_in_python
     arrows: dict[str, set[str]] = {"low": set(), "high": {"low"}}

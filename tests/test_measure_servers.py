@@ -325,7 +325,7 @@ def test_a_difference_in_groups_is_that_of_statsmodels() -> None:
     tested = fitted.t_test([3 / 7, 2 / 7, 2 / 7])
     assert delta.p == pytest.approx(float(tested.pvalue))
     assert [delta.paired.low, delta.paired.high] == pytest.approx(tested.conf_int()[0].tolist())
-    # One group is no group.
+    # One group is not a group.
     plain, one = statistics.difference(first, second), statistics.difference(first, second, groups=["x"] * 7)
     assert (plain.paired, plain.p, plain.effect) == (one.paired, one.p, one.effect)
     # No pair more than groups leaves nothing to test against.

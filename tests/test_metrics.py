@@ -227,7 +227,9 @@ def test_friendliness_is_the_share_that_is_left() -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(3.0, 3.0), (4.0, 2.0), (-1.0, 2.0), (0.0, 10.5)])
 def test_an_interval_that_is_none_says_so(start: float, end: float) -> None:
-    with pytest.raises(cwndlab.ScenarioError, match=r"is no interval of the run\n  hint: name one between 0 s and 10"):
+    with pytest.raises(
+        cwndlab.ScenarioError, match=r"is not an interval of the run\n  hint: name one between 0 s and 10"
+    ):
         metrics.goodput(tables({}), start_s=start, end_s=end)
 
 
@@ -259,7 +261,7 @@ def alone() -> cwndlab.Records:
 
 @pytest.fixture(scope="module")
 def pair() -> cwndlab.Records:
-    """Two flows that meet losses, one from 3 s on; the duration is no multiple of the sampling interval."""
+    """Two flows that meet losses, one from 3 s on; the duration is not a multiple of the sampling interval."""
     flows = [{"algorithm": "reno", "rtt": "40 ms"}, {"algorithm": "cubic", "rtt": "60 ms", "start": "3 s"}]
     return run(path(flow=flows, duration="12.05 s", measure_from="0 s"), seed=1)
 

@@ -20,9 +20,9 @@ HALF: Any = 0.5
     [
         (
             lambda: cwndlab.compare(NAME, ["cubic"]),
-            "scenario: 'two-flows' is no scenario\n  hint: write cwndlab",
+            "scenario: 'two-flows' is not a scenario\n  hint: write cwndlab",
         ),
-        (lambda: cwndlab.sweep(NAME), "scenario: 'two-flows' is no scenario\n  hint: write cwndlab.presets.load("),
+        (lambda: cwndlab.sweep(NAME), "scenario: 'two-flows' is not a scenario\n  hint: write cwndlab.presets.load("),
         (
             lambda: cwndlab.run(NAME, seed=1),
             "scenario: 'two-flows' is a text, no scenario\n  hint: write cwndlab",
@@ -32,14 +32,14 @@ HALF: Any = 0.5
             "algorithms: 'cubic(beta=0.7),reno' is one text\n  hint: write algorithms=['cubic(beta=0.7)', 'reno']",
         ),
         (lambda: cwndlab.sweep(TWO, algorithms="cubic,reno"), "write algorithms=['cubic', 'reno']"),
-        (lambda: cwndlab.sweep(TWO, seeds=THREE), "sweep.seeds: '3' is no list of seeds\n  hint: write range(1, 4)"),
-        (lambda: cwndlab.run(TWO, seed=-1), "seed: '-1' is no whole number from 0 to 2⁶⁴ − 1\n  hint: write seed=1"),
-        (lambda: cwndlab.compare(TWO, ["cubic"], seed=-1), "seed: '-1' is no whole number from 0 on"),
+        (lambda: cwndlab.sweep(TWO, seeds=THREE), "sweep.seeds: '3' is not a list of seeds\n  hint: write range(1, 4)"),
+        (lambda: cwndlab.run(TWO, seed=-1), "seed: '-1' is not a whole number from 0 to 2⁶⁴ − 1\n  hint: write seed=1"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], seed=-1), "seed: '-1' is not a whole number from 0 on"),
         (lambda: cwndlab.compare(TWO, ["cubic"], seed=2**64), "exceed 63 bits"),
-        (lambda: cwndlab.compare(TWO, ["cubic"], repetitions=HALF), "repetitions: '0.5' is no whole number"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], repetitions=HALF), "repetitions: '0.5' is not a whole number"),
         (
             lambda: cwndlab.compare(TWO, ["cubic"], warm_up=THREE),
-            "warm_up: '3' is no warm-up\n  hint: write mser, or '5 s'",
+            "warm_up: '3' is not a warm-up\n  hint: write mser, or '5 s'",
         ),
     ],
 )

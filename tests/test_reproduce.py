@@ -109,7 +109,7 @@ def test_a_ratio_is_judged_by_its_interval_and_margin() -> None:
     # A published effect is relevant to the paper: the margin is at most half of it (here 0.65 % of 1.3 %).
     assert outcome(Greater(1.013), "goodput_bps", a=times(1.013, 1.0131, 1.0129, 1.013), b=BASE) == "holds"
     assert outcome(Greater(), "goodput_bps", a=times(1.008, 1.0081, 1.0079, 1.008), b=BASE) == "no effect"
-    # The interval excludes 1 on the other side, and its mean is below the margin: that is no refutation.
+    # The interval excludes 1 on the other side, and its mean is below the margin: that is not a refutation.
     assert outcome(Greater(), "goodput_bps", a=times(0.990, 0.996, 0.992, 0.994), b=BASE) == "inconclusive"
     assert outcome(Greater(), "goodput_bps", a=times(0.95, 0.951, 0.949, 0.95), b=BASE) == "opposite"
     # 1.008 to 1.020 excludes 1 and covers gains within and beyond the margin.
@@ -153,7 +153,7 @@ def test_zero_has_no_ratio_and_an_outcome_all_the_same() -> None:
 
 
 def test_a_wide_interval_confirms_no_value() -> None:
-    """Jain's index 0.67 [0.33 … 1.02] covers the published 0.999 and is no reproduction of it."""
+    """Jain's index 0.67 [0.33 … 1.02] covers the published 0.999 and is not a reproduction of it."""
     assert value(Estimate(0.67, 0.33, 1.02, 5), 0.999, points=0.02).outcome == "inconclusive"
     assert value(Estimate(0.995, 0.985, 1.0, 5), 0.999, points=0.02).outcome == "holds"
     assert value(Estimate(0.67, 0.60, 0.74, 5), 0.999, points=0.02).outcome == "holds at another size"

@@ -283,7 +283,7 @@ def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> N
         (["rfc9438", "--case", "none"], "case: suite 'rfc9438' has no case 'none'\n  hint: one of beta; curve; "),
         (["rfc9438", "--algorithm", "cubik"], "no algorithm is called 'cubik'"),
         (["rfc9438", "--algorithm", "none.py"], "none.py"),
-        (["rfc9438", "--format", "xml"], "--format: 'xml' is no format\n  hint: write text or json"),
+        (["rfc9438", "--format", "xml"], "--format: 'xml' is not a format\n  hint: write text or json"),
     ],
 )
 def test_bad_input_ends_with_2(words: list[str], fault: str) -> None:

@@ -162,7 +162,7 @@ class CustomAlgorithm:
 def validate_class(name: str, kind: object) -> CustomAlgorithm:
     """The class under this name, checked; raises ``ScenarioError`` with every fault."""
     if not isinstance(kind, type):
-        what = f"{kind!r} is no class"
+        what = f"{kind!r} is not a class"
         raise ScenarioError(Fault(f"algorithm '{name}'", what, "hand over the class itself, not an object of it"))
     where = _where(kind)
     abstract: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())

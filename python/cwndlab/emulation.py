@@ -170,7 +170,7 @@ def emulate_many(
 
 
 def refuse_late(timing: dict[str, Any]) -> None:
-    """Raises ``RunError`` where the deliveries of a run were late."""
+    """Raises ``RunError`` if the deliveries of a run were late."""
     if timing["unreliable"] is None:
         return
     remedies = "use a quieter machine or a lower rate, or "
@@ -367,7 +367,7 @@ class EmulatedPath:
 
     def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
         """Starts a program as `popen` does, in a new session, and waits until it listens (TCP or UDP), at most five
-        seconds. Raises ``RunError`` where it ends before."""
+        seconds. Raises ``RunError`` if it ends before."""
         before = self.ports(side)
         program = self.popen(side, command, start_new_session=True, **options)
         until = time.monotonic() + _PATIENCE_S

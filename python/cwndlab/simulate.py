@@ -52,7 +52,7 @@ def run(
     40.0832
     """
     if isinstance(seed, int) and not 0 <= seed < 2**64:
-        raise ScenarioError(parameter_fault("seed", f"'{seed}' is no whole number from 0 to 2⁶⁴ − 1", example=1))
+        raise ScenarioError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
     text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
 
@@ -61,7 +61,7 @@ def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
     """A scenario, or its plain values, with the field ``perturb``; as it is where that is ``None``."""
     if isinstance(scenario, Mapping):
         return dict(scenario) if perturb is None else {**scenario, "perturb": perturb}
-    # A text is no scenario, which `engine_document` says.
+    # A text is not a scenario, which `engine_document` says.
     return scenario if isinstance(scenario, str) else scenario.perturbed(perturb)
 
 

@@ -108,7 +108,7 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Newly acknowledged bytes that arrived with a CE mark.
     pub ce: Bytes,
-    /// The sender was application-limited, so an unused window is no evidence of capacity.
+    /// The sender was application-limited, so an unused window is not evidence of capacity.
     pub app_limited: bool,
     /// The window limited the sender (Linux: `is_cwnd_limited`). The window may grow only then.
     pub cwnd_limited: bool,

@@ -20,7 +20,7 @@ def _format(text: str) -> Format:
     try:
         return Format(text)
     except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write table, json or csv")) from None
+        raise ScenarioError(Fault("--format", f"'{text}' is not a format", "write table, json or csv")) from None
 
 
 #: Seeds are 64-bit numbers.
@@ -38,7 +38,7 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
         if low <= number <= high:
             return number
         span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
-        raise ScenarioError(Fault(option, f"'{text}' is no whole number {span}", f"write {option} {max(low, 1)}"))
+        raise ScenarioError(Fault(option, f"'{text}' is not a whole number {span}", f"write {option} {max(low, 1)}"))
 
     return read
 

@@ -69,7 +69,7 @@ class Episodes:
         interval_ms: float = 10,
     ) -> None:
         if count < 1:
-            raise ScenarioError(parameter_fault("count", f"'{count}' is no number of simulations", example=1))
+            raise ScenarioError(parameter_fault("count", f"'{count}' is not a number of simulations", example=1))
         if every not in EVERY:
             hint = f"one of {', '.join(EVERY)}"
             raise ScenarioError(parameter_fault("every", f"'{every}' is unknown", hint=hint))
@@ -160,7 +160,7 @@ class Episodes:
         """
         given = np.asarray(actions, dtype=np.float64)
         if given.shape != (self.count,) or np.isnan(given).any():
-            what = f"an array of shape {given.shape} is no number for each of {self.count} simulations"
+            what = f"an array of shape {given.shape} is not a number for each of {self.count} simulations"
             raise ScenarioError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
         self.action.decide(given, self.intervals, self._decisions)
         self._batch.step()

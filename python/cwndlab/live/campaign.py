@@ -321,7 +321,7 @@ class _Run:
         return State(self.spec, self.kept.rows)
 
     def round(self, number: int) -> None:
-        """Fetches the blocks that a round lacks. Raises ``RunError`` where every server that has transfers left
+        """Fetches the blocks that a round lacks. Raises ``RunError`` if every server that has transfers left
         failed in its last block."""
         for block in self.state().blocks(number):
             try:

@@ -29,7 +29,7 @@ def place_of(url: str) -> tuple[str, int]:
     except ValueError as cause:
         raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
     if parts.scheme != "https" or not host:
-        raise ScenarioError(Fault("URL", f"'{url}' is no https address", "write https://HOST:PORT"))
+        raise ScenarioError(Fault("URL", f"'{url}' is not an https address", "write https://HOST:PORT"))
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         what = (
             f"'{url}' names a file of a web server, whose congestion control nobody can choose from here; transfers "
@@ -84,7 +84,7 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
             Fault(url, f"no answer ({why})", "does `cwndlab serve` run there, and is its port open?")
         ) from None
     except (ValueError, UnicodeError):
-        raise ScenarioError(Fault("--token", "is no plain text", "a token is plain text without blanks")) from None
+        raise ScenarioError(Fault("--token", "is not plain text", "a token is plain text without blanks")) from None
     finally:
         connection.close()
 
@@ -103,7 +103,7 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         status_line = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
         hint = f"`cwndlab serve` starts one, on a machine of yours; for any other server, {_ANY_SERVER}"
-        raise RunError(Fault(url, f"is no server of cwndlab ({status_line})", hint)) from None
+        raise RunError(Fault(url, f"is not a server of cwndlab ({status_line})", hint)) from None
     return result
 
 

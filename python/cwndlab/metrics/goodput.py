@@ -48,7 +48,7 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
 def total_goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: ``goodput_bps`` and ``sent_goodput_bps`` of all flows together, over the whole interval.
 
-    It is no sum of the flows' goodputs, which are over the time that each one lived.
+    It is not a sum of the flows' goodputs, which are over the time that each one lived.
 
     Examples
     --------

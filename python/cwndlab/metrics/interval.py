@@ -1,4 +1,4 @@
-"""What all metrics share and is no metric itself: the interval that is measured, counters over it, the bottlenecks.
+"""What all metrics share and is not a metric itself: the interval that is measured, counters over it, the bottlenecks.
 
 Counters are cumulative and known at the sampling instants, at the start of the run (zero) and at its end (totals). So
 an interval begins and ends at such an instant: one that does not is moved to the last instant before it, and rates
@@ -48,7 +48,7 @@ def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span
         raise ScenarioError(
             Fault(
                 "start_s, end_s",
-                f"{start / 1e9:g} s to {end / 1e9:g} s is no interval of the run",
+                f"{start / 1e9:g} s to {end / 1e9:g} s is not an interval of the run",
                 f"name one between 0 s and {duration / 1e9:g} s",
             )
         )

@@ -47,7 +47,7 @@ class OfFlow(NamedTuple):
 
 
 def parse(name: str) -> OfFlow | None:
-    """The two parts of ``METRIC@FLOW``; nothing where this is no metric of one flow."""
+    """The two parts of ``METRIC@FLOW``; nothing where this is not a metric of one flow."""
     metric, at, flow = name.partition("@")
     return OfFlow(metric, flow) if at and flow and metric in NAMES else None
 

@@ -178,7 +178,7 @@ def summary(
     minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
 
     ``only`` may name metrics of single flows, ``METRIC@FLOW`` (`cwndlab.metrics.of_flow`). Null where there is none.
-    Raises ``KeyError`` for a name that is no metric.
+    Raises ``KeyError`` for a name that is not a metric.
 
     Examples
     --------

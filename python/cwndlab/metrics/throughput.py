@@ -36,7 +36,7 @@ def throughput(records: Records, *, start_s: float | None = None, end_s: float |
 def total_throughput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: ``throughput_bps`` of all flows together, over the whole interval, as `total_goodput` is.
 
-    It is no sum of the flows' throughputs, which are over the time that each one lived.
+    It is not a sum of the flows' throughputs, which are over the time that each one lived.
 
     Examples
     --------

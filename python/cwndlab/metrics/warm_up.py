@@ -17,7 +17,7 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     """The seconds of the run's clock to leave out at its beginning: those that MSER-5 leaves out of the payload
     delivered per sampling interval. Nothing where it finds no cut in the first half, or the run has no samples.
 
-    A flow that starts or ends on purpose in the middle of a run is no warm-up; name a time there.
+    A flow that starts or ends on purpose in the middle of a run is not a warm-up; name a time there.
 
     Examples
     --------

@@ -46,7 +46,7 @@ DOUBTS = (
         ),
         "In the set-up of Fig. 9 a tie of floating-point numbers holds PHCC in slow start. From RTTs of 119.7 to "
         "125 ms its throughput jumps between 41 and 154 Mbit/s, and 1 µs of jitter changes 41 to 103 Mbit/s. The "
-        "repetitions are copies of one run, so that the interval is no measure of its precision.",
+        "repetitions are copies of one run, so that the interval is not a measure of its precision.",
     ),
     Doubt(
         (

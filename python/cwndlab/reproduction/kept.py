@@ -258,7 +258,7 @@ class KeptResults:
         except (OSError, ValueError, KeyError, TypeError):
             known = False
         if not known:
-            what = f"is no index of kept results, or not of schema {SCHEMA_VERSION}"
+            what = f"is not an index of kept results, or not of schema {SCHEMA_VERSION}"
             raise RecordsError(Fault(str(path), what, "choose another folder by --results"))
         return index
 

@@ -99,7 +99,7 @@ def _plan(path: Path) -> dict[str, dict[str, Any]]:
         return {one["id"]: one for one in parsed(path.read_bytes())}
     except (OSError, ValueError, KeyError, TypeError):
         hint = "write it by `cwndlab reproduce --all --dry-run --format json`"
-        raise RecordsError(Fault(str(path), "is no plan of a reproduction", hint)) from None
+        raise RecordsError(Fault(str(path), "is not a plan of a reproduction", hint)) from None
 
 
 def _standing(

@@ -30,7 +30,7 @@ class Effect:
 
 def blocks(values: Sequence[Mapping[str, float]], groups: Sequence[str]) -> list[Effect]:
     """Effects ``group``, ``blocks`` (within groups), ``treatment``, ``treatment × group``, ``rest``, of a value per
-    treatment and block, and the group of each block. Raises ``ValueError`` where a block lacks a treatment.
+    treatment and block, and the group of each block. Raises ``ValueError`` if a block lacks a treatment.
 
     By hand: two blocks with (1, 3) and (2, 6) differ by 2 and 4, so that the treatments' squares are 2 · 2 · 1.5² = 9
     and the rest's 1:

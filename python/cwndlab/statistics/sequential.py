@@ -62,7 +62,9 @@ class Until:
         found = re.fullmatch(r"\s*(\w+)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
         faults = []
         if found is None or float(found[2]) == 0:
-            faults.append(parameter_fault("until", f"'{text}' is no stopping rule", example="goodput_bps within 2 %"))
+            faults.append(
+                parameter_fault("until", f"'{text}' is not a stopping rule", example="goodput_bps within 2 %")
+            )
         elif found[1] not in metrics:
             near = [name for name in metrics if found[1].split("_")[0] in name] or list(metrics)
             faults.append(

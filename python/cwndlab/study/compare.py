@@ -102,7 +102,7 @@ def _check(
     """The algorithms, each once, or none where a field is compared; raises with every fault."""
     faults = []
     if warm_up not in (None, "mser"):
-        faults.append(parameter_fault("warm_up", f"'{warm_up}' is no warm-up", hint="write mser, or '5 s'"))
+        faults.append(parameter_fault("warm_up", f"'{warm_up}' is not a warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
         faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = json.loads(scenario.to_json())
@@ -133,9 +133,9 @@ def reject_seeds(seed: object, repetitions: object) -> None:
     """Raises where the seeds of a comparison are no numbers that the engine takes."""
     faults = []
     if type(seed) is not int or seed < 0:
-        faults.append(parameter_fault("seed", f"{short(seed)} is no whole number from 0 on", example=1))
+        faults.append(parameter_fault("seed", f"{short(seed)} is not a whole number from 0 on", example=1))
     if type(repetitions) is not int:
-        faults.append(parameter_fault("repetitions", f"{short(repetitions)} is no whole number", example=10))
+        faults.append(parameter_fault("repetitions", f"{short(repetitions)} is not a whole number", example=10))
     elif not faults and isinstance(seed, int) and seed + repetitions > 2**63:
         faults.append(parameter_fault("seed", f"seeds from {seed} on exceed 63 bits", example=1))
     if faults:
@@ -148,7 +148,7 @@ def with_classes(
     """The scenario with the custom classes among the algorithms, and the names of all algorithms."""
     if not isinstance(scenario, Scenario):
         hint = "write cwndlab.presets.load('two-flows'), or a cwndlab.Scenario"
-        raise ScenarioError(parameter_fault("scenario", f"{short(scenario)} is no scenario", hint=hint))
+        raise ScenarioError(parameter_fault("scenario", f"{short(scenario)} is not a scenario", hint=hint))
     names = split_at_commas(algorithms) if isinstance(algorithms, str) else []
     if len(names) > 1:
         raise ScenarioError(parameter_fault("algorithms", f"'{algorithms}' is one text", example=names))

@@ -96,7 +96,7 @@ class Measure:
         row["findings"] = json_text(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
         if self.payload is not None:
             row["payload"] = json_text(self.payload(records), separators=(",", ":"))
-        # A number that is not finite is no value: in memory, in the journal and in a file alike.
+        # A number that is not finite is not a value: in memory, in the journal and in a file alike.
         finite = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in row.items()

@@ -23,7 +23,7 @@ def suite(name: str) -> Suite:
     Raises
     ------
     ScenarioError
-        Where there is no such suite.
+        If there is no such suite.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def run(
     Raises
     ------
     ScenarioError
-        Where there is no such suite, case or algorithm.
+        If there is no such suite, case or algorithm.
 
     Examples
     --------

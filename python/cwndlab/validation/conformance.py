@@ -98,7 +98,7 @@ def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | N
     """
     classes = algorithms or {}
     if not isinstance(algorithm, str):
-        # The fault of an object that is no class names the object.
+        # The fault of an object that is not a class names the object.
         given = (
             by_name([algorithm])
             if isinstance(algorithm, type)

@@ -35,7 +35,7 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise ScenarioError(Fault("--require", f"'{text}' is no percentage from 0 to 100", "write --require 99"))
+        raise ScenarioError(Fault("--require", f"'{text}' is not a percentage from 0 to 100", "write --require 99"))
     return value
 
 

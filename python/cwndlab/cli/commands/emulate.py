@@ -90,7 +90,7 @@ def add(app: typer.Typer) -> None:
         The programs run in two network namespaces, in real time, with the scenario's links between them.
         """
         if on not in ("sender", "receiver"):
-            raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
+            raise ScenarioError(Fault("--on", f"'{on}' is not a side", "write sender or receiver"))
 
         cwndlab.emulation.become_root()
         described = scenario_of(scenario, set_)

@@ -47,7 +47,7 @@ def list_(
 
     kinds = sorted({entry.kind for entry in cwndlab.algorithms()})
     if kind is not None and kind not in kinds:
-        raise ScenarioError(Fault("--kind", f"'{kind}' is no kind", f"there are {', '.join(kinds)}"))
+        raise ScenarioError(Fault("--kind", f"'{kind}' is not a kind", f"there are {', '.join(kinds)}"))
     columns = ("name", "kind", "source", "confidence", "parameters")
     rows: list[dict[str, Any]] = []
     for entry in cwndlab.algorithms(kind):

@@ -93,7 +93,7 @@ def add(app: typer.Typer) -> None:
         """
 
         if trace not in (None, "udp", "icmp", "tcp"):
-            raise ScenarioError(Fault("--trace", f"'{trace}' is no kind of probe", "write udp, icmp or tcp"))
+            raise ScenarioError(Fault("--trace", f"'{trace}' is not a kind of probe", "write udp, icmp or tcp"))
         survey = cwndlab.live.preflight.survey(
             None if host is None else cwndlab.live.preflight.Target.parse(host),
             count=count,

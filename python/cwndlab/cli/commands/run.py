@@ -64,9 +64,9 @@ def run(
 ) -> None:
     """Run a scenario once; print its flows and links."""
     if engine not in ("simulate", "emulate", "both"):
-        raise ScenarioError(Fault("--engine", f"'{engine}' is no engine", "write simulate, emulate or both"))
+        raise ScenarioError(Fault("--engine", f"'{engine}' is not an engine", "write simulate, emulate or both"))
     if datapath not in ("kernel", "cwndlab"):
-        raise ScenarioError(Fault("--datapath", f"'{datapath}' is no datapath", "write kernel or cwndlab"))
+        raise ScenarioError(Fault("--datapath", f"'{datapath}' is not a datapath", "write kernel or cwndlab"))
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 

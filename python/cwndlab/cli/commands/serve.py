@@ -171,7 +171,7 @@ def _limits(given: list[str] | tuple[()]) -> dict[str, float]:
         try:
             result[name.strip()] = float(value)
         except ValueError:
-            what = f"'{value}' is no number" if equals else f"'{one}' has no '='"
+            what = f"'{value}' is not a number" if equals else f"'{one}' has no '='"
             raise ScenarioError(Fault("--limit", what, "write --limit connections=100")) from None
     return result
 

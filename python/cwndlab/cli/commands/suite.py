@@ -44,7 +44,7 @@ def _format(text: str) -> _Format:
     try:
         return _Format(text)
     except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write text or json")) from None
+        raise ScenarioError(Fault("--format", f"'{text}' is not a format", "write text or json")) from None
 
 
 def add(app: typer.Typer) -> None:

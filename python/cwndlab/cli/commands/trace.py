@@ -24,7 +24,7 @@ def make(
 ) -> None:
     """Write a synthetic trace to standard output."""
     if seed < 0:
-        raise ScenarioError(Fault("--seed", f"{seed} is no integer from 0 on", "write --seed 1"))
+        raise ScenarioError(Fault("--seed", f"{seed} is not an integer from 0 on", "write --seed 1"))
     if not 1 <= duration <= 86_400:
         raise ScenarioError(Fault("--duration", f"{duration} s are not between 1 s and a day", "write --duration 120"))
     write("\n".join(map(str, cwndlab.scenario.traces.make(kind, seed=seed, duration_s=duration))))

@@ -121,7 +121,7 @@ _COMPILED = "compiled in (RFC 6928) where no route says `initcwnd`"
 def linux_settings(folder: Path = Path("/proc/sys/net"), *, everything: bool = False) -> list[Setting]:
     """The sysctls ``net.ipv4.tcp_*`` that matter, or all of them; then the root qdisc, and what routes override.
 
-    Raises ``Unknown`` where there is no such system.
+    Raises ``Unknown`` if there is no such system.
     """
     files = sorted((folder / "ipv4").glob("tcp_*"))
     if not files:

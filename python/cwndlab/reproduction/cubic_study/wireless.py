@@ -266,7 +266,7 @@ FIG11A = Experiment(
     [
         *_ASSUMPTIONS,
         '"Almost the similar" is within 10 %; "very poor" is under half of what the same variant has without uploads. '
-        f"Half of {_RATE_MBPS} Mbit/s is no bound: 802.11g carries less TCP payload even without uploads.",
+        f"Half of {_RATE_MBPS} Mbit/s is not a bound: 802.11g carries less TCP payload even without uploads.",
         "The reason that the paper gives, delayed ACKs, is not judged: only the uploads' effect on goodput is.",
     ],
     _QUICK,

@@ -370,7 +370,7 @@ def _beside_experiment(figure: str, cubics: int) -> Experiment:
             *ASSUMPTIONS,
             "The background is 1000 kbit/s each way, which Figure 10 names and Figure 9 does not, of both kinds "
             "as in Figure 5.",
-            "An equal share counts as met within 20 % of it. CUBIC beside CUBIC is shown and is no competitor here.",
+            "An equal share counts as met within 20 % of it. CUBIC beside CUBIC is shown and is not a competitor here.",
         ],
         Size(100.0, 10, {"background_kbps": (1000,)}),
         Size(100.0, 30, {"background_kbps": (1000,)}),

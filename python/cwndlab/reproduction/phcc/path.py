@@ -59,7 +59,7 @@ HALF = (0.45, 0.55)
 
 
 def kind(variant: str) -> Kind:
-    """Of a claim on a variant: PHCC as it is read elsewhere is no claim of the paper."""
+    """Of a claim on a variant: PHCC as it is read elsewhere is not a claim of the paper."""
     return "reading" if variant in READINGS else "claim"
 
 

@@ -124,7 +124,7 @@ def sweep(
 
 
 def _seeds(seeds: Iterable[int] | None) -> Sequence[int]:
-    """The seeds as `Sweep` takes them: of an iterator a list; what is no list of seeds is a fault there."""
+    """The seeds as `Sweep` takes them: of an iterator a list; what is not a list of seeds is a fault there."""
     if seeds is None:
         return range(1, 11)
     return list(seeds) if isinstance(seeds, Iterator | Set) else seeds  # type: ignore[return-value]

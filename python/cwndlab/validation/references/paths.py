@@ -104,7 +104,7 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
     for index, text in enumerate(entry["flows"]):
         match = _FLOW.fullmatch(text)
         if match is None:
-            what = f"'{text}' is no flow"
+            what = f"'{text}' is not a flow"
             hint = "write '* over 30 ms after 5 s until 20 s'"
             raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, hint))
         sender = about["beside"][algorithm] if match[1] == "beside" else algorithm
