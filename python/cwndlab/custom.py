@@ -235,7 +235,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
     Raises
     ------
     ScenarioError
-        Where the class does not follow the protocol, and where the name is registered already or is that of a
+        If the class does not follow the protocol, or if the name is registered already or is that of a
         built-in algorithm.
 
     Examples
@@ -268,7 +268,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
 
 
 def unregister(name: str) -> None:
-    """Removes a class that `register` made available; raises ``ScenarioError`` where none has this name.
+    """Removes a class that `register` made available; raises ``ScenarioError`` if none has this name.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def name_of(kind: type) -> str:
 
 
 def merged(sources: Iterable[Classes]) -> dict[str, type]:
-    """The union of classes by name; raises ``ScenarioError`` where two have one name."""
+    """The union of classes by name; raises ``ScenarioError`` if two have one name."""
     union: dict[str, type] = {}
     for classes in sources:
         for name, kind in classes.items():
@@ -446,7 +446,7 @@ def load(file: str | File) -> dict[str, type]:
     Raises
     ------
     ScenarioError
-        Where the file cannot be imported or holds no such class.
+        If the file cannot be imported or holds no such class.
 
     Examples
     --------

@@ -94,10 +94,10 @@ def emulate(
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation, where the kernel has no such setting or refuses its value, and
-        where deliveries were late.
+        If the machine does not allow an emulation, if the kernel has no such setting or refuses its value, or
+        if deliveries were late.
     AlgorithmError
-        Where an algorithm in the kernel failed.
+        If an algorithm in the kernel failed.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class EmulatedPath:
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation, and where the kernel has no such setting or refuses its value.
+        If the machine does not allow an emulation, or if the kernel has no such setting or refuses its value.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class EmulatedPath:
         return results[0]
 
     def popen(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
-        """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` where it
+        """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` if it
         cannot be started."""
         options["env"] = dict(options.get("env") or os.environ) | self.environment(side)
         try:

@@ -41,7 +41,7 @@ def run(
     ScenarioError
         With every fault of the scenario.
     AlgorithmError
-        Where a custom class fails; its exception is the ``__cause__``.
+        If a custom class fails; its exception is the ``__cause__``.
 
     Examples
     --------

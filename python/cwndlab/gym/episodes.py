@@ -138,7 +138,7 @@ class Episodes:
     def step(self, actions: Sequence[float] | Array | NDArray[np.float32]) -> tuple[Array, NDArray[np.bool_]]:
         """Applies an action to each flow and runs each simulation to its next decision.
 
-        Where a simulation ends, the rest of its last interval has no reward, and the observation remains that of the
+        If a simulation ends, the rest of its last interval has no reward, and the observation remains that of the
         last decision. Simulations that have ended before, or that were not started, remain as they are.
 
         Parameters
@@ -151,7 +151,7 @@ class Episodes:
         rewards : ndarray
             The rewards of the intervals after the actions.
         ended : ndarray of bool
-            Where the simulation has reached the end of its scenario.
+            If the simulation has reached the end of its scenario.
 
         Raises
         ------

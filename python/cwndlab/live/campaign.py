@@ -410,7 +410,7 @@ class _Run:
             self.clock.sleep(30.0)
 
     def _transfer(self, block: Block, name: str) -> Row | None:
-        """One transfer, again where the network failed; its row is in the journal when this returns. None where today
+        """One transfer, again where the network failed; its row is in the journal when this returns. None if today
         has no room for another attempt."""
         title = f"{block_name(self.spec, block)}, {name}"
         for attempt in range(1, _ATTEMPTS + 1):

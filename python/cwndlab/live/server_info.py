@@ -56,7 +56,7 @@ def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
 
 
 def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GET") -> tuple[int, str, dict[str, str]]:
-    """Status, text and headers of a request; raises ``RunError`` where there is no answer."""
+    """Status, text and headers of a request; raises ``RunError`` if there is no answer."""
     host, port = place_of(url)
     context, pin = _context(trust)
     connection = http.client.HTTPSConnection(host, port, timeout=10, context=context)
@@ -109,7 +109,7 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
 
 def ours(name: str) -> str:
     """What a scenario calls an algorithm: the entry that is registered under a kernel's ``cwndlab_NAME``. Raises
-    ``ScenarioError`` where the library has none of this name."""
+    ``ScenarioError`` if the library has none of this name."""
     plain = entry_in_kernel(name) or name
     canonical_algorithm(plain)
     return plain
@@ -119,7 +119,7 @@ def sender_names(
     url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
 ) -> dict[str, str]:
     """The server's own name of each algorithm; raises ``ScenarioError`` with all names that it lacks, and those that it
-    has, and ``RunError`` where the server cannot be reached.
+    has, and ``RunError`` if the server cannot be reached.
 
     Over QUIC, which Python does not speak, ``fetch`` requests a byte under each name.
     """

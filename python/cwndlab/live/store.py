@@ -44,7 +44,7 @@ _OURS = {SPEC, PREFLIGHT, _JOURNAL, ".lock", "transfers"}
 
 
 def read_spec(folder: Path) -> CampaignSpec:
-    """The description of a folder's campaign; raises ``RecordsError`` where there is none."""
+    """The description of a folder's campaign; raises ``RecordsError`` if there is none."""
     place = folder / SPEC
     try:
         document = parsed(place.read_text(encoding="utf-8"))

@@ -80,7 +80,7 @@ class Until:
         return f"{self.metric} within {self.within * 100:g} %, at most {self.at_most}"
 
     def more(self, done: int, series: Sequence[Sequence[float]]) -> int:
-        """How many repetitions to add to ``done`` ones; none where every one of ``series`` has enough, or ``at_most``
+        """How many repetitions to add to ``done`` ones; none if every one of ``series`` has enough, or ``at_most``
         is reached. A series with missing values is judged by those that it has."""
         if done < self.at_least:
             return self.at_least - done

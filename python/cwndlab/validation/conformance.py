@@ -54,7 +54,7 @@ class CheckReport:
     rules: tuple[Rule, ...]
     """One per rule, in their order."""
     ns_per_ack: float | None
-    """Processor time per ACK on this machine; none where the algorithm panics."""
+    """Processor time per ACK on this machine; none if the algorithm panics."""
     notes: tuple[str, ...] = ()
     """Notes, such as that a class in Python received fewer ACKs."""
 

@@ -202,7 +202,7 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     of all templates in it.
 
     Without a name it is ``Internet``, which connections over longer RTTs use, else the first. Raises
-    ``ScenarioError`` where there is no such template.
+    ``ScenarioError`` if there is no such template.
     """
     blocks = _blocks(text)
     if not blocks:

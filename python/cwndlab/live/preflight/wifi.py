@@ -164,7 +164,7 @@ def _valid(one: Network) -> Network:
 
 
 def parse_networks(text: str, where: str = "wifi") -> list[Network]:
-    """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` where it is of no
+    """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` if it is of no
     tool. Values outside of what their field can hold are ``None``."""
     return [_valid(one) for one in _parsed(text, where)]
 

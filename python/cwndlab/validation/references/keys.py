@@ -107,7 +107,7 @@ def unknown(file: str, place: str, table: Any, known: Collection[str]) -> Iterat
     file
         The file, as the fault names it.
     place
-        Where the table stands in the file (``c.flows[0]``), empty for the file itself.
+        If the table stands in the file (``c.flows[0]``), empty for the file itself.
     table
         The table; anything that is not a table has no keys.
     known

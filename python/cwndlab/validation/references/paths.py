@@ -31,7 +31,7 @@ class Trial:
     rate_bps: float
     #: In the shape of a scenario's TOML, for either engine.
     document: dict[str, Any]
-    #: By flow, the size of its transfers, each over a connection of its own; empty where flows always have data.
+    #: By flow, the size of its transfers, each over a connection of its own; empty if flows always have data.
     transfers: tuple[str, ...] = ()
     #: Counts that are judged beside those of every path (`cwndlab.validation.kernel.judge`).
     counts: tuple[str, ...] = ()

@@ -163,7 +163,7 @@ class Reference:
             return list(csv.DictReader(file))
 
     def cuts(self, scenario: str) -> list[dict[str, str]]:
-        """Window reductions of a scenario; none where the folder has no such file."""
+        """Window reductions of a scenario; none if the folder has no such file."""
         path = self.folder / f"{scenario}_cuts.csv.gz"
         if not path.is_file():
             return []
