@@ -37,7 +37,7 @@ suppress_warnings = ["ref.python"]  # a name of the package and of its module: o
 
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["cwndlab.css"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
