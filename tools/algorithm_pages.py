@@ -240,11 +240,17 @@ def _verified(entry: Algorithm) -> list[str]:
     if found := _references().get(entry.name):
         items.append(f"[References](../validity.md), within tolerance: {'; '.join(found)}.")
     unpatched = json.loads((ROOT / "known-answers" / "faults.json").read_text(encoding="utf-8"))["unpatched"]
-    own = {"rfc9406": "hystart-pp", "rfc6675": "recovery-sack", "rfc8985": "recovery-rack", "rfc9937": "prr"}
+    own = {
+        "rfc9406": "hystart-pp",
+        "rfc6298": "rto",
+        "rfc6675": "recovery-sack",
+        "rfc8985": "recovery-rack",
+        "rfc9937": "prr",
+    }
     for suite in unpatched["suites"]:
         if own.get(suite["suite"], suite["algorithm"]) == file_of(entry):
             failed = f"fails {', '.join(suite['failed'])}" if suite["failed"] else "no case fails"
-            items.append(f"[Suite](../suites.md) `{suite['suite']}`: {failed}.")
+            items.append(f"[Suite](../suites.md) `{suite['suite']}` with `{suite['algorithm']}`: {failed}.")
     rows = json.loads((ROOT / "known-answers" / "stacks.json").read_text(encoding="utf-8"))["rows"]
     stacks: dict[str, list[str]] = {}
     for row in rows:

@@ -71,7 +71,6 @@ class Path:
             ],
         }
 
-
     def varied(self, repetition: int) -> Path:
         """The path of a repetition: from the second one on, RTT and rate differ by up to 0.5 and 0.1 %, as seeds of the
         simulator do with `perturb`. The virtual Linux itself repeats a run without random losses to the last packet, so
