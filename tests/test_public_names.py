@@ -36,7 +36,7 @@ MODULES = sorted(modules(cwndlab).values())
 
 def in_a_fresh_interpreter(code: str) -> str:
     """What ``code`` prints in an interpreter that has imported nothing yet."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240).stdout
 
 
 def documented() -> list[str]:
