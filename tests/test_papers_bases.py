@@ -116,7 +116,7 @@ def test_algorithm_2_as_printed_grows_by_two_and_a_half_segments_a_second() -> N
 
 def test_a_sink_on_the_wireless_side_takes_the_air_twice() -> None:
     """A packet from a mobile node to another one crosses the cell to the access point and from it: half is left."""
-    newreno = ("reno+standard/newreno", {})
+    newreno: tuple[str, dict[str, Any]] = ("reno+standard/newreno", {})
     sinks: tuple[cubic_study_paths.Sinks, ...] = ("wire", "mobile")
     rates = [
         float(
