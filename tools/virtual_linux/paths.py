@@ -9,7 +9,7 @@ from typing import Any
 #: Kinds of paths, in turn: half of them lose packets only by a full queue.
 KINDS = ("plain", "loss", "plain", "reordering")
 #: The kernel's algorithms and the simulator's names for them, as in known-answers/kernel/paths.toml.
-ALGORITHMS = {"reno": "reno+standard/rack", "cubic": "cubic-linux+hystart-linux/rack", "bbr": "bbr1"}
+ALGORITHMS = {"reno": "reno(abc=1, base=cwnd)+standard/rack", "cubic": "cubic-linux+hystart-linux/rack", "bbr": "bbr1"}
 
 #: A packet at the routers, bytes, and its header of Ethernet, which netem's rate includes.
 PACKET = 1500

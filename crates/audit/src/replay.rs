@@ -120,7 +120,6 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         initial_ssthresh: None,
         paced: log.protocol == Protocol::Quic,
         seed: 0,
-        whole_segments: whole,
         oracle_buffer: None,
     };
     let tolerance = Tolerance {

@@ -69,8 +69,6 @@ pub struct Path {
     pub initial_ssthresh: Option<Bytes>,
     /// Whether the transport paces.
     pub paced: bool,
-    /// Whether the host counts the window in whole segments (Linux, `snd_cwnd`), not in bytes.
-    pub whole_segments: bool,
     /// Seed of the random stream of the flow.
     pub seed: u64,
     /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.

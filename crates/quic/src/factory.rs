@@ -151,7 +151,6 @@ impl Factory {
             initial_ssthresh: None,
             paced: true,
             seed: self.seed.wrapping_add(number),
-            whole_segments: false,
             oracle_buffer: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {

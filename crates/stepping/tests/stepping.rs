@@ -8,7 +8,7 @@ use cwndlab_control::{Algorithm, Catalogue, Driver, Path};
 use cwndlab_records::hash::hash;
 use cwndlab_records::rows::Records;
 use cwndlab_records::table::{Header, Tables};
-use cwndlab_scenario::plan::{Pacing, Plan, Rules};
+use cwndlab_scenario::plan::{Pacing, Plan};
 use cwndlab_scenario::Scenario;
 use cwndlab_stepping::{external, Action, Cause, Report, Simulation, State};
 use cwndlab_units::{Duration, Fault, Time};
@@ -81,7 +81,6 @@ impl Copy {
             initial_ssthresh: None,
             paced: stack.pacing == Pacing::Always,
             seed: 0,
-            whole_segments: stack.rules == Rules::Linux,
             oracle_buffer: None,
         };
         Self(Driver::of(algorithm, &path))

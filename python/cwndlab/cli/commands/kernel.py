@@ -47,7 +47,7 @@ _SUMMARY = (
 
 def run(
     algorithm: Annotated[
-        list[str], Option("NAME|FILE", "An algorithm to register, or a file of Python with some. May be repeated.")
+        list[str], Option("NAME|FILE.py", "An algorithm to register, or a file of Python with some. May be repeated.")
     ],
     report: Annotated[
         str | None, Option("rtt|ack|TIME", "When the kernel reports; by default as the algorithm's entry requests.")

@@ -91,6 +91,6 @@ def add(app: typer.Typer) -> None:
     suite = group(app, "suite", "Test algorithms and the transport by their sources.")
     for name, one in cwndlab.suites.SUITES.items():
         run = _command(name)
-        run.__doc__ = f"{one.title} ({one.source})."
+        run.__doc__ = f"{one.title}."
         command(suite, run, f"suite {name} --algorithm mine.py", name=name)
     command(suite, packetdrill, "suite packetdrill known-answers/packetdrill")
