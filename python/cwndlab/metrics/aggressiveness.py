@@ -29,7 +29,7 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.aggressiveness(records)["aggressiveness_segments"].round(1).to_list()
-    [0.7]
+    [1.0]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

@@ -39,7 +39,7 @@ def delta_fairness(
     >>> flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="40 ms", start="2 s")]
     >>> records = cwndlab.run(cwndlab.Scenario(duration="30 s", dumbbell=path, flows=flows), seed=1)
     >>> cwndlab.metrics.delta_fairness(records).row(0)
-    (3.0, None)
+    (5.0, None)
     """
     span = interval.bounds(records, 0.0, end_s)
     count = len(records.flows)

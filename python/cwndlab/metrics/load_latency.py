@@ -34,7 +34,7 @@ def load_latency(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.load_latency(records, window_s=0.2)["load_latency_ms"].round(1).to_list()
-    [15.0]
+    [14.2]
     """
     at = {"window_s": window_s, "start_s": start_s, "end_s": end_s}
     lines = links_over_time(records, **at)

@@ -53,6 +53,6 @@ def loss(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.loss(records).select("link", "drops").row(0)
-    ('bottleneck', 235)
+    ('bottleneck', 234)
     """
     return link_table(MeasuredRun(records, start_s, end_s), (drops, *LOSS, wire_losses))

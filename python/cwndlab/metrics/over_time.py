@@ -33,7 +33,7 @@ def flows_over_time(
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.flows_over_time(records, window_s=0.5)
     >>> table.select("time_s", "cwnd_segments").rows()
-    [(0.5, 166.0), (1.0, 123.0)]
+    [(0.5, 167.0), (1.0, 124.0)]
     """
     run = MeasuredRun(records, start_s, end_s)
     span, width_ns = run.span, _width_ns(run, window_s)

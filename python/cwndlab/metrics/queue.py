@@ -45,6 +45,6 @@ def queue(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.queue(records).filter(link="bottleneck")["queue_packets"].round(1).to_list()
-    [56.0]
+    [52.9]
     """
     return link_table(MeasuredRun(records, start_s, end_s), QUEUE[::-1])

@@ -28,7 +28,7 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.smoothness(records)["largest_cut"].round(2).to_list()
-    [0.3]
+    [0.17]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

@@ -42,6 +42,6 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.timeouts(records).select("timeouts", "retransmitted_packets").row(0)
-    (0, 235)
+    (0, 234)
     """
     return flow_table(MeasuredRun(records, start_s, end_s), TIMEOUTS[::-1])

@@ -173,7 +173,7 @@ def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
     return round(float(of(values)), 7) if len(values) else math.nan
 
 
-#: Parameters of a stack by which the simulator follows the kernel, which has them itself: its runs do not depend on them.
+#: Parameters of a stack by which the simulator follows the kernel, whose runs do not depend on them.
 _OF_THE_SIMULATOR = frozenset({"initial_window", "initial_receive_window", "tso_burst", "sack_compression"})
 
 
