@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Units: segments.
-//! Differs from the source: nothing; `limit = 0` is not a limit.
+//! Differs from the source: nothing; `limit = 0` is no limit.
 
 use cwndlab_control::{Ack, Arguments, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
 
