@@ -84,11 +84,14 @@ demo: build
 # A limit for a slow machine under load: cargo names a test that runs for more than a minute, and this ends one that hangs.
 RUST_LIMIT := $(shell command -v timeout >/dev/null && echo timeout --kill-after=30 3600)
 RUST_TESTS = cargo test --locked --workspace --exclude cwndlab-python --exclude cwndlab-kernel-python $$($(HAS_DATAPATH) && echo --features cwndlab-kernel/datapath)
+# Tests of Rust that were skipped, with their reasons: tests/skips.py judges them as those of Python.
+export CWNDLAB_SKIPPED_TESTS := $(CURDIR)/build/skipped-tests.txt
 # Options of pytest, such as PYTEST=--allowed-skips=tests/allowed-skips.toml.
 PYTEST ?=
 
 test: system build
 	$(RUST_TESTS) --no-run
+	@mkdir -p build && rm -f $(CWNDLAB_SKIPPED_TESTS)
 	$(RUST_LIMIT) $(RUST_TESTS)
 	cargo build --quiet --locked --profile test --package cwndlab-quic --example transfer
 	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
@@ -160,6 +163,7 @@ docs: build
 site: build
 	rm -rf build/reproductions
 	$(BIN)/cwndlab reproduce --all --results results --kept --out build/reproductions/reproductions
+	cargo doc --locked --quiet --no-deps --package cwndlab-control --package cwndlab-units --target-dir build/rustdoc
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/site-doctrees docs build/site
 	@echo "pages: build/site/index.html"
 

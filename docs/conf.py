@@ -36,6 +36,8 @@ add_module_names = False
 suppress_warnings = ["ref.python"]  # a name of the package and of its module: one refers to the other
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

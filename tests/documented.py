@@ -23,6 +23,8 @@ LANGUAGES: dict[str, Kind] = {
     "text": "output",
     "{include}": "output",
     "{toctree}": "output",
+    "{raw}": "output",
+    "{equations}": "output",
     "sh": "command",
     "console": "command",
     "python": "python",
@@ -100,7 +102,7 @@ class Snippet:
 
 
 def pages() -> list[Path]:
-    """What people read; the pages of algorithms and decisions have no code."""
+    """What people read; those of algorithms have a test of their own, and decisions have no code."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -29,7 +29,7 @@ def is_blank(path: Path) -> bool:
             streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", body, re.DOTALL)
             pages = [_inflated(stream) for stream in streams]
             return sum(len(_PATH.findall(page)) for page in pages) < 20
-    raise AssertionError(f"{path} is no image")
+    raise AssertionError(f"{path} is not an image")
 
 
 def _inflated(stream: bytes) -> bytes:

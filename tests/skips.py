@@ -1,4 +1,6 @@
-"""Skipped tests against the list of those that may be skipped: ``pytest --allowed-skips tests/allowed-skips.toml``."""
+"""Skipped tests of Python and Rust against the list of those that may be skipped:
+``pytest --allowed-skips tests/allowed-skips.toml``.
+"""
 
 from __future__ import annotations
 
@@ -62,24 +64,37 @@ def read(file: Path) -> list[Allowed]:
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["skip"]
     for entry in entries:
         if set(entry) != {"tests", "reason", "where", "why"} or entry["where"] not in PLACES:
-            raise pytest.UsageError(f"{file}: {entry} is no entry; places are {', '.join(PLACES)}")
+            raise pytest.UsageError(f"{file}: {entry} is not an entry; places are {', '.join(PLACES)}")
     return [Allowed(entry["tests"], entry["reason"], entry["where"]) for entry in entries]
 
 
+def of_rust() -> list[tuple[str, str]]:
+    """The skipped tests of Rust and their reasons: the lines of the file that ``CWNDLAB_SKIPPED_TESTS`` names, which
+    ``skip_test`` of crates/linux writes."""
+    file = Path(os.environ.get("CWNDLAB_SKIPPED_TESTS", ""))
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    found = (re.fullmatch(r"(\S+): (.*)", line) for line in dict.fromkeys(lines))
+    return [(one[1], one[2]) for one in found if one is not None]
+
+
 class Watch:
-    """Collects the skips of a session, and fails it where one is not allowed."""
+    """Collects the skips of a session, and those of Rust, and fails it where one is not allowed."""
 
     def __init__(self, allowed: list[Allowed]) -> None:
         self._allowed = allowed
         self.refused: list[str] = []
+        for test, reason in of_rust():
+            self._judge(test, reason)
+
+    def _judge(self, test: str, reason: str) -> None:
+        if not any(one.covers(test, reason) for one in self._allowed):
+            self.refused.append(f"{test}: {reason}")
 
     def _look(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.outcome != "skipped" or hasattr(report, "wasxfail"):
             return
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        reason = reason.removeprefix("Skipped: ")
-        if not any(one.covers(report.nodeid, reason) for one in self._allowed):
-            self.refused.append(f"{report.nodeid}: {reason}")
+        self._judge(report.nodeid, reason.removeprefix("Skipped: "))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._look(report)

@@ -396,8 +396,8 @@ def test_a_log_that_cannot_be_audited_is_bad_input(cli: Cli, tmp_path: Path, tex
         (("--as", "cubik"), "no algorithm is called 'cubik'"),
         (("--as", "rcp"), "'rcp' reads the feedback of routers, which no log of a sender has"),
         (("--as", "cubic", "--connection", "b"), "has no connection 'b'"),
-        (("--as", "cubic", "--require", "much"), "--require: 'much' is no percentage from 0 to 100"),
-        (("--as", "cubic", "--mss", "0"), "'0' is no size"),
+        (("--as", "cubic", "--require", "much"), "--require: 'much' is not a percentage from 0 to 100"),
+        (("--as", "cubic", "--mss", "0"), "'0' is not a size"),
         (("--as", "cubic", "--tolerance", "-1"), "'-1.0' is not from 0 to 1000"),
     ],
 )

@@ -49,14 +49,14 @@ def test_output_that_cannot_be_written_is_status_1(cli: Cli, path: Path, tmp_pat
 def test_more_repetitions_than_could_ever_end_are_refused(cli: Cli, path: Path, option: str) -> None:
     status, _, err = cli("compare", path, "--algorithms", "cubic,reno", "--seed", 1, option, 10**12)
     assert status == 2
-    assert err.startswith(f"{option}: '1000000000000' is no whole number from ")
+    assert err.startswith(f"{option}: '1000000000000' is not a whole number from ")
 
 
 def test_json_that_is_nested_too_deeply_is_no_manifest(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("[" * 100_000)
     status, out, err = cli("report", tmp_path)
     assert (status, out) == (2, "")
-    assert "manifest.json: is no manifest of a study" in err
+    assert "manifest.json: is not a manifest of a study" in err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -20,6 +21,7 @@ import cwndlab
 import pytest
 from cwndlab import Records, Scenario
 from cwndlab.cli.app import app
+from cwndlab.cli.options import SHARED
 from cwndlab.reproduction import Finding, Reproduction, find
 from cwndlab.reproduction.measured import Measured
 from cwndlab.validation.peers import Row
@@ -64,6 +66,29 @@ def test_summaries_of_commands_are_printed_in_full(cli: Cli, words: tuple[str, .
     assert f" {words[-1]} {summary}" in listed
 
 
+def test_the_help_lists_the_commands_in_groups(cli: Cli) -> None:
+    """Each command stands in one of them."""
+    lists = cli("--help")[1].split("\n\n")[3:]
+    titles = [text.partition(":")[0].strip() for text in lists]
+    assert titles == ["Simulate", "Study", "Judge", "Real networks", "Files"]
+    listed = [line.split()[0] for text in lists for line in text.strip().splitlines()[1:]]
+    assert sorted(listed) == sorted(words[0] for words in COMMANDS if len(words) == 1)
+
+
+def test_an_option_that_several_commands_have_is_declared_once() -> None:
+    """By its name and what it takes: `SHARED` in cli/options.py has those of more than one command."""
+    declared: dict[tuple[str, str], list[str]] = {}
+    for file in sorted((Path(cwndlab.__file__).parent / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.arg) and node.annotation is not None:
+                takes = re.search(r"Option\('([^']*)'", ast.unparse(node.annotation))
+                declared.setdefault((node.arg, takes[1] if takes else ""), []).append(file.name)
+    declared = {one: files for one, files in declared.items() if one[1]}
+    assert ("wifi", "FILE") in declared
+    assert {one: files for one, files in declared.items() if len(files) > 1} == {}
+    assert [name for name, takes in declared if name in SHARED and SHARED[name][0] == takes] == []
+
+
 def test_without_a_command_help_is_shown(cli: Cli) -> None:
     status, out, _ = cli()
     assert status == 0
@@ -99,7 +124,7 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        f"--kind: 'walk' is no kind\n  hint: there are {', '.join(kinds)}\n",
+        f"--kind: 'walk' is not a kind\n  hint: there are {', '.join(kinds)}\n",
     )
 
 
@@ -199,15 +224,15 @@ def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--seed", "x"), "--seed: 'x' is no whole number from 0 on\n  hint: write --seed 1\n"),
-        (("--seed", -1), "--seed: '-1' is no whole number from 0 on\n  hint: write --seed 1\n"),
+        (("--seed", "x"), "--seed: 'x' is not a whole number from 0 on\n  hint: write --seed 1\n"),
+        (("--seed", -1), "--seed: '-1' is not a whole number from 0 on\n  hint: write --seed 1\n"),
         (
             ("--seed", 1, "--set", "duration"),
             "--set: 'duration' has no '='\n  hint: write --set 'flow[0].rtt=50 ms'\n",
         ),
         (
             ("--seed", 1, "--format", "xml"),
-            "--format: 'xml' is no format\n  hint: write table, json or csv\n",
+            "--format: 'xml' is not a format\n  hint: write table, json or csv\n",
         ),
         (
             ("--seed", 1, "--set", "flow[0].algorithm=cubik"),
@@ -350,7 +375,7 @@ def test_compare_repeats_until_and_says_how_it_tests(cli: Cli, path: Path) -> No
     assert cli(*arguments, "--until", "speed") == (
         2,
         "",
-        "--until: 'speed' is no stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
+        "--until: 'speed' is not a stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
     )
 
 
@@ -358,7 +383,9 @@ def test_list_has_the_metrics(cli: Cli) -> None:
     status, out, _ = cli("list", "--metrics", "--format", "json")
     assert status == 0
     rows = {row["name"]: row for row in json.loads(out)}
-    assert rows["goodput_bps"] == {"name": "goodput_bps", "title": "goodput", "unit": "Mbit/s", "wanted": "more"}
+    goodput = {"name": "goodput_bps", "title": "goodput", "unit": "Mbit/s", "wanted": "more"}
+    formula = "8 × payload delivered in order for the first time / time"
+    assert rows["goodput_bps"] == goodput | {"formula": formula, "source": "RFC 5166, section 2.1.1"}
     assert rows["p99_queue_ms"]["wanted"] == "less"
 
 

@@ -320,9 +320,9 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema_version": 2, "parts": 3}'])
 def test_a_manifest_that_is_none_is_reported(found: Result, tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is not a manifest of a study"):
         Result.read(tmp_path)
-    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is no manifest of a study"):
+    with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is not a manifest of a study"):
         found.save(tmp_path)
     with pytest.raises(cwndlab.RecordsError, match="holds no sweep or comparison"):
         Result.read(tmp_path / "none")

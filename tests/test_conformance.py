@@ -309,7 +309,7 @@ def test_a_class_in_full_size_says_that_it_was_told_less() -> None:
 
 
 def test_what_is_no_class_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="is no class"):
+    with pytest.raises(ScenarioError, match="is not a class"):
         cwndlab.check(object(), quick=True)  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match="has no method 'on_ack'"):
         cwndlab.check(int, quick=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,8 +27,17 @@ def test_an_entry_covers_its_tests_for_its_reason_at_its_place() -> None:
     assert as_root.covers("x", "y") is not not_as_root.covers("x", "y")
 
 
-@pytest.mark.parametrize(("reason", "status"), [("SLURM is not here", 0), ("no chromium is installed", 1)])
-def test_a_skip_that_is_not_on_the_list_fails(tmp_path: Path, reason: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("reason", "rust", "status"),
+    [
+        ("SLURM is not here", "", 0),
+        ("no chromium is installed", "", 1),
+        ("SLURM is not here", "crates/units/src/lib.rs::a: it rains\n", 1),
+    ],
+)
+def test_a_skip_of_python_or_rust_that_is_not_on_the_list_fails(
+    tmp_path: Path, reason: str, rust: str, status: int
+) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     tests = tmp_path / "tests"
@@ -37,9 +47,15 @@ def test_a_skip_that_is_not_on_the_list_fails(tmp_path: Path, reason: str, statu
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"]
     command += ["-o", f"pythonpath={ROOT / 'tests'}", f"--allowed-skips={LIST}", "tests"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    skipped = tmp_path / "skipped.txt"
+    skipped.write_text(rust)
+    environment = {**os.environ, "CWNDLAB_SKIPPED_TESTS": str(skipped)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == status, done.stdout + done.stderr
-    assert (f"tests/test_sweeps_cluster.py::test_a: {reason}" in done.stdout) is bool(status)
+    refused = rust.strip() or f"tests/test_sweeps_cluster.py::test_a: {reason}"
+    assert (refused in done.stdout) is bool(status)
 
 
 def test_what_the_machine_has_once_is_tested_by_one_process(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_invalid_names_and_objects_are_reported(scenario: Scenario) -> None:
             "  hint: a name has lower-case letters, digits and '-', and begins with a letter",
         ),
         ("hstcp", Fixed, f"{fixed}: 'hstcp' is an algorithm of the catalogue\n  hint: give the class another name"),
-        ("mine", 3, "algorithm 'mine': 3 is no class\n  hint: hand over the class itself, not an object of it"),
+        ("mine", 3, "algorithm 'mine': 3 is not a class\n  hint: hand over the class itself, not an object of it"),
         (
             "mine",
             Nothing,

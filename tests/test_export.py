@@ -389,9 +389,13 @@ def test_what_cannot_be_written_says_so(lossy: Records, clean: Records, tmp_path
             match="packets: no packet was recorded\n  hint: run again with `--set packets=true`, or with `--pcap`",
         ):
             export(bare, format, tmp_path / "x")
-    with pytest.raises(cwndlab.RecordsError, match="--format: 'xml' is no format\n  hint: write csv, qlog, ns2, pcap"):
+    with pytest.raises(
+        cwndlab.RecordsError, match="--format: 'xml' is not a format\n  hint: write csv, qlog, ns2, pcap"
+    ):
         export(clean, "xml", tmp_path / "x")
-    with pytest.raises(cwndlab.RecordsError, match="--at: 'moon' is no place to listen at\n  hint: there are senders"):
+    with pytest.raises(
+        cwndlab.RecordsError, match="--at: 'moon' is not a place to listen at\n  hint: there are senders"
+    ):
         export(clean, "pcap", tmp_path / "x", at="senders,moon")
     with pytest.raises(cwndlab.RecordsError, match="--at: names no place"):
         export(clean, "pcap", tmp_path / "x", at=",")

@@ -44,13 +44,13 @@ def test_the_same_fault_from_both_sides(cli: Cli) -> None:
     with pytest.raises(ScenarioError) as raised:
         Until.parse("goodput", ["goodput_bps"], at_most=1)
     assert str(raised.value) == (
-        "until: 'goodput' is no stopping rule\n  hint: write until='goodput_bps within 2 %'\n"
+        "until: 'goodput' is not a stopping rule\n  hint: write until='goodput_bps within 2 %'\n"
         "at_most: '1' repetitions have no interval\n  hint: write at_most=50"
     )
     status, _, err = cli("compare", "two-flows", "--algorithms", "reno", "--until", "goodput", "--at-most", "2")
     assert (status, err) == (
         2,
-        "--until: 'goodput' is no stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
+        "--until: 'goodput' is not a stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
     )
 
 

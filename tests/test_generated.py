@@ -250,7 +250,7 @@ def test_parts_are_in_the_order_of_their_kinds() -> None:
 
 def test_a_word_means_blocks_and_pages_of_its_name() -> None:
     found = {part.key for part in refresh_docs.parts(["README"])}
-    assert found == {"README.md: compare"}
+    assert found == {"README.md: compare", "README.md: facts"}
     assert all("bench" in part.name for part in refresh_docs.parts(["bench"]))
     assert [part.key for part in refresh_docs.parts(["vegas"])] == ["docs/algorithms: pictures of vegas"]
 

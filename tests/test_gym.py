@@ -385,32 +385,34 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
     ("make", "message"),
     [
         (lambda: Observation("sight"), "observation: 'sight' is unknown\n  hint: one of plain, aurora, orca"),
-        (lambda: Observation(history=-1), "history: '-1' is no number of intervals\n  hint: write history=10"),
+        (lambda: Observation(history=-1), "history: '-1' is not a number of intervals\n  hint: write history=10"),
         (lambda: Action("push"), "action: 'push' is unknown\n  hint: one of power-window, delta-window, delta-rate"),
         (lambda: Action(scale=0.5), "scale: '0.5' is not above 1\n  hint: write scale=2"),
-        (lambda: Action(lowest=5, highest=4), "lowest: '5' to '4' is no range of windows\n  hint: write lowest=2"),
+        (lambda: Action(lowest=5, highest=4), "lowest: '5' to '4' is not a range of windows\n  hint: write lowest=2"),
         (
             lambda: rewards.reward_of("praise"),
             "reward: 'praise' is unknown\n  hint: one of plain, aurora, orca, or a function",
         ),
-        (lambda: Episodes(LinkPaths(), 0), "count: '0' is no number of simulations\n  hint: write count=1"),
+        (lambda: Episodes(LinkPaths(), 0), "count: '0' is not a number of simulations\n  hint: write count=1"),
         (
             lambda: Episodes(LinkPaths(), 2).step([0.0]),
-            "actions: an array of shape (1,) is no number for each of 2 simulations\n  hint: give numbers in [−1, 1]",
+            "actions: an array of shape (1,) is not a number for each of 2 simulations\n"
+            "  hint: give numbers in [−1, 1]",
         ),
         (
             lambda: Episodes(LinkPaths()).step([math.nan]),
-            "actions: an array of shape (1,) is no number for each of 1 simulations\n  hint: give numbers in [−1, 1]",
+            "actions: an array of shape (1,) is not a number for each of 1 simulations\n"
+            "  hint: give numbers in [−1, 1]",
         ),
         (lambda: Episodes(LinkPaths(), every="day"), "every: 'day' is unknown\n  hint: one of rtt, interval, ack"),
         (
             lambda: ParallelCongestionEnv(1),
-            "agents: '1' is no number of competitors\n  hint: write agents=2",
+            "agents: '1' is not a number of competitors\n  hint: write agents=2",
         ),
-        (lambda: Uniform(2, 1), "Uniform: '2' to '1' is no range\n  hint: write Uniform(1, 10)"),
+        (lambda: Uniform(2, 1), "Uniform: '2' to '1' is not a range\n  hint: write Uniform(1, 10)"),
         (
             lambda: LogUniform(0, 1),
-            "LogUniform: '0' to '1' is no range of positive numbers\n  hint: write LogUniform(1, 100)",
+            "LogUniform: '0' to '1' is not a range of positive numbers\n  hint: write LogUniform(1, 100)",
         ),
         (lambda: OneOf([]), "OneOf: has no values\n  hint: write OneOf([1, 2])"),
         (

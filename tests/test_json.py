@@ -71,7 +71,7 @@ def test_a_value_that_is_not_finite_is_none_in_memory_and_in_the_journal(scenari
 
 
 def test_a_comparison_of_short_flows_is_json_and_has_a_page(tmp_path: Path, cli: Callable[..., Called]) -> None:
-    """A flow of arrivals has no window: its aggressiveness is no number."""
+    """A flow of arrivals has no window: its aggressiveness is not a number."""
     arguments = ["compare", "short-flows", "--algorithms", "cubic,reno", "--repetitions", 2, "--set", "duration=8 s"]
     size = '{ kind = "pareto", shape = 1.2, min = "5 kB", max = "1 MB" }'
     arguments += ["--set", f'flow[0].workload={{ kind = "arrivals", load = 0.2, size = {size} }}']

@@ -323,13 +323,13 @@ def test_hours_of_what_has_not_begun_come_from_the_plan(tmp_path: Path, runs_mad
     (one,) = standings(tmp_path)
     assert one.hours_left == pytest.approx(2.0)
     (tmp_path / PLAN).write_text("{}x")
-    with pytest.raises(RecordsError, match="is no plan of a reproduction"):
+    with pytest.raises(RecordsError, match="is not a plan of a reproduction"):
         standings(tmp_path)
 
 
 def test_files_of_another_version_are_refused(tmp_path: Path, runs_made: Callable[[], int]) -> None:
     (tmp_path / kept.INDEX).write_text('{"schema_version": 0, "probes": {}}')
-    with pytest.raises(RecordsError, match=r"index\.json: is no index of kept results"):
+    with pytest.raises(RecordsError, match=r"index\.json: is not an index of kept results"):
         findings(tmp_path)
     (tmp_path / kept.INDEX).unlink()
     (tmp_path / "ccm-ss.parquet").write_bytes(b"PAR1")

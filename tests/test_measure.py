@@ -109,7 +109,7 @@ def test_what_is_no_schedule_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         Schedule.parse(text)
     assert str(refused.value) == (
-        f"--schedule: '{text}' is no schedule\n"
+        f"--schedule: '{text}' is not a schedule\n"
         "  hint: write 'now', 'every 4h', or parts of the day: 'morning,evening,night'"
     )
 
@@ -144,9 +144,9 @@ def test_faults_of_a_question_are_told_all_at_once() -> None:
     with pytest.raises(ScenarioError) as refused:
         asked(algorithms=("cubic", "cubic", "a b"), transport="sctp", servers=("http://x",), limit_bytes_per_day=5)
     assert str(refused.value) == (
-        "URL: 'http://x' is no https address\n  hint: write https://HOST:PORT\n"
+        "URL: 'http://x' is not an https address\n  hint: write https://HOST:PORT\n"
         "--algorithms: 'cubic' is given twice\n  hint: name each algorithm once\n"
-        "--algorithms: 'a b' is no name that a server knows\n  hint: `cwndlab list`\n"
+        "--algorithms: 'a b' is not a name that a server knows\n  hint: `cwndlab list`\n"
         "--transport: 'sctp' is none\n  hint: write tcp or quic\n"
         "--limit-bytes-per-day: 5 bytes a day are less than one block of 3000000, whose transfers belong together\n"
         "  hint: allow more, or ask for less by --bytes"

@@ -15,7 +15,6 @@ import cwndlab
 import pytest
 from campaigns import ALGORITHMS, VIENNA, Day, Server, asked, run
 from cwndlab import statistics
-from cwndlab.cli.commands.measure import default_folder
 from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.live import campaign as drive
@@ -325,7 +324,7 @@ def test_a_difference_in_groups_is_that_of_statsmodels() -> None:
     tested = fitted.t_test([3 / 7, 2 / 7, 2 / 7])
     assert delta.p == pytest.approx(float(tested.pvalue))
     assert [delta.paired.low, delta.paired.high] == pytest.approx(tested.conf_int()[0].tolist())
-    # One group is no group.
+    # One group is not a group.
     plain, one = statistics.difference(first, second), statistics.difference(first, second, groups=["x"] * 7)
     assert (plain.paired, plain.p, plain.effect) == (one.paired, one.p, one.effect)
     # No pair more than groups leaves nothing to test against.
@@ -521,8 +520,8 @@ def test_a_dry_run_shows_the_blocks_of_every_round(cli: Cli, tmp_path: Path) -> 
 
 
 def test_the_default_folder_counts_the_other_servers() -> None:
-    assert default_folder(asked(servers=(B,))) == Path("b.example.measure")
-    assert default_folder(asked(servers=(B, A, C))) == Path("b.example+2.measure")
+    assert drive.default_folder(asked(servers=(B,))) == Path("b.example.measure")
+    assert drive.default_folder(asked(servers=(B, A, C))) == Path("b.example+2.measure")
 
 
 def campaign_of(rows: list[dict[str, Any]], size_bytes: int = 200_000_000) -> Measurement:

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from cwndlab import metrics
 from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.simulate import run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,7 +169,7 @@ def test_the_bottleneck_is_known_by_its_name_else_by_its_use() -> None:
     hops = [{"name": "hop1", "utilisation": 0.5}, {"name": "hop2", "utilisation": 0.7}]
 
     def order(links: list[dict[str, Any]]) -> list[str]:
-        return interval.bottlenecks(tables({}, links=links))["name"].to_list()
+        return [link["name"] for link in MeasuredRun(tables({}, links=links)).bottlenecks]
 
     assert order([unlimited, *hops, *named]) == ["bottleneck", "bottleneck-reverse", "hop2", "hop1"]
     assert order([unlimited, *hops]) == ["hop2", "hop1"]
@@ -227,7 +228,9 @@ def test_friendliness_is_the_share_that_is_left() -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(3.0, 3.0), (4.0, 2.0), (-1.0, 2.0), (0.0, 10.5)])
 def test_an_interval_that_is_none_says_so(start: float, end: float) -> None:
-    with pytest.raises(cwndlab.ScenarioError, match=r"is no interval of the run\n  hint: name one between 0 s and 10"):
+    with pytest.raises(
+        cwndlab.ScenarioError, match=r"is not an interval of the run\n  hint: name one between 0 s and 10"
+    ):
         metrics.goodput(tables({}), start_s=start, end_s=end)
 
 
@@ -259,7 +262,7 @@ def alone() -> cwndlab.Records:
 
 @pytest.fixture(scope="module")
 def pair() -> cwndlab.Records:
-    """Two flows that meet losses, one from 3 s on; the duration is no multiple of the sampling interval."""
+    """Two flows that meet losses, one from 3 s on; the duration is not a multiple of the sampling interval."""
     flows = [{"algorithm": "reno", "rtt": "40 ms"}, {"algorithm": "cubic", "rtt": "60 ms", "start": "3 s"}]
     return run(path(flow=flows, duration="12.05 s", measure_from="0 s"), seed=1)
 
@@ -301,10 +304,10 @@ def test_totals_and_the_last_sample_agree(alone: cwndlab.Records) -> None:
 def test_what_is_gained_before_and_after_an_instant_is_all(pair: cwndlab.Records, tenth: int) -> None:
     counters = ["delivered_bytes", "sent_bytes", "retransmitted_packets", "congestion_events"]
     parts = [(0.0, tenth / 10), (tenth / 10, None), (0.0, None)]
-    before, after, whole = (interval.gains(pair, counters, interval.bounds(pair, *part)) for part in parts)
     for name in counters:
-        assert (before[name] + after[name]).to_list() == whole[name].to_list()
-        assert before[name].min() >= 0  # type: ignore[operator]
+        before, after, whole = (MeasuredRun(pair, *part).gained(name) for part in parts)
+        assert (before + after).tolist() == whole.tolist()
+        assert before.min() >= 0
 
 
 @pytest.mark.parametrize("window_s", [None, 0.25, 3.0])
@@ -322,6 +325,28 @@ def test_windows_over_time_add_up_to_the_whole(pair: cwndlab.Records, window_s: 
     assert links["queue_packets"].mean() == pytest.approx(metrics.queue(pair, end_s=end)["queue_packets"][0])
     assert links["drops_per_s"].mean() == pytest.approx(metrics.loss(pair, end_s=end)["drops_per_s"][0])
     assert links["utilisation"].mean() == pytest.approx(metrics.utilisation(pair, end_s=end)["utilisation"][0])
+
+
+def test_the_summary_puts_the_flows_together() -> None:
+    """Flow a has 8 kB in 10 s, flow b 16 kB in 5 s: rates are over the interval, counts add
+    up, the smallest RTT counts, and Jain's index is that of 6.4 and 25.6 kbit/s."""
+    records = tables(
+        {"delivered_bytes": 8_000, "min_rtt_ns": 8_000_000, "timeouts": 3, "recoveries": 2},
+        {"delivered_bytes": 16_000, "min_rtt_ns": 9_000_000, "timeouts": 1, "end_ns": 5 * SECOND},
+    )
+    found = metrics.summary(records, only=["goodput_bps", "timeouts", "congestion_events", "min_rtt_ms", "jain"])
+    assert found == {
+        "goodput_bps": pytest.approx(8 * 24_000 / 10),
+        "timeouts": 4.0,
+        "congestion_events": 6.0,
+        "min_rtt_ms": 8.0,
+        "jain": pytest.approx(32**2 / (2 * (6.4**2 + 25.6**2))),
+    }
+    table = metrics.per_flow(records)
+    assert table.select("goodput_bps", "timeouts", "share").rows() == [
+        (pytest.approx(6_400.0), 3, pytest.approx(1 / 3)),
+        (pytest.approx(25_600.0), 1, pytest.approx(2 / 3)),
+    ]
 
 
 def test_a_run_without_samples_has_its_totals() -> None:

@@ -12,7 +12,6 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab import metrics
-from cwndlab.metrics.numbers import numbers
 from cwndlab.simulate import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -327,7 +326,7 @@ def test_where_the_sum_of_rtts_is_null_there_is_no_mean() -> None:
     records.samples = records.samples.with_columns(pl.Series("rtt_sum_ns", sums), rtt_count=pl.col("time_ns") // SECOND)
     assert metrics.rtt(records, end_s=5)["mean_rtt_ms"][0] == pytest.approx(1_000)
     assert metrics.rtt(records)["mean_rtt_ms"][0] is None
-    assert numbers(records)["mean_rtt_ms"] is None
+    assert metrics.summary(records)["mean_rtt_ms"] is None
     assert metrics.distribution(records, "rtt").rows() == [(1_000.0, 1.0)]
 
 
@@ -357,3 +356,16 @@ def test_only_what_is_asked_is_computed() -> None:
     names = [str(row["name"]) for row in metrics.listing()]
     assert [name for name in names if "@" not in name] == list(metrics.COLUMNS)
     assert {"share@FLOW", "jitter_ms@FLOW"} <= set(names)
+
+
+@pytest.mark.parametrize("name", [*metrics.COLUMNS, "share@a"])
+def test_a_metric_is_shown_in_the_unit_that_its_name_ends_with(name: str) -> None:
+    """Names end with the unit of the values (SI prefixes: 1 Mbit/s = 10^6 bit/s); every formula is stated."""
+    metric, name = metrics.COLUMNS[name], name.partition("@")[0]
+    ends = {"_bps": ("Mbit/s", 1e-6), "_per_s": ("1/s", 1.0), "_ms": ("ms", 1.0), "_rpm": ("1/min", 1.0)}
+    ends |= {"_ratio": ("%", 100.0), "_packets": ("packets", 1.0), "_rtts": ("RTTs", 1.0)}
+    shown = {"": (metric.unit, metric.factor)} | ({} if name.startswith("cov_") else ends | {"_s": ("s", 1.0)})
+    end = max((end for end in shown if name.endswith(end)), key=len)
+    assert (metric.unit, metric.factor) == shown[end]
+    assert metric.formula
+    assert metric.unit != "%" or metric.factor == 100

@@ -56,7 +56,7 @@ def test_flows_compete_in_one_direction_of_a_bottleneck(directions: list[str], t
 def test_flows_of_a_parking_lot_compete_at_a_hop() -> None:
     """The long flow and that of the most used hop; the other two meet neither of them there."""
     records = cwndlab.run(cwndlab.presets.load("parking-lot").with_(duration="4 s"), seed=1)
-    hop = metrics.interval.bottlenecks(records)["name"][0]
+    hop = metrics.per_link(records)["link"][0]
     names = records.flows["name"].to_list()
     short = {"hop1": "first", "hop2": "second", "hop3": "third"}[hop]
     assert [names[one] for one in metrics.competing(records)] == ["long", short]

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from cwndlab.errors import RecordsError
+from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
 from cwndlab.reproduction.multiverse import kept as kept_outcomes
 from cwndlab.reproduction.multiverse import run as run_of
 from cwndlab.reproduction.multiverse.robustness import TALLIES, favour, label, robustness
-from cwndlab.reproduction.multiverse.space import spaces
 from cwndlab.reproduction.paper_page import write_extremes
-from cwndlab.reproduction.papers import assessments
 from cwndlab.scenario.reader import check
 
 TWO = (Dimension("buffer", "open", ("1 BDP", "2 BDP")), Dimension("start", "open", ("early", "late", "never")))

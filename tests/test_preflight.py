@@ -176,7 +176,7 @@ def test_terse_lines_of_nmcli_keep_colons_and_backslashes() -> None:
 
 def test_a_list_of_netsh_is_read_in_any_language() -> None:
     one, two, three, four = preflight.parse_networks(NETSH)
-    # −57 dBm are 86 % of Windows; what the cell's load is in percent is no signal.
+    # −57 dBm are 86 % of Windows; what the cell's load is in percent is not a signal.
     assert one == wifi.Network("Home : upstairs", "00:11:22:33:44:55", 37, 6135, -57.0, 86)
     assert (two.ssid, two.channel, two.frequency_mhz) == ("Home : upstairs", 6, 2437)
     assert (three.ssid, three.signal_dbm, three.band) == (None, -98.0, "5 GHz")
@@ -243,7 +243,7 @@ def test_the_joined_network_of_netsh_is_that_of_its_interfaces(label: str, endin
         ("Home", "00:11:22:33:44:55", 11, True),
         ("Neighbour", "66:77:88:99:aa:bb", 6, False),
     ]
-    # The own access point on 11 is no neighbour: the one on 6 overlaps 6 alone, so that 1 is free, and so is 11.
+    # The own access point on 11 is not a neighbour: the one on 6 overlaps 6 alone, so that 1 is free, and so is 11.
     loads = {one.channel: one.networks for one in preflight.least_overlapped(networks)}
     assert loads == {1: 0, 6: 1, 11: 0}
 

@@ -14,7 +14,7 @@ from types import ModuleType
 import cwndlab
 import pytest
 from cwndlab.engine import declarations
-from cwndlab.scenario.tables import Table
+from cwndlab.scenario.schema_tables import Table
 
 ROOT = Path(__file__).parents[1]
 #: Keys in the footer of a Parquet file (docs/records.md), which look like Python names.
@@ -36,7 +36,7 @@ MODULES = sorted(modules(cwndlab).values())
 
 def in_a_fresh_interpreter(code: str) -> str:
     """What ``code`` prints in an interpreter that has imported nothing yet."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240).stdout
 
 
 def documented() -> list[str]:

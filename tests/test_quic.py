@@ -135,4 +135,4 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
     command = [program(), "client", "127.0.0.1:1", "1", "--algorithm", "cubik"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 1
-    assert "no algorithm is called 'cubik' (hint: did you mean 'cubic'?" in answer.stderr
+    assert "no algorithm is called 'cubik'\n  hint: did you mean 'cubic'?" in answer.stderr

@@ -126,7 +126,7 @@ def test_a_misspelt_key_and_a_direction_that_is_none_are_named(ns2: Path, capsys
     shown = capsys.readouterr().err
     assert "scenarios.json: a.flows[0].directon: no such key" in shown
     assert "did you mean 'direction'? known keys: algorithm, rtt_ms, start_s, direction" in shown
-    assert "b.flows[0].direction: 'up' is no direction" in shown
+    assert "b.flows[0].direction: 'up' is not a direction" in shown
 
 
 def test_remarks_may_stand_anywhere(ns2: Path) -> None:
@@ -140,7 +140,7 @@ def test_remarks_may_stand_anywhere(ns2: Path) -> None:
         ("repetitions = 5", "repetitions = 5\ncolour = 1", "paths.toml: colour: no such key"),
         ('name = "web-20"', 'name = "web-20"\ncolour = 1', "paths.toml: path[11].colour: no such key"),
         ("loss_probes = {", "loss_probes = { colour = 1,", "paths.toml: tolerances.loss_probes.colour: no such key"),
-        ('"* over 120 ms"', '"* across 120 ms"', "unequal-50.flows[1]: '* across 120 ms' is no flow"),
+        ('"* over 120 ms"', '"* across 120 ms"', "unequal-50.flows[1]: '* across 120 ms' is not a flow"),
     ],
 )
 def test_an_unknown_key_among_the_kernel_s_paths_is_a_fault(old: str, new: str, fault: str, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ seeds = 1
         ('[sweep]\nbase = "single"\nseeds = 1\ncolour = 1\n', "sweep.colour: no such field"),
         ('[sweep]\nbase = "single"\nseeds = 1\n[swep]\nx = 1\n', "sweep.base: there is a scenario in the file, too"),
         ("[sweep]\nseeds = 1\n[sweeep]\nx = 1\n" + SCENARIO, "sweeep: no such field"),
-        ('[sweep]\nbase = "single"\nseeds = 1\nzip = [1]\n', "sweep.zip[0]: '1' is no table"),
+        ('[sweep]\nbase = "single"\nseeds = 1\nzip = [1]\n', "sweep.zip[0]: '1' is not a table"),
         ('[sweep]\nbase = "single"\nseeds = 1\n[sweep.product]\ncolour = ["1"]\n', "colour: no such field"),
     ],
 )

@@ -231,7 +231,7 @@ def test_folders_are_read(found: Result, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_says_so(found: Result, tmp_path: Path) -> None:
-    with pytest.raises(cwndlab.RecordsError, match="none: is no folder\n  hint: a folder that `cwndlab run --out`"):
+    with pytest.raises(cwndlab.RecordsError, match="none: is not a folder\n  hint: a folder that `cwndlab run --out`"):
         report(tmp_path / "none", tmp_path / "page.html")
     found.save(tmp_path / "out")
     cut = tmp_path / "out" / "reno" / "seed-1" / "samples.parquet"
@@ -252,7 +252,7 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(found: Result, tmp_pa
             report(found, place)
     with pytest.raises(cwndlab.RecordsError, match="cannot be written: "):
         figures(found, tmp_path / "file")
-    with pytest.raises(cwndlab.RecordsError, match="format: 'gif' is no format of figures"):
+    with pytest.raises(cwndlab.RecordsError, match="format: 'gif' is not a format of figures"):
         figures(found, tmp_path, format="gif")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.html"]
 

@@ -31,7 +31,6 @@ from cwndlab.reproduction import (
     reproduce,
     run,
 )
-from cwndlab.reproduction.ccm_ss.grid import FULL, QUICK, pairs
 from cwndlab.reproduction.claims import (
     Claim,
     Control,
@@ -109,7 +108,7 @@ def test_a_ratio_is_judged_by_its_interval_and_margin() -> None:
     # A published effect is relevant to the paper: the margin is at most half of it (here 0.65 % of 1.3 %).
     assert outcome(Greater(1.013), "goodput_bps", a=times(1.013, 1.0131, 1.0129, 1.013), b=BASE) == "holds"
     assert outcome(Greater(), "goodput_bps", a=times(1.008, 1.0081, 1.0079, 1.008), b=BASE) == "no effect"
-    # The interval excludes 1 on the other side, and its mean is below the margin: that is no refutation.
+    # The interval excludes 1 on the other side, and its mean is below the margin: that is not a refutation.
     assert outcome(Greater(), "goodput_bps", a=times(0.990, 0.996, 0.992, 0.994), b=BASE) == "inconclusive"
     assert outcome(Greater(), "goodput_bps", a=times(0.95, 0.951, 0.949, 0.95), b=BASE) == "opposite"
     # 1.008 to 1.020 excludes 1 and covers gains within and beyond the margin.
@@ -153,7 +152,7 @@ def test_zero_has_no_ratio_and_an_outcome_all_the_same() -> None:
 
 
 def test_a_wide_interval_confirms_no_value() -> None:
-    """Jain's index 0.67 [0.33 … 1.02] covers the published 0.999 and is no reproduction of it."""
+    """Jain's index 0.67 [0.33 … 1.02] covers the published 0.999 and is not a reproduction of it."""
     assert value(Estimate(0.67, 0.33, 1.02, 5), 0.999, points=0.02).outcome == "inconclusive"
     assert value(Estimate(0.995, 0.985, 1.0, 5), 0.999, points=0.02).outcome == "holds"
     assert value(Estimate(0.67, 0.60, 0.74, 5), 0.999, points=0.02).outcome == "holds at another size"
@@ -269,11 +268,20 @@ def test_the_other_definition_stands_beside() -> None:
 
 def test_the_grid_is_the_papers() -> None:
     """Its Table 3, and 9,600 runs in all: 5 bandwidths, 10 buffers, 32 pairs, 2 modules, 3 repetitions."""
-    assert pairs("long, different", FULL) == [(100, rtt) for rtt in range(50, 191, 20)]
-    assert pairs("short, similar", FULL) == [(16, rtt) for rtt in range(2, 17, 2)]
-    assert len(pairs("long, different", QUICK)) == 2
-    assert (FULL.duration_s, FULL.repetitions) == (600.0, 3)
-    assert (len(FULL["buffer_bdp"]), len(FULL["bandwidth_mbps"])) == (10, 5)
+    (table4,) = find("ccm-ss/table4")
+
+    def pairs(size: Size, network: str, rtts: str) -> list[tuple[object, object]]:
+        mine = [
+            one.labels for one in table4.cases(size) if (one.labels["network"], one.labels["rtts"]) == (network, rtts)
+        ]
+        return list(dict.fromkeys((one["rtt1_ms"], one["rtt2_ms"]) for one in mine))
+
+    full, quick = table4.full, table4.quick
+    assert pairs(full, "long", "different") == [(100, rtt) for rtt in range(50, 191, 20)]
+    assert pairs(full, "short", "similar") == [(16, rtt) for rtt in range(2, 17, 2)]
+    assert len(pairs(quick, "long", "different")) == 2
+    assert (full.duration_s, full.repetitions) == (600.0, 3)
+    assert (len(full["buffer_bdp"]), len(full["bandwidth_mbps"])) == (10, 5)
 
 
 @pytest.mark.parametrize("one", experiments(), ids=lambda one: one.id)
@@ -373,9 +381,10 @@ def test_every_headline_has_evidence_in_both_sizes() -> None:
 def test_a_chart_of_all_variants_has_as_many_colours() -> None:
     """PHCC's figures have eleven: PHCC was drawn as STCP and HCC as Reno when the palette had eight."""
     from cwndlab.plot.palette import COLOURS
-    from cwndlab.reproduction.phcc.path import VARIANTS
 
-    assert len(set(COLOURS)) == len(COLOURS) >= len(VARIANTS)
+    variants = catalogue.PAPERS["phcc"].document["algorithms"]
+
+    assert len(set(COLOURS)) == len(COLOURS) >= len(variants)
 
 
 def test_ids_are_their_own() -> None:

@@ -73,7 +73,7 @@ def test_a_part_that_cannot_be_told_forbids_that_the_whole_holds() -> None:
 
 def test_a_ceiling_can_hide_a_size() -> None:
     """A line of which 0.9 are used has no room for 30 % more, so that 8 % more refute no 30 %; 0.6 has room for 18 %.
-    More than the published size is no effect of a ceiling."""
+    More than the published size is not an effect of a ceiling."""
     assert judged(Greater(1.3), "utilisation", 0.97, 0.9).outcome == "set-up cannot discriminate"
     assert judged(Greater(1.3), "utilisation", 0.65, 0.6).outcome == "holds at another size"
     assert judged(Greater(1.02), "utilisation", 0.99, 0.9).outcome == "holds at another size"

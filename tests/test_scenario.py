@@ -276,8 +276,7 @@ def test_any_scenario_survives_toml(scenario: Scenario) -> None:
     assert again.to_document() == scenario.to_document()
 
 
-def test_the_public_names_are_few_and_there() -> None:
-    assert len(cwndlab.__all__) <= 50
+def test_the_public_names_are_there() -> None:
     assert cwndlab.__all__ == sorted(cwndlab.__all__)
     for name in cwndlab.__all__:
         assert getattr(cwndlab, name) is not None

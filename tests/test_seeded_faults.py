@@ -1,11 +1,19 @@
-"""The seeded faults of tests/faults/: each patch applies, has a source, and was measured. Nothing is built here."""
+"""The seeded faults of tests/faults/: each patch applies, has a source, and was measured with the present suites.
+
+Nothing is built here.
+"""
 
 from __future__ import annotations
 
 import subprocess
+from typing import Any
 
+import cwndlab
 import pytest
 import seeded_faults
+import suite_statements
+from cwndlab.suites import Case
+from cwndlab.suites.trial import Trial
 from seeded_faults import FOLDER, ROOT, UNPATCHED, Row, SeededFault
 
 FAULTS = seeded_faults.faults()
@@ -39,6 +47,41 @@ def test_a_fault_has_a_source(fault: SeededFault) -> None:
     assert fault.what
     assert "RFC " in fault.source or "draft-" in fault.source
     assert not fault.thread or fault.thread.startswith("https://github.com/")
+
+
+@pytest.mark.parametrize("area", [None, *seeded_faults.SUITES])
+def test_the_measurements_are_of_the_present_statements_of_suites_and_audit(area: str | None) -> None:
+    """If not: `make faults`. The digests cover statements, limits and scenarios, not sources of programs: a refactoring
+    with equal statements keeps them, and so does another behaviour of the engine (tools/suite_statements.py)."""
+    names = [one.name for one in FAULTS if one.area == area] or [UNPATCHED]
+    assert {name: seeded_faults.stale(ROWS[name], area) for name in names} == dict.fromkeys(names, "")
+
+
+def test_a_limit_is_part_of_a_digest() -> None:
+    path = cwndlab.suites.Path("1 Mbit/s, 20 ms", 1e6, 0.02)
+
+    def stated(high: float) -> dict[str, Any]:
+        def check(t: Trial) -> None:
+            t.expect("section 1", "cwnd", t.run(t.scenario(1.0)).at("cwnd", 0.5), high=high)
+
+        case = Case(name="one", title="One", source="section 1", check=check, paths=(path,))
+        return suite_statements.stated(case, path, "reno", 0)
+
+    assert stated(10) == stated(10.0) != stated(11)
+
+
+def test_every_case_makes_statements_on_the_made_up_runs() -> None:
+    """Without them a digest would cover names alone."""
+    for suite in cwndlab.suites.SUITES.values():
+        for case in suite.cases:
+            runs = [run for _, *runs in suite_statements.on_paths(case, suite.reference) for run in runs]
+            assert any(one[2] != "it occurs" for run in runs for one in run["statements"]), f"{suite.name}, {case.name}"
+
+
+def test_a_row_says_which_suite_changed() -> None:
+    row = Row("digest", judges={**seeded_faults.judges("CUBIC"), "rfc9438": "another"})
+    assert seeded_faults.stale(row, "CUBIC") == "rfc9438 changed since the measurement: run `make faults`"
+    assert seeded_faults.stale(Row("digest", judges=seeded_faults.judges("CUBIC")), "CUBIC") == ""
 
 
 @each

@@ -246,7 +246,7 @@ def test_invalid_options_of_the_command_are_reported(cli: Any, tmp_path: Path) -
     for arguments, text in [
         (("--limit", "speed=1"), "speed: is not a limit\n  hint: the limits are connections, "),
         (("--limit", "connections"), "--limit: 'connections' has no '='\n  hint: write --limit connections=100"),
-        (("--limit", "connections=many"), "--limit: 'many' is no number"),
+        (("--limit", "connections=many"), "--limit: 'many' is not a number"),
         (("--limit", "connections=0"), "connections: 0 is out of range\n  hint: the minimum is 1"),
         (("--certificate", "x.pem"), "certificate: a certificate needs its key, and a key its certificate"),
     ]:

@@ -42,7 +42,7 @@ def test_a_class_decides_over_quic() -> None:
 
 
 def test_a_transfer_ends_where_its_class_fails() -> None:
-    """It is no measurement of the class, even if all bytes arrived. The client does not learn the server's paths."""
+    """It is not a measurement of the class, even if all bytes arrived. The client does not learn the server's paths."""
     file = inspect.getfile(Failing)
     reason = "on_ack raised ZeroDivisionError: on purpose"
     with running_server(quic=True, classes={"failing": Failing}) as server:

@@ -95,7 +95,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
-    return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
+    """The pages of Sphinx; those of rustdoc and of the playground are not ours."""
+    files = [
+        file for file in sorted(site.rglob("*.html")) if file.relative_to(site).parts[0] not in ("rust", "playground")
+    ]
+    return {file: Page(file.read_text(encoding="utf-8")) for file in files}
 
 
 def test_every_document_is_a_page(pages: dict[Path, Page], site: Path) -> None:
@@ -134,6 +138,22 @@ def test_the_search_index_is_a_script_and_has_the_words_of_pages(site: Path) -> 
     assert {"hystart", "uplink", "goodput", "jain", "bufferbloat", "incast", "starvat"} <= index["terms"].keys()
     assert {"howto-uplink", "tutorial", "algorithms/cubic", "api/metrics"} <= set(index["docnames"])
     assert "searchindex.js" in (site / "search.html").read_text(encoding="utf-8")
+
+
+def test_the_search_finds_what_users_call_things(site: Path) -> None:
+    """Stems of words, by the stemmer of the index: bufferbloat, fairness, LaTeX, Mahimahi, Wireshark."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").rstrip().removesuffix(")"))
+    terms = index["terms"] | index["titleterms"]
+    for word in ("bufferbloat", "fair", "latex", "mahimahi", "wireshark", "notebook", "window"):
+        assert word in terms, word
+
+
+def test_equations_are_mathematics(site: Path) -> None:
+    """On the page of CUBIC, without a script: RFC 9438, figure 1, W(t) = C (t − K)³ + W_max."""
+    page = (site / "algorithms" / "cubic.html").read_text(encoding="utf-8")
+    assert '<div class="equations">' in page
+    assert '<msub><mi>W</mi><mi mathvariant="normal">max</mi></msub>' in page
 
 
 def test_search_works_from_a_disk(site: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_the_verdict_on_a_difference_needs_its_margin() -> None:
 
 
 def test_margins_relate_to_the_reference() -> None:
-    """0.006 Mbit/s of 100 is no relevant difference of a goodput (1 %), 0.03 is one of Jain's index (0.02)."""
+    """0.006 Mbit/s of 100 is not a relevant difference of a goodput (1 %), 0.03 is one of Jain's index (0.02)."""
     goodput = difference([100e6, 100.001e6, 99.999e6], [100.006e6, 100.0071e6, 100.0049e6])
     assert str(verdict_of("goodput_bps", goodput, 0.01)) == "no relevant difference"
     assert str(verdict_of("jain", difference([0.90, 0.901, 0.899], [0.93, 0.9311, 0.929]), 0.01)) == "higher, better"
@@ -320,8 +320,8 @@ def test_a_stopping_rule_is_read_and_says_what_is_wrong() -> None:
     assert Until.parse(" jain  within .5%", names, at_most=4) == Until("jain", 0.005, 4, 4)
     assert str(rule) == "goodput_bps within 2 %, at most 50"
     for text, message in (
-        ("goodput_bps", "until: 'goodput_bps' is no stopping rule\n  hint: write until='goodput_bps within 2 %'"),
-        ("goodput_bps within 0 %", "is no stopping rule"),
+        ("goodput_bps", "until: 'goodput_bps' is not a stopping rule\n  hint: write until='goodput_bps within 2 %'"),
+        ("goodput_bps within 0 %", "is not a stopping rule"),
         ("goodput within 2 %", "no metric is called 'goodput'\n  hint: there are goodput_bps, sent_goodput_bps"),
     ):
         with pytest.raises(ScenarioError) as caught:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from math import isnan
 from pathlib import Path as File
 from typing import Any
 
 import cwndlab
 import pytest
+from cwndlab.engine import Cancel
 from cwndlab.suites import Case, Path, Statement, Suite, SuiteResult, Verdict
-from cwndlab.suites.bench import Bench
-from cwndlab.suites.case import Setup, verdict
-from cwndlab.suites.runner import run_suite
-from cwndlab.suites.statements import NotApplicableError, at_least, equals, holds, unseen
+from cwndlab.suites.case import verdict
+from cwndlab.suites.runner import examine
+from cwndlab.suites.statements import NotApplicableError, NotObservedError
 from cwndlab.suites.trace import Trace
+from cwndlab.suites.trial import Subject, Trial
 from suite_algorithms import Cubic, HyStart, Reno, Startup
 
 PATH = Path("1 Mbit/s, 20 ms", 1e6, 0.02)
@@ -30,25 +31,39 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
+def a_trial() -> Trial:
+    """A trial of Reno."""
+    return Trial(Subject("reno", {}), PATH, Cancel())
+
+
+def states(t: Trial, condition: bool, contradicts: str = "") -> None:
+    """Makes a statement that holds or does not."""
+    t.holds("section 1", "a is b", condition, "a", "b", but=contradicts)
+
+
 def statement(condition: bool, contradicts: str = "") -> Statement:
     """A statement that holds or does not."""
-    return holds("section 1", "a is b", condition, expected="a", got="b", contradicts=contradicts)
+    t = a_trial()
+    states(t, condition, contradicts)
+    return t.statements[0]
 
 
-def a_case(check: Any, **more: Any) -> Case:
-    """A case of a bulk transfer for a second."""
-
-    def scenario(bench: Bench) -> Setup:
-        return Setup(scenario=bench.scenario(1.0, interval_s=0.01))
-
+def a_case(check: Callable[[Trial], None], **more: Any) -> Case:
+    """A case."""
     settings = {"name": "one", "title": "One", "source": "section 1", "paths": (PATH,), **more}
-    return Case(scenario=scenario, check=check, **settings)
+    return Case(check=check, **settings)
 
 
-def outcomes(*cases: Case, algorithm: str = "reno") -> SuiteResult:
-    """The result of these cases."""
-    suite = Suite(name="mine", title="Mine", source="a source", cases=cases, reference="reno")
-    return run_suite(suite, algorithm, {}, workers=2)
+def bulk(t: Trial) -> Trace:
+    """A bulk transfer for a second."""
+    return t.run(t.scenario(1.0, interval_s=0.01))
+
+
+def outcomes(*cases: Case) -> SuiteResult:
+    """The result of these cases for Reno."""
+    jobs = [(case, path) for case in cases for path in case.paths]
+    suite = Suite(name="mine", title="Mine", source="a source", reference="reno")
+    return SuiteResult(suite=suite, algorithm="reno", outcomes=examine(jobs, Subject("reno", {}), workers=2))
 
 
 def failures(result: SuiteResult, case: str) -> set[str]:
@@ -67,9 +82,8 @@ def test_a_case_fails_unless_the_source_contradicts_itself_there() -> None:
 
 
 def test_an_outcome_stands_for_each_case_and_path_in_order() -> None:
-    result = outcomes(
-        a_case(lambda _: [statement(True)], paths=(PATH, OTHER)), a_case(lambda _: [statement(False)], name="two")
-    )
+    first = a_case(lambda t: states(t, True), paths=(PATH, OTHER))
+    result = outcomes(first, a_case(lambda t: states(t, False), name="two"))
     seen = [(one.case.name, one.path.name, one.verdict) for one in result.outcomes]
     assert seen == [
         ("one", PATH.name, Verdict.PASSED),
@@ -80,31 +94,25 @@ def test_an_outcome_stands_for_each_case_and_path_in_order() -> None:
 
 
 def test_a_case_does_not_apply_for_its_path_its_values_or_its_algorithm() -> None:
-    def refuses(_: Trace) -> Iterator[Statement]:
-        yield statement(False)
-        raise NotApplicableError("it never happens")
+    def refuses(t: Trial) -> None:
+        states(t, False)
+        raise NotApplicableError(f"not for {t.subject.name}")
 
-    never = partial(a_case, lambda _: [statement(False)])
     result = outcomes(
-        never(name="a", unsuited={PATH.name: "too slow"}),
-        never(name="b", values=("no_such_value",)),
-        never(name="c", applies=lambda bench: f"not for {bench.subject.name}"),
-        a_case(refuses, name="d"),
+        a_case(refuses, unsuited={PATH.name: "too slow"}),
+        a_case(refuses, values=("no_such_value",)),
+        a_case(refuses),
     )
-    assert [one.reason for one in result.outcomes] == [
-        "too slow",
-        "the algorithm reports no value 'no_such_value'",
-        "not for reno",
-        "it never happens",
-    ]
-    assert result.count(Verdict.NOT_APPLICABLE) == 4
+    reasons = [one.reason for one in result.outcomes]
+    assert reasons == ["too slow", "the algorithm reports no value 'no_such_value'", "not for reno"]
+    assert result.count(Verdict.NOT_APPLICABLE) == 3
     assert result.holds
 
 
 def test_an_event_that_does_not_occur_fails_the_case_and_keeps_earlier_statements() -> None:
-    def check(_: Trace) -> Iterator[Statement]:
-        yield statement(True)
-        raise unseen("section 2", "the timer expires", "it does not", 3.0)
+    def check(t: Trial) -> None:
+        states(t, True)
+        raise NotObservedError("section 2", "the timer expires", "it does not", 3.0)
 
     (outcome,) = outcomes(a_case(check)).outcomes
     assert outcome.verdict is Verdict.FAILED
@@ -113,36 +121,43 @@ def test_an_event_that_does_not_occur_fails_the_case_and_keeps_earlier_statement
 
 def test_a_case_without_statements_is_a_fault_of_the_suite() -> None:
     with pytest.raises(AssertionError, match="case 'one' has no statement"):
-        outcomes(a_case(lambda _: []))
+        outcomes(a_case(lambda _: None))
 
 
 def test_statements_say_what_was_expected_and_what_was_seen() -> None:
-    close = equals("section 3", "the rate", 1.04, 1.0, relative=0.05, at_s=2.0)
-    assert (close.holds, close.expected, close.got, close.at_s) == (True, "1 ± 5 %", "1.04", 2.0)
-    assert not equals("section 3", "the rate", 1.06, 1.0, relative=0.05).holds
-    low = at_least("section 3", "the window", 3.0, 4.0)
-    assert (low.holds, low.expected, low.got) == (False, "at least 4", "3")
-    assert not at_least("section 3", "a value that no row has", float("nan"), 0.0).holds
+    t = a_trial()
+    t.equals("section 3", "the rate", 1.04, 1.0, relative=0.05, at=2.0)
+    t.equals("section 3", "the rate", 1.06, 1.0, relative=0.05)
+    t.expect("section 3", "the window", 3.0, 4.0)
+    t.expect("section 3", "the window", 3.0, high=4.0)
+    t.expect("section 3", "the window", 3.0, 3.0, 4.0)
+    t.expect("section 3", "a value that no row has", float("nan"), 0.0)
+    assert [(one.holds, one.expected, one.got, one.at_s) for one in t.statements] == [
+        (True, "1 ± 5 %", "1.04", 2.0),
+        (False, "1 ± 5 %", "1.06", None),
+        (False, "at least 4", "3", None),
+        (True, "at most 4", "3", None),
+        (True, "3 to 4", "3", None),
+        (False, "at least 0", "nan", None),
+    ]
 
 
 def test_a_trace_has_the_values_of_any_time() -> None:
     """Slow start of 10 segments on 40 ms, by hand: 10 segments are in flight after the handshake, and one more for each
     that an ACK of the first round acknowledges."""
 
-    def check(trace: Trace) -> Iterator[Statement]:
-        established = float(trace.events_of("established")[0]["at_s"])
-        yield equals("", "before", trace.at("transport.una_segments", established), 0)
-        yield equals("", "cwnd", trace.at("transport.cwnd_segments", established), 10)
-        first = trace.first("transport.una_segments", lambda value: value > 0)
-        assert first is not None
-        yield equals("", "growth", trace.at("transport.cwnd_segments", first.at_s), 10 + first.value)
-        yield equals("", "just before", trace.before("transport.una_segments", first.at_s), 0)
-        spans = trace.spans("transport.una_segments")
-        yield equals("", "spans are without gaps", spans[0].end_s, spans[1].start_s)
-        yield holds("", "unknown", trace.at("none", 1.0) != trace.at("none", 1.0), expected="NaN", got="a number")
-
-    result = outcomes(a_case(check))
-    assert result.holds, result.outcomes[0].failures
+    run = bulk(a_trial())
+    established = run.event("established", "")
+    assert run.at("una", established) == 0
+    assert run.at("transport.cwnd_segments", established) == run.at("cwnd", established) == 10
+    first = run.first("una", lambda value: value > 0)
+    assert first is not None
+    assert run.at("cwnd", first.at_s) == 10 + first.value
+    assert run.grown("cwnd", established, first.at_s) == first.value == run.step("una", first.at_s)
+    assert run.before("una", first.at_s) == 0
+    spans = run.spans("una")
+    assert spans[0].end_s == spans[1].start_s
+    assert isnan(run.at("none", 1.0))
 
 
 # Each suite on the algorithm of its source.
@@ -278,18 +293,20 @@ def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "fault"),
+    ("words", "place"),
     [
-        (["rfc9438", "--case", "none"], "case: suite 'rfc9438' has no case 'none'\n  hint: one of beta; curve; "),
-        (["rfc9438", "--algorithm", "cubik"], "no algorithm is called 'cubik'"),
+        (["rfc9438", "--case", "none"], "case"),
+        (["rfc9438", "--path", "none"], "path"),
+        (["rfc9438", "--algorithm", "cubik"], "flow[0].algorithm"),
         (["rfc9438", "--algorithm", "none.py"], "none.py"),
-        (["rfc9438", "--format", "xml"], "--format: 'xml' is no format\n  hint: write text or json"),
+        (["rfc9438", "--format", "xml"], "--format"),
     ],
 )
-def test_bad_input_ends_with_2(words: list[str], fault: str) -> None:
+def test_bad_input_ends_with_2_and_names_its_place(words: list[str], place: str) -> None:
     answer = command("suite", *words)
     assert answer.returncode == 2
-    assert fault in answer.stderr
+    assert answer.stderr.startswith(f"{place}: ")
+    assert "  hint: " in answer.stderr
 
 
 def test_without_a_name_the_suites_are_listed() -> None:

@@ -24,7 +24,7 @@ import pytest
 from cwndlab import engine
 from cwndlab.custom import load
 from cwndlab.errors import RecordsError, ScenarioError
-from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.summary import NAMES
 from cwndlab.reports.sweep import Grid
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.study import spec, sweeps
@@ -112,7 +112,7 @@ def test_a_star_is_every_one_of_a_list(file: Path) -> None:
     assert places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
     with pytest.raises(ScenarioError) as error:
         places("flows[*].rtt", {"flow": [{}, {}]})
-    assert texts(error) == ["flows[*].rtt: 'flows' is no list", "  hint: did you mean 'flow'?"]
+    assert texts(error) == ["flows[*].rtt: 'flows' is not a list", "  hint: did you mean 'flow'?"]
 
 
 def test_a_field_that_does_not_exist_is_told_with_the_nearest_name(file: Path, cli: Callable[..., Called]) -> None:
@@ -139,7 +139,7 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
     [
         ("seeds = 2", "seeds = 0", "sweep.seeds: there is none, so nothing runs"),
         ("seeds = 2", "seed = 2", "sweep.seed: no such field"),
-        ("seeds = 2", "seeds = [1, -1]", "sweep.seeds: '-1' is no seed"),
+        ("seeds = 2", "seeds = [1, -1]", "sweep.seeds: '-1' is not a seed"),
         ('"30 ms", "60 ms"', '"30 ms"', "sweep.zip[0]: fields that change together have equally many values"),
         ('["5 Mbps", "10 Mbps", "20 Mbps"]', '"5 Mbps"', 'sweep.product."dumbbell.bottleneck.rate": no list of values'),
         ("seeds = 2", 'seeds = 2\nbase = "s1"', "sweep.base: there is a scenario in the file, too"),
@@ -402,7 +402,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "manifest.json").write_text("[1, 2")
-    with pytest.raises(RecordsError, match="is no manifest of a study"):
+    with pytest.raises(RecordsError, match="is not a manifest of a study"):
         sweep(question(), out=other)
     with pytest.raises(RecordsError, match="holds no sweep or comparison"):
         Result.read(tmp_path / "nothing")

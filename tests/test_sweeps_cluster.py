@@ -104,10 +104,10 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(tmp_path: Path, cli:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("mars", "'mars' is no cluster"),
-        ("tcp://host", "'tcp://host' is no cluster"),
-        ("local:none", "'none' is no number of processes"),
-        ("slurm:jobs=none", "jobs=none is no number"),
+        ("mars", "'mars' is not a cluster"),
+        ("tcp://host", "'tcp://host' is not a cluster"),
+        ("local:none", "'none' is not a number of processes"),
+        ("slurm:jobs=none", "jobs=none is not a number"),
         ("slurm:queue", "'queue' has no value"),
     ],
 )

@@ -199,8 +199,8 @@ def test_the_simulator_gives_what_is_compared() -> None:
             "absent: no such program; `make virtual-linux` builds it, --kernel names another one",
         ),
         (["run", "--algorithms", "tahoe"], "'tahoe' is not among reno, cubic, bbr"),
-        (["run", "--paths", "0"], "'0' is no number above zero"),
-        (["run", "--set", "kernel.x=1"], "'kernel.x=1' is no setting; write net.ipv4.tcp_comp_sack_nr=0"),
+        (["run", "--paths", "0"], "'0' is not a number above zero"),
+        (["run", "--set", "kernel.x=1"], "'kernel.x=1' is not a setting; write net.ipv4.tcp_comp_sack_nr=0"),
         (["compare", "--out", "absent"], "absent: no results; `python -m virtual_linux run` makes them"),
     ],
 )
@@ -271,7 +271,7 @@ def test_the_build_takes_an_archive_and_has_a_tick_of_a_millisecond(tmp_path: Fi
     done = build(tmp_path, str(tmp_path / "other"), str(archive), without="NET_SCH_NETEM")
     assert (done.returncode, done.stderr) == (1, "virtual-linux: this kernel has no CONFIG_NET_SCH_NETEM\n")
     done = build(tmp_path, str(tmp_path / "none"), str(tmp_path / "bin"))
-    assert done.stderr == f"virtual-linux: {tmp_path}/bin is no source of Linux with ARCH=um\n"
+    assert done.stderr == f"virtual-linux: {tmp_path}/bin is not a source of Linux with ARCH=um\n"
 
 
 def test_a_guest_ends_with_its_processes_at_an_interruption(tmp_path: File) -> None:

@@ -1,41 +1,36 @@
-"""Generates docs/algorithms/: a page per entry of the catalogue, with figures of two simulated runs.
+"""Generates docs/algorithms/: a page per entry of the catalogue, with pictures of two simulated runs.
 
-`make docs` calls it. A page has the digest of the hashes of the two runs.
+`make docs` calls it. A page has the digest of the hashes of the two runs. Every fact of a page has another home, where
+it is changed: the catalogue, the header of the source, `tools/deployment.toml`, the generated tables of docs/matrix.md
+and docs/validity.md, `known-answers/`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cwndlab
-import matplotlib as mpl
-import polars as pl
+import algorithm_pictures
+import equations
+from algorithm_pictures import DURATION_S
 from cwndlab.catalogue import Algorithm, algorithms, other_names
-from cwndlab.files import atomic_write, save
-from cwndlab.plot.palette import colour
+from cwndlab.files import save
 from cwndlab.simulate import run_jobs
-from matplotlib.figure import Figure
-
-mpl.rcParams["svg.hashsalt"] = "cwndlab"  # equal figures give equal files
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "algorithms"
 HASHES = ROOT / "known-answers" / "algorithm-hashes.json"
 #: Increased by hand when the same runs are drawn in another way: all figures are then stale.
-FORM = 1
+FORM = 2
 SEED = 1
-#: Duration of a run, and start of the search for an epoch.
-DURATION_S, SETTLED_S = 60, 20
-#: Maximum duration that a figure shows.
-MAX_SHOWN_S = 20
-#: Points of a line.
-POINTS = 400
+#: Pictures of a page.
+PICTURES = ("window", "states", "share")
 KINDS = {
     "growth": "Congestion avoidance",
     "whole": "Whole algorithms, with their own slow start",
@@ -43,6 +38,17 @@ KINDS = {
     "recovery": "Recovery",
     "router": "Router-assisted",
     "mechanism": "Mechanisms of the transport",
+}
+
+
+#: What an entry of a kind is, in a sentence.
+KIND_OF = {
+    "growth": "a congestion avoidance",
+    "whole": "a whole algorithm, with its own slow start",
+    "slow-start": "a slow start",
+    "recovery": "a recovery",
+    "router": "a sender of a router-assisted scheme",
+    "mechanism": "a mechanism of the transport",
 }
 
 
@@ -123,70 +129,11 @@ def digest_on_page(entry: Algorithm) -> str:
 
 
 def is_drawn(entry: Algorithm) -> bool:
-    """Whether both figures of an entry exist and show the current runs."""
-    pictures = [FOLDER / f"{run.page}-{run.picture}.svg" for run in runs(entry)]
-    return digest_on_page(entry) == (digest(entry) if pictures else "") and all(file.is_file() for file in pictures)
-
-
-def epoch(records: cwndlab.Records, kind: str) -> tuple[float, float]:
-    """The shown interval, s: from one reduction to the next; for a slow start, from the start of the flow."""
-    if kind == "slow-start":
-        ends = records.events.filter(pl.col("kind").is_in(["slow-start-exit", "recovery", "timeout"]))["time_ns"]
-        first = ends.to_list()[0] / 1e9 if len(ends) else 2.0
-        return 0.0, max(1.0, 2.5 * first)
-    cuts = records.events.filter(pl.col("kind").is_in(["recovery", "timeout", "ecn"]) & (pl.col("flow") == 0))
-    times = [time / 1e9 for time in cuts["time_ns"].to_list() if time / 1e9 > SETTLED_S]
-    if len(times) >= 2:
-        margin = 0.05 * (times[1] - times[0])
-        return times[0] - margin, min(times[1] + 3 * margin, times[0] + MAX_SHOWN_S)
-    return SETTLED_S, SETTLED_S + MAX_SHOWN_S
-
-
-def _axes(title: str, axis: str) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(6.4, 2.6), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title, fontsize=9, loc="left")
-    axes.set_xlabel("time, s", fontsize=8)
-    axes.set_ylabel(axis, fontsize=8)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _thin(times: list[float], values: list[float]) -> tuple[list[float], list[float]]:
-    step = max(1, len(times) // POINTS)
-    return times[::step], values[::step]
-
-
-def draw_window(entry: Algorithm, text: str, records: cwndlab.Records, path: Path) -> None:
-    """Draws the window of a single flow over one epoch."""
-    low, high = epoch(records, entry.kind)
-    rows = records.samples.filter((pl.col("flow") == 0) & (pl.col("time_ns") / 1e9).is_between(low, high))
-    mss = int(records.flows["mss_bytes"][0])
-    figure, axes = _axes(f"{text} alone: 20 Mbit/s, 40 ms, buffer 1 BDP (67 packets)", "cwnd, segments")
-    times, values = _thin((rows["time_ns"] / 1e9).to_list(), (rows["cwnd_bytes"] / mss).to_list())
-    axes.plot(times, values, color=colour(0), linewidth=1.2)
-    axes.set_xlim(low, high)
-    axes.set_ylim(bottom=0)
-    _save(figure, path)
-
-
-def draw_share(text: str, records: cwndlab.Records, path: Path) -> None:
-    """Draws the goodput in competition with one CUBIC flow."""
-    over = cwndlab.metrics.flows_over_time(records, window_s=1.0)
-    figure, axes = _axes(f"{text} beside cubic on the same path", "goodput, Mbit/s")
-    for flow, label in ((0, text), (1, "cubic")):
-        rows = over.filter(pl.col("flow") == flow)
-        axes.plot(rows["time_s"], rows["goodput_bps"] / 1e6, color=colour(flow), linewidth=1.2, label=label)
-    axes.set_xlim(0, DURATION_S)
-    axes.set_ylim(0, 24)  # the rate is 20, the rest is for the legend
-    axes.legend(fontsize=7, frameon=False, loc="upper right", ncols=2)
-    _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with atomic_write(path) as file:
-        figure.savefig(file, format="svg", metadata={"Date": None})
+    """Whether the pictures of an entry exist and show the current runs."""
+    if not runs(entry):
+        return digest_on_page(entry) == ""
+    pictures = [FOLDER / f"{file_of(entry)}-{picture}.svg" for picture in PICTURES]
+    return digest_on_page(entry) == digest(entry) and all(file.is_file() for file in pictures)
 
 
 def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
@@ -194,43 +141,203 @@ def _bullets(title: str, items: Iterator[str] | list[str]) -> list[str]:
     return [f"## {title}", "", *(f"- {item}" for item in items), ""] if items else []
 
 
+def _equations(entry: Algorithm) -> list[str]:
+    header = equations.header(entry.kind, entry.name)
+    if not header.equations:
+        return []
+    lines = ["## Equations", "", "```{equations}", *header.equations.splitlines(), "```", ""]
+    lines.append(f"With the symbols and numbers of the source, [`{header.file.name}`](../../{header.file}).")
+    if units := header.notes.get("Units"):
+        lines.append(f"Units: {_sentence(_plain(units))}")
+    if entry.kind in ("growth", "whole", "router"):
+        lines.append(
+            "w is the window, n what the ACK acknowledges, R the RTT, base its minimum, if nothing else is said."
+        )
+    return [*lines, ""]
+
+
+def _plain(text: str) -> str:
+    """A text of a source's header: links of rustdoc as code."""
+    return re.sub(r"\[(`[^`]*`)\](?!\()", r"\1", text)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _pictures(entry: Algorithm, text: str, made_from: str) -> list[str]:
+    name = file_of(entry)
+    alone = "A single flow: its window, with the states as areas and the events by name."
+    return [
+        f"<!-- output: pictures {name}{made_from and f'; from: {made_from}'} -->",
+        "",
+        "## Pictures",
+        "",
+        f"{alone} The run is the playground's preset `{name}-window`.",
+        "",
+        f"![Congestion window of {text}, with its phases and events]({name}-window.svg)",
+        "",
+        f"![States of {text} and the events between them]({name}-states.svg)",
+        "",
+        f"![Goodput of {text} and of a CUBIC flow on the same path]({name}-share.svg)",
+        "",
+        "<!-- end -->",
+        "",
+    ]
+
+
+@cache
+def _block(page: str, name: str) -> str:
+    """The text of a generated block of docs/."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- output: {re.escape(name)}; [^>]*-->(.*?)<!-- end -->", text, re.DOTALL)
+    return found[1] if found else ""
+
+
+def _in_the_matrix(entry: Algorithm) -> list[str]:
+    """The row of docs/matrix.md, with the meaning of its columns."""
+    lines = [line.strip() for line in _block("matrix.md", "matrix").splitlines() if line.strip()]
+    heading = next(line for line in lines if line.startswith("algorithm "))
+    row = next((line for line in lines if line.split()[0] == entry.name), "")
+    if not row:
+        return []
+    names = re.split(r"\s{2,}", heading)[1:]
+    shown = [f"| {name} | {value} |" for name, value in zip(names, row.split()[1:], strict=True)]
+    about = (
+        "20 Mbit/s, 50 ms, a buffer of 0.1/1/4 BDP; [all algorithms](../matrix.md) has the columns and the other rows."
+    )
+    return ["## In the matrix", "", about, "", "| column | value |", "|---|---|", *shown, ""]
+
+
+@cache
+def _deployments() -> dict[str, dict[str, str]]:
+    return tomllib.loads((ROOT / "tools" / "deployment.toml").read_text(encoding="utf-8"))
+
+
+def _deployment(entry: Algorithm) -> list[str]:
+    known = _deployments().get(file_of(entry))
+    text = f"{known['text'][0].upper()}{known['text'][1:]} ({known['source']})." if known else "None that we know of."
+    return ["## Where it is deployed", "", text, ""]
+
+
+@cache
+def _references() -> dict[str, list[str]]:
+    """What the references of `validate` say, by the name of the entry."""
+    said: dict[str, list[str]] = {}
+    for row in re.findall(r"^\| (\S+) \| `([^`]+)` \| (\d+) \| (\d+) \|", _block("validity.md", "validate"), re.M):
+        reference, sender, judged, held = row
+        file = ROOT / "known-answers" / reference / "reference.json"
+        senders = json.loads(file.read_text(encoding="utf-8"))["senders"] if file.is_file() else {}
+        parts = re.split(r"[+/]", re.sub(r"\([^)]*\)", "", senders.get(sender) or ""))
+        for name in parts[:1]:
+            said.setdefault(name, []).append(f"{held} of {judged} quantities of `{sender}` in {reference}")
+    return said
+
+
+def _verified(entry: Algorithm) -> list[str]:
+    """What references, suites and audits say."""
+    items = []
+    if found := _references().get(entry.name):
+        items.append(f"[References](../validity.md), within tolerance: {'; '.join(found)}.")
+    unpatched = json.loads((ROOT / "known-answers" / "faults.json").read_text(encoding="utf-8"))["unpatched"]
+    own = {
+        "rfc9406": "hystart-pp",
+        "rfc6298": "rto",
+        "rfc6675": "recovery-sack",
+        "rfc8985": "recovery-rack",
+        "rfc9937": "prr",
+    }
+    for suite in unpatched["suites"]:
+        if own.get(suite["suite"], suite["algorithm"]) == file_of(entry):
+            failed = f"fails {', '.join(suite['failed'])}" if suite["failed"] else "no case fails"
+            items.append(f"[Suite](../suites.md) `{suite['suite']}` with `{suite['algorithm']}`: {failed}.")
+    rows = json.loads((ROOT / "known-answers" / "stacks.json").read_text(encoding="utf-8"))["rows"]
+    stacks: dict[str, list[str]] = {}
+    for row in rows:
+        if re.split(r"[+/(]", row["reference"])[0] == entry.name:
+            share = 100 * row["decisive_explained"] / row["decisive"]
+            stacks.setdefault(f"{row['stack']} {row['version']} `{row['algorithm']}`", []).append(
+                f"{share:.0f} % ({row['path']})"
+            )
+    if stacks:
+        explained = "; ".join(f"{stack} {', '.join(shares)}" for stack, shares in stacks.items())
+        items.append(f"[Audit](../audit.md) of other stacks, decisive ACKs that this algorithm explains: {explained}.")
+    return _bullets("What references, suites and audits say", items)
+
+
+def _try_it(entry: Algorithm, text: str) -> list[str]:
+    """The same run in the playground, on the command line and in Python."""
+    rival = "reno" if text == "cubic" else "cubic"
+    bottleneck = document(entry, text, None)["dumbbell"]["bottleneck"]
+    if bottleneck["agents"] or "ecn" in entry.needs:
+        return ["## Try it", "", f"In the [playground](../playground.md): the preset `{file_of(entry)}-window`.", ""]
+    return [
+        "## Try it",
+        "",
+        f"In the [playground](../playground.md): the preset `{file_of(entry)}-window`. On the command line:",
+        "",
+        "```sh",
+        f".venv/bin/cwndlab explain {text if entry.kind in ('growth', 'whole', 'router') else entry.name}",
+        f".venv/bin/cwndlab compare two-flows --algorithms '{rival},{text}' --seed 1 --repetitions 3",
+        f".venv/bin/cwndlab debug two-flows --set 'flow[0].algorithm={text}' --at '12.4 s'",
+        "```",
+        "",
+        "In Python:",
+        "",
+        "```python",
+        "import cwndlab",
+        "",
+        'line = cwndlab.Link(rate="20 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("1 bdp"))',
+        f'flow = cwndlab.Flow("{text}", rtt="40 ms")',
+        'alone = cwndlab.Scenario(duration="60 s", dumbbell=cwndlab.Dumbbell(bottleneck=line), flows=[flow])',
+        'cwndlab.run(alone, seed=1).plot("cwnd")',
+        "```",
+        "",
+    ]
+
+
+def _parameters(entry: Algorithm) -> list[str]:
+    if not entry.parameters:
+        return []
+    lines = ["## Parameters", "", "| name | default | range | meaning |", "|---|---|---|---|"]
+    for one in entry.parameters:
+        unit = f" {one.unit}" if one.unit else ""
+        default = str(one).partition("=")[2]
+        domain = one.domain.replace("|", "\\|")
+        lines.append(f"| `{one.name}` | {default} | {domain}{unit if not one.words else ''} | {one.doc} |")
+    return [*lines, ""]
+
+
 def page(entry: Algorithm, made_from: str) -> str:
     """The page of an entry, with this digest of its figures."""
     text = text_of(entry)
     also = [name["alias"] for name in other_names() if name["means"] == entry.name]
-    year = "" if str(entry.year) in entry.source else f" ({entry.year})"
-    lines = [f"# {entry.name}", "", f"**{entry.title}**, {entry.kind}. Source: {entry.source}{year}."]
+    year = "" if re.search(r"\b(19|20)\d\d\b", entry.source.replace("RFC ", "RFC")) else f" ({entry.year})"
+    lines = [f"# {entry.name}", "", f"**{entry.title}**, {KIND_OF[entry.kind]}. Source: {entry.source}{year}."]
     lines[-1] += f" Confidence: {entry.confidence}" + (" — reconstructed." if entry.confidence == "low" else ".")
     if also:
         lines[-1] += f" Also called {', '.join(f'`{name}`' for name in also)}."
     lines += ["", entry.summary, ""]
     if entry.companion:
-        lines += [f"Default slow start: `{entry.companion}`.", ""]
+        lines += [f"Default slow start: [`{entry.companion}`]({entry.companion}.md).", ""]
+    lines += _equations(entry)
     if text is not None:
-        lines += [
-            f"<!-- output: pictures {file_of(entry)}{made_from and f'; from: {made_from}'} -->",
-            "",
-            f"![Congestion window]({file_of(entry)}-window.svg)",
-            "",
-            f"![Goodput beside CUBIC]({file_of(entry)}-share.svg)",
-            "",
-            "<!-- end -->",
-            "",
-        ]
-    if entry.parameters:
-        lines += ["## Parameters", "", "| name | default | range | meaning |", "|---|---|---|---|"]
-        for one in entry.parameters:
-            unit = f" {one.unit}" if one.unit else ""
-            default = str(one).partition("=")[2]
-            domain = one.domain.replace("|", "\\|")
-            lines.append(f"| `{one.name}` | {default} | {domain}{unit if not one.words else ''} | {one.doc} |")
-        lines.append("")
+        lines += _pictures(entry, text, made_from)
+    lines += _parameters(entry)
+    lines += _in_the_matrix(entry)
+    lines += _deployment(entry)
+    lines += _verified(entry)
     model_based = ["model-based: it may increase an unused window"] if entry.model_based else []
     lines += _bullets("Needs", [*entry.needs, *model_based])
     lines += _bullets("Incompatible with", [f"`{name}`: {reason}" for name, reason in entry.incompatible])
     lines += _bullets("Choices where the source is ambiguous", list(entry.choices))
+    differs = equations.header(entry.kind, entry.name).notes.get("Differs from the source", "")
+    lines += _bullets("Differs from the source", [_plain(differs)] if differs else [])
     lines += _bullets("Pitfalls", list(entry.pitfalls))
     lines += _bullets("Over QUIC", list(entry.quic))
+    lines += _bullets("Sources", [_plain(equations.header(entry.kind, entry.name).notes.get("Source", entry.source))])
+    if text is not None:
+        lines += _try_it(entry, text)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -269,17 +376,18 @@ def write_pages() -> None:
 
 
 def draw(names: Collection[str]) -> None:
-    """Draws the figures of these pages, and writes their digests."""
+    """Draws the pictures of these pages, and writes their digests."""
     entries = {file_of(entry): entry for entry in algorithms() if file_of(entry) in names}
     shown = [run for entry in entries.values() for run in runs(entry)]
     left = {name: len(runs(entry)) for name, entry in entries.items()}
-    for number, records in run_jobs([(run.document, SEED) for run in shown]):
+    for number, records in run_jobs([(run.document | algorithm_pictures.NAMED, SEED) for run in shown]):
         run = shown[number]
         path = FOLDER / f"{run.page}-{run.picture}.svg"
         if run.picture == "window":
-            draw_window(entries[run.page], run.text, records, path)
+            algorithm_pictures.draw_window(entries[run.page].kind, run.text, records, path)
+            algorithm_pictures.draw_states(run.text, records, FOLDER / f"{run.page}-states.svg")
         else:
-            draw_share(run.text, records, path)
+            algorithm_pictures.draw_share(run.text, records, path)
         left[run.page] -= 1
         if left[run.page] == 0:
             save(page(entries[run.page], digest(entries[run.page])), FOLDER / f"{run.page}.md")

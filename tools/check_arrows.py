@@ -301,7 +301,7 @@ class Package:
         return name
 
     def _defines(self, module: str, name: str) -> bool:
-        """Whether a module has this name; an unknown one of a package is no module of ours."""
+        """Whether a module has this name; an unknown one of a package is not a module of ours."""
         return self.files[module].name != "__init__.py" or any(
             name == getattr(node, "id", getattr(node, "name", None)) for node in ast.walk(self._trees[module])
         )

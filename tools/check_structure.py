@@ -2,7 +2,7 @@
 
 The import graph has an edge from a module to each module of the same crate whose items its code uses, by `use` or by a
 path. Paths are resolved through `use` and `pub use` to the definition of the name; a `pub use` without a use of the
-name is no edge. A file is one module, together with its inline modules. A parameter whose name is that of a time, a
+name is not an edge. A file is one module, together with its inline modules. A parameter whose name is that of a time, a
 size or a rate must have a type of cwndlab_units, not `u64`. Exceptions are in tools/structure-exceptions.toml, each
 with a reason; an exception without effect is a fault as well.
 

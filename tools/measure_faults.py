@@ -1,10 +1,10 @@
 """Which seeded faults do the suites, the packetdrill scripts and the audit find? (`make faults`)
 
 `python tools/measure_faults.py [--only NAME …] [--force]` takes each fault of tests/faults/faults.toml whose patch has
-no row in known-answers/faults.json: it copies the sources to build/faults/, applies the patch, builds the engine there,
-runs the suites and scripts with it, exports logs, and audits them with the engine of this environment. The row is
-written at once, so that an interrupted measurement goes on where it ended. The engine without a patch is the row
-`unpatched`.
+no row in known-answers/faults.json, or a row of suites or an audit that stated something else: it copies the sources to
+build/faults/, applies the patch, builds the engine there, runs the suites and scripts with it, exports logs, and audits
+them with the engine of this environment. The row is written at once, so that an interrupted measurement goes on where
+it ended. The engine without a patch is the row `unpatched`.
 """
 
 from __future__ import annotations
@@ -138,6 +138,7 @@ def measure(fault: SeededFault | None, base: Row | None) -> Row:
     known = {one["script"] for one in base.scripts} if base else set()
     return Row(
         digest=fault.digest if fault else "",
+        judges=seeded_faults.judges(fault.area if fault else None),
         suites=without(done["suites"], base.suites) if base else done["suites"],
         scripts=[one for one in done["scripts"] if one["script"] not in known],
         audits=[audited(log) for log in done["logs"]],
@@ -148,7 +149,7 @@ def main() -> None:
     """Measures the faults whose patch has no row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these faults, or 'unpatched'")
-    parser.add_argument("--force", action="store_true", help="measure also those that have a row")
+    parser.add_argument("--force", action="store_true", help="measure also those that have a fresh row")
     arguments = parser.parse_args()
     listed: dict[str, SeededFault | None] = {UNPATCHED: None} | {one.name: one for one in seeded_faults.faults()}
     unknown = [name for name in arguments.only if name not in listed]
@@ -157,7 +158,8 @@ def main() -> None:
     measured = seeded_faults.rows()
     for name, fault in listed.items():
         wanted = name in arguments.only if arguments.only else True
-        fresh = name in measured and measured[name].digest == (fault.digest if fault else "")
+        row, area = measured.get(name), fault.area if fault else None
+        fresh = row and row.digest == (fault.digest if fault else "") and not seeded_faults.stale(row, area)
         if not wanted or (fresh and not arguments.force):
             continue
         start = time.monotonic()

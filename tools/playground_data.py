@@ -18,7 +18,7 @@ from cwndlab import engine
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import kept
 from cwndlab.reproduction.multiverse.robustness import Cell, Robustness
-from cwndlab.reproduction.multiverse.space import Space
+from cwndlab.reproduction.universes import Space
 from cwndlab.scenario import presets
 
 ROOT = Path(__file__).resolve().parents[1]

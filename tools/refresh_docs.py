@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -34,6 +35,7 @@ import declared_files
 import generated
 import pictures
 import records_doc
+import rust_contract
 import seeded_faults
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
@@ -171,6 +173,41 @@ def _reproductions() -> str:
     return overview(ROOT / "results")
 
 
+def _facts() -> str:
+    """What the generated tables of docs/ say, in a line for README.md."""
+    from cwndlab.suites import SUITES
+
+    def block(page: str, name: str) -> str:
+        return next(one.body for one in generated.blocks([ROOT / "docs" / page]) if one.name == name)
+
+    def judged(text: str) -> tuple[int, int]:
+        rows = re.findall(r"^\|[^|]*(?:\|[^|]*)?\| (\d+) \| (\d+) \| \d+%", text, re.MULTILINE)
+        return sum(int(held) for _, held in rows), sum(int(total) for total, _ in rows)
+
+    simulators, kernel = judged(block("validity.md", "validate")), judged(block("validity.md", "validate --kernel"))
+    ratios: dict[str, list[float]] = {"ns-2": [], "ns-3": []}
+    peers = block("performance.md", "bench-peers")
+    for peer, ratio in re.findall(r"\| (ns-[23]) [^|]*\| [\d.]+ \| ([\d.]+) \|", peers):
+        ratios[peer].append(float(ratio))
+
+    def span(peer: str) -> str:
+        return f"{min(ratios[peer]):.0f} to {max(ratios[peer]):.0f}"
+
+    kinds = [entry.kind for entry in algorithms()]
+    senders = sum(kinds.count(kind) for kind in ("growth", "whole", "router"))
+    parts = [
+        f"**{senders} [algorithms](docs/algorithms/README.md)**, {kinds.count('slow-start')} slow starts and "
+        f"{kinds.count('recovery')} recoveries",
+        f"**[validated](docs/validity.md)** against ns-2, ns-3 and Linux: {simulators[0]:,} of {simulators[1]:,} "
+        f"quantities of kept runs are within tolerance, and {kernel[0]} of {kernel[1]} beside this kernel",
+        f"**[{span('ns-2')} times as fast](docs/performance.md)** as ns-2 and {span('ns-3')} times as ns-3",
+        f"**judged** by {len(SUITES)} [suites](docs/suites.md) of drafts and RFCs",
+        "**runs** on Linux and macOS, in a browser, between [real TCP stacks](docs/emulation.md), "
+        "in [Linux' TCP](docs/kernel.md) and over [QUIC](docs/quic.md)",
+    ]
+    return " · ".join(parts) + "."
+
+
 def _first_paragraph(thing: object) -> str:
     return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
 
@@ -208,7 +245,7 @@ def _metrics() -> str:
 def _list_of_metrics() -> str:
     from cwndlab.metrics import listing
 
-    lines = ["| name | is | unit | wanted |", "|---|---|---|---|"]
+    lines = ["| name | is | unit | wanted | formula | source |", "|---|---|---|---|---|---|"]
     return "\n".join(
         [*lines, *("| " + " | ".join(str(cell or "–") for cell in row.values()) + " |" for row in listing())]
     )
@@ -269,8 +306,14 @@ MAKERS: dict[str, Callable[[], str]] = {
     "presets": _presets,
     "stack": _stack,
     "fields": declared_files.fields,
+    "contract": rust_contract.traits,
+    "whole algorithm": rust_contract.example,
+    "facts": _facts,
     "findings": records_doc.findings,
     "queues": declared_files.queues,
+    "fields scenario": partial(declared_files.table, "scenario"),
+    "fields link": partial(declared_files.table, "link"),
+    "fields flow": partial(declared_files.table, "flow"),
     "workloads": declared_files.workloads,
     "python": _public,
     "python metrics": _metrics,
@@ -412,7 +455,8 @@ def parts(words: list[str]) -> list[Part]:
         selected.append(Part("schemas and classes", "docs/schema", "declared", 1, [], False, _make_files))
     if not words:
         pages = partial(algorithm_pages.write_pages)
-        selected.append(Part("pages of the algorithms", "docs/algorithms", "declared", 1, [], False, pages))
+        # After the tables that the pages take rows of.
+        selected.append(Part("pages of the algorithms", "docs/algorithms", "simulated", 1, [], False, pages))
     return sorted(selected, key=lambda part: generated.KINDS.index(part.kind))
 
 

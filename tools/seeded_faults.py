@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import suite_statements
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "faults"
 RESULTS = ROOT / "known-answers" / "faults.json"
@@ -81,6 +83,9 @@ class Row:
     """What found a fault."""
 
     digest: str
+    """That of the patch."""
+    judges: dict[str, str] = field(default_factory=dict)
+    """The digests of the suites and of the audit that were measured, by name (tools/suite_statements.py)."""
     suites: list[dict[str, Any]] = field(default_factory=list)
     scripts: list[dict[str, Any]] = field(default_factory=list)
     audits: list[dict[str, Any]] = field(default_factory=list)
@@ -101,6 +106,21 @@ def faults() -> list[SeededFault]:
     """The entries of tests/faults/faults.toml, in their order."""
     document = tomllib.loads((FOLDER / "faults.toml").read_text(encoding="utf-8"))
     return [SeededFault(name=name, **entry) for name, entry in document.items()]
+
+
+def judges(area: str | None) -> dict[str, str]:
+    """The present digests of what judges the faults of an area, or the engine without one."""
+    chosen = [one for name, suites in SUITES.items() if area in (None, name) for one in suites]
+    digests = {name: suite_statements.of_suite(name) for name in dict.fromkeys(one[0] for one in chosen)}
+    is_audited = area is None or SENDERS.get(area, OTHER_SENDERS)
+    return {**digests, "audit": suite_statements.of_audit()} if is_audited else digests
+
+
+def stale(row: Row, area: str | None) -> str:
+    """What a row was measured with that states something else today, and what to run; empty for a fresh row."""
+    today = judges(area)
+    changed = [name for name in {**row.judges, **today} if row.judges.get(name) != today.get(name)]
+    return f"{', '.join(changed)} changed since the measurement: run `make faults`" if changed else ""
 
 
 def rows() -> dict[str, Row]:

@@ -15,6 +15,7 @@ from functools import reduce
 from pathlib import Path
 
 import cwndlab
+import equations
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx import addnodes
@@ -38,6 +39,11 @@ OUTSIDE = {
 PLAYGROUND = ROOT / "build" / "playground"
 #: A page's place for it, a comment elsewhere: ``<!-- playground: PRESET -->``.
 _PLACE = re.compile(r"^<!-- playground: (?P<preset>[\w-]+) -->$", re.MULTILINE)
+
+
+#: The documentation of the contract by rustdoc, where `make site` has built it, and a page's place for a link to it.
+RUSTDOC = ROOT / "build" / "rustdoc" / "doc"
+_RUSTDOC_PLACE = re.compile(r"^<!-- rustdoc: (?P<crate>\w+) -->$", re.MULTILINE)
 
 
 def document_of(path: Path) -> str | None:
@@ -82,6 +88,20 @@ def frame(docname: str, preset: str) -> str:
     )
 
 
+def show_rustdoc(_: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts a link to the documentation of a crate into the places that pages have for it."""
+
+    def link(match: re.Match[str]) -> str:
+        address = f"{'../' * docname.count('/')}rust/{match['crate']}/index.html"
+        if not (RUSTDOC / match["crate"] / "index.html").is_file():
+            return ""
+        return (
+            f'<p><a href="{address}">The documentation of the crate <code>{match["crate"]}</code></a>, by rustdoc.</p>'
+        )
+
+    source[0] = _RUSTDOC_PLACE.sub(link, source[0])
+
+
 def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
     """Puts the playground into the places that pages have for it, and on the page of each algorithm with figures."""
     if not is_built():
@@ -89,14 +109,16 @@ def show_playground(_: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = _PLACE.sub(lambda match: frame(docname, match["preset"]), source[0])
     name = docname.removeprefix("algorithms/")
     if name != docname and (DOCS / "algorithms" / f"{name}-window.svg").is_file():
-        heading = "## Playground\n\nThe run of the first figure: change path and flows."
+        heading = "## Playground\n\nThe run of the first picture: change path and flows."
         source[0] += f"\n\n{heading}\n\n{frame(docname, f'{name}-window')}\n"
 
 
-def copy_playground(app: Sphinx, error: Exception | None) -> None:
-    """Copies the playground into the site."""
+def copy_beside(app: Sphinx, error: Exception | None) -> None:
+    """Copies the playground, and what rustdoc made, into the site."""
     if error is None and is_built():
         shutil.copytree(PLAYGROUND, Path(app.outdir) / "playground", dirs_exist_ok=True)
+    if error is None and RUSTDOC.is_dir():
+        shutil.copytree(RUSTDOC, Path(app.outdir) / "rust", dirs_exist_ok=True)
 
 
 #: Kinds of names in their order on a page.
@@ -161,6 +183,16 @@ class PublicNames(SphinxDirective):
         return holder.children
 
 
+class Equations(SphinxDirective):
+    """Equations as plain text in the body, shown as mathematics (`tools/equations.py`)."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """A raw node of HTML with MathML."""
+        return [nodes.raw("", equations.html("\n".join(self.content)), format="html")]
+
+
 #: Docstrings of attributes as they were before napoleon, which takes words before a colon for a type.
 _ATTRIBUTES: dict[str, list[str]] = {}
 
@@ -183,10 +215,12 @@ def prepare_docstring(_: Sphinx, what: str, name: str, value: object, options: o
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the extension."""
     app.add_directive("public-names", PublicNames)
+    app.add_directive("equations", Equations)
     app.connect("autodoc-process-docstring", keep_attribute, priority=100)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=900)
     app.connect("source-read", show_playground)
-    app.connect("build-finished", copy_playground)
+    app.connect("source-read", show_rustdoc)
+    app.connect("build-finished", copy_beside)
     app.connect("doctree-read", resolve_links)
     app.connect("doctree-read", leave_out_of_sidebar)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

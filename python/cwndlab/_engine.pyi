@@ -31,6 +31,7 @@ __all__ = [
     "conformance",
     "conformance_texts",
     "debug",
+    "debug_kinds",
     "decision_fields",
     "declarations",
     "emulate",

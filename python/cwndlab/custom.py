@@ -22,7 +22,17 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from cwndlab.engine import Ack, Congestion, DeliveryRate, Path, Sent, Window, aliases, entries
+from cwndlab.engine import (
+    Ack,
+    Congestion,
+    DeliveryRate,
+    Path,
+    Sent,
+    Window,
+    aliases,
+    canonical_algorithm,
+    entries,
+)
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault, text_of
 
 __all__ = [
@@ -162,7 +172,7 @@ class CustomAlgorithm:
 def validate_class(name: str, kind: object) -> CustomAlgorithm:
     """The class under this name, checked; raises ``ScenarioError`` with every fault."""
     if not isinstance(kind, type):
-        what = f"{kind!r} is no class"
+        what = f"{kind!r} is not a class"
         raise ScenarioError(Fault(f"algorithm '{name}'", what, "hand over the class itself, not an object of it"))
     where = _where(kind)
     abstract: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())
@@ -235,7 +245,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
     Raises
     ------
     ScenarioError
-        Where the class does not follow the protocol, and where the name is registered already or is that of a
+        If the class does not follow the protocol, or if the name is registered already or is that of a
         built-in algorithm.
 
     Examples
@@ -268,7 +278,7 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
 
 
 def unregister(name: str) -> None:
-    """Removes a class that `register` made available; raises ``ScenarioError`` where none has this name.
+    """Removes a class that `register` made available; raises ``ScenarioError`` if none has this name.
 
     Examples
     --------
@@ -328,7 +338,7 @@ def name_of(kind: type) -> str:
 
 
 def merged(sources: Iterable[Classes]) -> dict[str, type]:
-    """The union of classes by name; raises ``ScenarioError`` where two have one name."""
+    """The union of classes by name; raises ``ScenarioError`` if two have one name."""
     union: dict[str, type] = {}
     for classes in sources:
         for name, kind in classes.items():
@@ -428,6 +438,14 @@ def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[tuple[str, str, str
     ]
 
 
+def served(classes: Classes | None) -> list[tuple[str, str, str, str, Callable[..., object]]]:
+    """The classes for a server of streams (`bound`); it is a fault if one has a name of the catalogue."""
+    custom = classes_named(list(classes or {}), classes or {})
+    for name in custom:
+        canonical_algorithm(name, described(custom))
+    return bound(custom)
+
+
 def by_name(kinds: Iterable[type]) -> dict[str, type]:
     """Classes by the names of `name_of`."""
     return merged({name_of(kind): kind} for kind in kinds)
@@ -446,7 +464,7 @@ def load(file: str | File) -> dict[str, type]:
     Raises
     ------
     ScenarioError
-        Where the file cannot be imported or holds no such class.
+        If the file cannot be imported or holds no such class.
 
     Examples
     --------

@@ -94,10 +94,10 @@ def emulate(
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation, where the kernel has no such setting or refuses its value, and
-        where deliveries were late.
+        If the machine does not allow an emulation, if the kernel has no such setting or refuses its value, or
+        if deliveries were late.
     AlgorithmError
-        Where an algorithm in the kernel failed.
+        If an algorithm in the kernel failed.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def emulate_many(
 
 
 def refuse_late(timing: dict[str, Any]) -> None:
-    """Raises ``RunError`` where the deliveries of a run were late."""
+    """Raises ``RunError`` if the deliveries of a run were late."""
     if timing["unreliable"] is None:
         return
     remedies = "use a quieter machine or a lower rate, or "
@@ -210,7 +210,7 @@ class EmulatedPath:
     Raises
     ------
     RunError
-        Where the machine does not allow an emulation, and where the kernel has no such setting or refuses its value.
+        If the machine does not allow an emulation, or if the kernel has no such setting or refuses its value.
 
     Examples
     --------
@@ -353,7 +353,7 @@ class EmulatedPath:
         return results[0]
 
     def popen(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
-        """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` where it
+        """Starts a program on a side, as `subprocess.Popen` with all of its options; raises ``RunError`` if it
         cannot be started."""
         options["env"] = dict(options.get("env") or os.environ) | self.environment(side)
         try:
@@ -367,7 +367,7 @@ class EmulatedPath:
 
     def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
         """Starts a program as `popen` does, in a new session, and waits until it listens (TCP or UDP), at most five
-        seconds. Raises ``RunError`` where it ends before."""
+        seconds. Raises ``RunError`` if it ends before."""
         before = self.ports(side)
         program = self.popen(side, command, start_new_session=True, **options)
         until = time.monotonic() + _PATIENCE_S

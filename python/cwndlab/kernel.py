@@ -113,10 +113,10 @@ def attach(
     Raises
     ------
     RunError
-        Where the module, a capability or the kernel's BTF is missing, where an algorithm needs router assistance, and
-        where a name is taken.
+        If the module, a capability or the kernel's BTF is missing, if an algorithm needs router assistance, or
+        if a name is taken.
     ScenarioError
-        Where an algorithm does not exist, or a policy or a class is not valid.
+        If an algorithm does not exist, or a policy or a class is not valid.
     """
     texts = [one if isinstance(one, str) else name_of(one) for one in algorithms]
     custom = classes_named(algorithms, classes)

@@ -66,7 +66,7 @@ class Records:
         Raises
         ------
         RecordsError
-            Where a file is truncated, altered, of another program or of another version.
+            If a file is truncated, altered, of another program or of another version.
         """
         return cls(read_records(folder))
 
@@ -76,7 +76,7 @@ class Records:
         Raises
         ------
         RecordsError
-            Where the folder holds another run, and where it cannot be written.
+            If the folder holds another run, or if it cannot be written.
 
         Examples
         --------
@@ -124,7 +124,7 @@ class Records:
         Raises
         ------
         RunError
-            Where pandas is not installed (``pip install 'cwndlab[pandas]'``).
+            If pandas is not installed (``pip install 'cwndlab[pandas]'``).
 
         Examples
         --------

@@ -41,7 +41,7 @@ def run(
     ScenarioError
         With every fault of the scenario.
     AlgorithmError
-        Where a custom class fails; its exception is the ``__cause__``.
+        If a custom class fails; its exception is the ``__cause__``.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def run(
     40.0832
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise ArgumentError(parameter_fault("seed", f"'{seed}' is no whole number from 0 to 2⁶⁴ − 1", example=1))
+        raise ArgumentError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
     text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
 

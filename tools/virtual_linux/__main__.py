@@ -18,7 +18,7 @@ def positive(text: str) -> int:
     """A whole number above zero."""
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number above zero")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above zero")
     return value
 
 
@@ -35,7 +35,7 @@ def setting(text: str) -> tuple[str, str]:
     """NAME=VALUE of a kernel setting."""
     name, sign, value = text.partition("=")
     if not sign or not name.startswith("net."):
-        raise argparse.ArgumentTypeError(f"'{text}' is no setting; write net.ipv4.tcp_comp_sack_nr=0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a setting; write net.ipv4.tcp_comp_sack_nr=0")
     return name, value
 
 

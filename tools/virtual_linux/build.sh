@@ -35,7 +35,7 @@ else
     [ -f "$tree/Makefile" ] || { mkdir -p "$tree" && tar -xf "$source" -C "$tree" --strip-components=1; }
 fi
 cd "$tree"
-[ -d arch/um ] || fail "$tree is no source of Linux with ARCH=um"
+[ -d arch/um ] || fail "$tree is not a source of Linux with ARCH=um"
 
 # A tick of 1 ms, as on servers. The option has no prompt, so that its default is changed.
 sed -i '/^config HZ$/,/^$/s/default [0-9]*/default 1000/' arch/um/Kconfig

@@ -9,7 +9,7 @@ from typing import Any
 #: Kinds of paths, in turn: half of them lose packets only by a full queue.
 KINDS = ("plain", "loss", "plain", "reordering")
 #: The kernel's algorithms and the simulator's names for them, as in known-answers/kernel/paths.toml.
-ALGORITHMS = {"reno": "reno+standard/rack", "cubic": "cubic-linux+hystart-linux/rack", "bbr": "bbr1"}
+ALGORITHMS = {"reno": "reno(abc=1, base=cwnd)+standard/rack", "cubic": "cubic-linux+hystart-linux/rack", "bbr": "bbr1"}
 
 #: A packet at the routers, bytes, and its header of Ethernet, which netem's rate includes.
 PACKET = 1500
@@ -38,9 +38,9 @@ class Path:
     def scenario(self, algorithm: str, seconds: float) -> dict[str, Any]:
         """The scenario of a transfer of ``seconds`` with the kernel's ``algorithm``, in the shape of its TOML.
 
-        The kernel's TCP builds bursts also where segmentation offload is off (`sk_setup_caps`); the host's device divides
-        them into segments. The simulator's queue does not count the packet in transmission. Each seed varies what is
-        below measurement, as the repetitions of the virtual Linux do.
+        The kernel's TCP builds bursts also where segmentation offload is off (`sk_setup_caps`); the host's device
+        divides them into segments. The simulator's queue does not count the packet in transmission. Each seed varies
+        what is below measurement, as the repetitions of the virtual Linux do.
         """
         one_way_ms = self.rtt_ms / 2 - self.spread_ms
         link: dict[str, Any] = {
@@ -70,7 +70,6 @@ class Path:
                 }
             ],
         }
-
 
     def varied(self, repetition: int) -> Path:
         """The path of a repetition: from the second one on, RTT and rate differ by up to 0.5 and 0.1 %, as seeds of the

@@ -142,7 +142,7 @@ fn faults_contain_the_error_and_a_hint() {
             "'sack-tcp' is 'reno+standard/sack', not a slow-start algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",
         ),
-        // Suggestions are of the required kind only: 'bbr' differs by one letter, but is no slow start.
+        // Suggestions are of the required kind only: 'bbr' differs by one letter, but is not a slow start.
         ("cubic+bbrr", "no algorithm is called 'bbrr'", "`cwndlab list` shows them all"),
         (
             "cubic+",

@@ -506,7 +506,6 @@ mod tests {
             initial_ssthresh: None,
             paced: false,
             seed: 0,
-            whole_segments: false,
             oracle_buffer: None,
         };
         let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };

@@ -112,17 +112,16 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     check_usable(log, &survey, algorithm)?;
     let mut notes = log.notes.clone();
     let (mss, initial) = parameters(&survey, options, log, &mut notes);
+    // Windows in whole segments: the resolution is that of the log, and the host counts segments. Otherwise bytes.
+    let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let path = Path {
         mss: Bytes(mss),
         initial_cwnd: Bytes(initial),
         initial_ssthresh: None,
         paced: log.protocol == Protocol::Quic,
         seed: 0,
-        whole_segments: false,
         oracle_buffer: None,
     };
-    // Windows in whole segments: the resolution is that of the log. Otherwise bytes.
-    let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let tolerance = Tolerance {
         segments: options.tolerance.unwrap_or(if algorithm.is_model_based() { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },

@@ -21,7 +21,6 @@ pub(crate) fn path(traits: &Traits, segments: u64, ssthresh: Option<u64>) -> Pat
         initial_ssthresh: ssthresh.map(|segments| Bytes(MSS * segments)),
         paced: traits.needs.contains(&Need::Pacing),
         seed: 1,
-        whole_segments: false,
         oracle_buffer: None,
     }
 }

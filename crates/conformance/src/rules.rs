@@ -90,7 +90,7 @@ pub fn bounded(step: &Step<'_>) -> Verdict {
     check(step.after < MAX_WINDOW, || "a window is finite and below 2^40 bytes".to_owned())
 }
 
-/// The window does not grow while the sender does not use it: an ACK then is no evidence of more capacity
+/// The window does not grow while the sender does not use it: an ACK then is not evidence of more capacity
 /// (RFC 7661, section 4.3; RFC 9438, section 5.8; Linux, `tcp_is_cwnd_limited`).
 #[must_use]
 pub fn unused_window(step: &Step<'_>) -> Verdict {

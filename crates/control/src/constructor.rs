@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use crate::contract::{CongestionControl, Path};
 
+type Construct = dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync;
+
 /// Constructs the congestion control of each connection of a flow, in place of an entry of the catalogue.
 #[derive(Clone)]
-pub struct Constructor(Arc<dyn Fn(&Path) -> Box<dyn CongestionControl> + Send + Sync>);
+pub struct Constructor(Arc<Construct>);
 
 impl Constructor {
     /// Constructs by this function.

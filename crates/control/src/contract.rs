@@ -69,8 +69,6 @@ pub struct Path {
     pub initial_ssthresh: Option<Bytes>,
     /// Whether the transport paces.
     pub paced: bool,
-    /// Whether the host counts the window in whole segments (Linux, `snd_cwnd`), not in bytes.
-    pub whole_segments: bool,
     /// Seed of the random stream of the flow.
     pub seed: u64,
     /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.
@@ -108,7 +106,7 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Newly acknowledged bytes that arrived with a CE mark.
     pub ce: Bytes,
-    /// The sender was application-limited, so an unused window is no evidence of capacity.
+    /// The sender was application-limited, so an unused window is not evidence of capacity.
     pub app_limited: bool,
     /// The window limited the sender (Linux: `is_cwnd_limited`). The window may grow only then.
     pub cwnd_limited: bool,

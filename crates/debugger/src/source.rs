@@ -42,7 +42,6 @@ const PATH: Path = Path {
     initial_cwnd: Bytes(14_480),
     initial_ssthresh: None,
     paced: false,
-    whole_segments: false,
     seed: 1,
     oracle_buffer: None,
 };

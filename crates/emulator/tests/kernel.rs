@@ -9,6 +9,7 @@ use std::thread;
 use cwndlab_algorithms::catalogue;
 use cwndlab_emulator::{emulate, Datapath, Family, Options, Session, Setting, Side};
 use cwndlab_linux::namespace::Namespace;
+use cwndlab_linux::privileges::skip_test;
 use cwndlab_linux::sysctl;
 use cwndlab_scenario::Scenario;
 use cwndlab_traffic::{Application, NEVER};
@@ -44,8 +45,7 @@ fn settings_belong_to_one_side() {
     let session = match open("net.ipv4.tcp_comp_sack_nr", "7") {
         Ok(session) => session,
         Err(fault) if std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_none() => {
-            eprintln!("skipped: {fault}");
-            return;
+            return skip_test(&fault.to_string());
         }
         Err(fault) => panic!("{fault}"),
     };
@@ -249,8 +249,7 @@ fn connections_of_programs_are_sampled() {
     let session = match Session::open(Arc::new(plan), 1, &options) {
         Ok(session) => session,
         Err(fault) if std::env::var_os("CWNDLAB_REQUIRE_EMULATION").is_none() => {
-            eprintln!("skipped: {fault}");
-            return;
+            return skip_test(&fault.to_string());
         }
         Err(fault) => panic!("{fault}"),
     };

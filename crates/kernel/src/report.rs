@@ -137,7 +137,6 @@ impl Report {
             initial_ssthresh: None,
             paced: false,
             seed,
-            whole_segments: true,
             oracle_buffer: None,
         }
     }

@@ -75,7 +75,7 @@ pub enum Cause {
     Interval,
     /// An ACK.
     Ack,
-    /// A congestion event that is no timeout.
+    /// A congestion event that is not a timeout.
     Loss,
     /// The retransmission timer expired.
     Timeout,

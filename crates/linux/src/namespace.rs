@@ -66,13 +66,13 @@ mod tests {
     use std::net::{Ipv4Addr, UdpSocket};
 
     use super::*;
-    use crate::privileges::{has_capability, CAP_SYS_ADMIN};
+    use crate::privileges::{has_capability, skip_test, CAP_SYS_ADMIN};
 
     /// network_namespaces(7): each namespace has its own port numbers, so one address and port binds in both.
     #[test]
     fn two_namespaces_bind_the_same_port() {
         if !has_capability(CAP_SYS_ADMIN) {
-            return; // creating a namespace requires privileges
+            return skip_test("a namespace requires CAP_SYS_ADMIN");
         }
         let bind =
             || UdpSocket::bind((Ipv4Addr::LOCALHOST, 7)).map_err(|error| Fault::new("bind", error.to_string(), ""));

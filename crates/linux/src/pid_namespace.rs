@@ -117,13 +117,13 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::privileges::{has_capability, CAP_SYS_ADMIN};
+    use crate::privileges::{has_capability, skip_test, CAP_SYS_ADMIN};
 
     /// pid_namespaces(7): when the first process ends, the kernel kills all others with SIGKILL.
     #[test]
     fn a_program_ends_with_its_namespace() {
         if !has_capability(CAP_SYS_ADMIN) {
-            return; // creating a namespace requires privileges
+            return skip_test("a namespace requires CAP_SYS_ADMIN");
         }
         let namespace = PidNamespace::new().expect("created");
         let mut child = std::thread::scope(|scope| {

@@ -1,5 +1,7 @@
 //! Capabilities of the calling thread, and user namespaces: capabilities(7), user_namespaces(7).
 
+use std::io::Write as _;
+
 use crate::fault::os_fault;
 use cwndlab_units::Fault;
 
@@ -22,6 +24,20 @@ pub fn has_capability(capability: u32) -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> capability & 1 == 1)
+}
+
+/// Reports that the calling test does not run here: a line on standard error, past the capture of the test harness, and
+/// one in the file that `CWNDLAB_SKIPPED_TESTS` names, which `tests/skips.py` judges.
+#[track_caller]
+pub fn skip_test(reason: &str) {
+    let (file, thread) = (std::panic::Location::caller().file(), std::thread::current());
+    let test = thread.name().and_then(|name| name.rsplit("::").next()).unwrap_or("main");
+    let line = format!("{file}::{test}: {}\n", reason.lines().next().unwrap_or_default());
+    let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
+    if let Some(path) = std::env::var_os("CWNDLAB_SKIPPED_TESTS") {
+        let list = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        list.and_then(|mut list| list.write_all(line.as_bytes())).expect("the list of skipped tests can be written");
+    }
 }
 
 /// Enters a new user namespace as its root user, unless the process already has the capabilities for network

@@ -80,14 +80,14 @@ mod tests {
     use super::*;
     use crate::namespace::Namespace;
     use crate::netlink::Route;
-    use crate::privileges::{has_capability, CAP_SYS_ADMIN};
+    use crate::privileges::{has_capability, skip_test, CAP_SYS_ADMIN};
 
     /// tuntap.rst: a read returns a packet that is routed to the device. RFC 791 and 768: version 4, protocol 17, and a
     /// datagram of 28 bytes of headers and its payload.
     #[test]
     fn a_routed_datagram_is_read_from_the_device() {
         if !has_capability(CAP_SYS_ADMIN) || !std::path::Path::new("/dev/net/tun").exists() {
-            return; // a TUN device requires privileges and the driver
+            return skip_test("a TUN device requires CAP_SYS_ADMIN and /dev/net/tun");
         }
         let packet = Namespace::new().expect("created").enter(|| {
             let mut tun = Tun::new("test0", Bytes(1500))?;

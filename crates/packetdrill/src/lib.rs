@@ -25,7 +25,7 @@ use cwndlab_units::Fault;
 /// Runs the script `text`.
 ///
 /// # Errors
-/// A [`Fault`] where the text is no script.
+/// A [`Fault`] where the text is not a script.
 pub fn run_script(text: &str) -> Result<Report, Fault> {
     let script = parse::parse(text)?;
     let (settings, reasons) = applicability::examine(&script);

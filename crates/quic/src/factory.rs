@@ -151,7 +151,6 @@ impl Factory {
             initial_ssthresh: None,
             paced: true,
             seed: self.seed.wrapping_add(number),
-            whole_segments: false,
             oracle_buffer: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {
@@ -193,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_error_names_the_missing_feature() {
-        let message = |text: &str| controller_factory(text).expect_err("unsupported").to_string();
+        let message = |text: &str| format!("{:#}", controller_factory(text).expect_err("unsupported"));
         assert_eq!(
             message("rcp"),
             "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read (hint: `cwndlab run` \

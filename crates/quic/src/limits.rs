@@ -52,15 +52,7 @@ fn paces(algorithm: &Algorithm) -> bool {
 /// An arbitrary path: the capabilities of a part do not depend on it.
 fn any_path() -> Path {
     let mss = Bytes(1200);
-    Path {
-        mss,
-        initial_cwnd: mss * 10,
-        initial_ssthresh: None,
-        paced: true,
-        whole_segments: false,
-        seed: 0,
-        oracle_buffer: None,
-    }
+    Path { mss, initial_cwnd: mss * 10, initial_ssthresh: None, paced: true, seed: 0, oracle_buffer: None }
 }
 
 #[cfg(test)]

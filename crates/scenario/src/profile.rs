@@ -38,7 +38,7 @@ fn linux() -> Stack {
         rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
         ack_every: 2,
         ack_delay: Duration::from_millis(40), // TCP_DELACK_MIN
-        quick_acks: 16,                       // TCP_MAX_QUICKACKS; about 700 were measured with large receive buffers
+        quick_acks: 16,                       // TCP_MAX_QUICKACKS
         sack: true,
         sack_blocks: 3, // with timestamps
         dsack: true,

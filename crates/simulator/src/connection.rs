@@ -14,7 +14,6 @@ use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::stack::Rules;
 use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -98,7 +97,6 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
         seed: Stream::new(seed, Purpose::Algorithm, u64::from(index)).bits(),
-        whole_segments: stack.rules == Rules::Linux,
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {

@@ -52,7 +52,6 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
         initial_ssthresh: None,
         paced: false,
         seed: 1,
-        whole_segments: false,
         oracle_buffer: None,
     })
 }

@@ -36,7 +36,6 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         initial_ssthresh: None,
         paced: false,
         seed: 1,
-        whole_segments: false,
         oracle_buffer: None,
     });
     let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.into());

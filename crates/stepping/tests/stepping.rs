@@ -81,7 +81,6 @@ impl Copy {
             initial_ssthresh: None,
             paced: stack.pacing == Pacing::Always,
             seed: 0,
-            whole_segments: false,
             oracle_buffer: None,
         };
         Self(Driver::of(algorithm, &path))

@@ -77,7 +77,8 @@ impl DelayedAck {
         }
         // Linux, tcp_measure_rcv_mss and tcp_cleanup_rbuf: a read that empties the buffer of a small segment, or since 6.6
         // of one with PSH, sends the ACK.
-        if (push || len < stack.mss) && stack.read_rate.is_none() {
+        // Another `ack_every` than that of Linux is another receiver.
+        if (push && stack.ack_every == 2 || len < stack.mss) && stack.read_rate.is_none() {
             return None;
         }
         let delay = self.delay(stack);

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!((rate.rate(), rate.interval), (Rate(160_000), Duration(50 * MS)));
     }
 
-    /// tcp_rate_gen: an interval below min_rtt is no sample, but the data counts as delivered.
+    /// tcp_rate_gen: an interval below min_rtt is not a sample, but the data counts as delivered.
     #[test]
     fn an_interval_below_min_rtt_gives_no_sample() {
         let (mut sampler, segments) = sampler_and_segments(&[1000]);

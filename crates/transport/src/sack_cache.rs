@@ -4,7 +4,7 @@
 use crate::wire::MAX_BLOCKS;
 
 /// SackThe last blocks by their position in the ACK. All segments of a cached block are SACKed or acknowledged. An
-/// empty block is no entry.
+/// empty block is not an entry.
 #[derive(Debug, Default)]
 pub(crate) struct SackCache([(u64, u64); MAX_BLOCKS]);
 

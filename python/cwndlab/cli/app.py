@@ -7,11 +7,13 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from traceback import format_exception
-from typing import Annotated, NoReturn
+from types import ModuleType
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 import cwndlab
 from cwndlab.cli import signals
@@ -27,6 +29,7 @@ from cwndlab.cli.commands import (
     explain,
     export,
     kernel,
+    list,
     matrix,
     measure,
     preflight,
@@ -41,16 +44,35 @@ from cwndlab.cli.commands import (
     tune,
     validate,
 )
-from cwndlab.cli.commands import (
-    list as list_,
-)
 from cwndlab.cli.console import say, write
 from cwndlab.cli.faults import text
 from cwndlab.cli.progress import Stopped
 from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 
+#: The commands, each a module of its name, in groups as the help lists them.
+_GROUPS: dict[str, tuple[ModuleType, ...]] = {
+    "Simulate": (demo, list, explain, run, debug, bench),
+    "Study": (compare, sweep, matrix, tune, reproduce),
+    "Judge": (check, suite, audit, conform, validate),
+    "Real networks": (emulate, kernel, preflight, serve, measure),
+    "Files": (schema, report, export, trace),
+}
+
+
+class _Grouped(TyperGroup):
+    """The commands under the titles of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        room = formatter.width - 6 - max(map(len, self.commands))
+        for title, modules in _GROUPS.items():
+            with formatter.section(title):
+                names = [module.__name__.rpartition(".")[2] for module in modules]
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(room)) for name in names])
+
+
 app = typer.Typer(
     name="cwndlab",
+    cls=_Grouped,
     help="A laboratory for TCP congestion control.",
     add_completion=False,
     rich_markup_mode=None,
@@ -76,35 +98,8 @@ def _cwndlab(
         write(context.get_help())
 
 
-for _command in (
-    list_,
-    explain,
-    schema,
-    demo,
-    run,
-    compare,
-    matrix,
-    check,
-    audit,
-    bench,
-    report,
-    export,
-    sweep,
-    reproduce,
-    tune,
-    trace,
-    conform,
-    debug,
-    demo,
-    emulate,
-    kernel,
-    measure,
-    preflight,
-    serve,
-    suite,
-    validate,
-):
-    _command.add(app)
+for _module in chain(*_GROUPS.values()):
+    _module.add(app)
 
 # What typer answers for a ``KeyboardInterrupt``.
 _INTERRUPTED = 130

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import say
 
-__all__ = ["StrictOption", "judge", "say_findings"]
-
 #: The exit status of a severe finding with ``--strict``: that of a failed run.
 _SEVERE = 1
-
-StrictOption = Annotated[bool, typer.Option("--strict", help="End with status 1 if a finding is severe.")]
 
 
 def say_findings(rows: Sequence[Mapping[str, Any]]) -> None:

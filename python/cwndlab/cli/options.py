@@ -1,29 +1,18 @@
-"""Options shared by commands."""
+"""The options and arguments of commands. What several commands have is declared here, once by its name."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format
 from cwndlab.errors import Fault, ScenarioError
-
-if TYPE_CHECKING:
-    pass
-
-
-def _format(text: str, *, extra: Sequence[str] = ()) -> Format:
-    known = ("table", *extra, "json", "csv")
-    if text not in known:
-        hint = f"write {', '.join(known[:-1])} or {known[-1]}"
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", hint)) from None
-    return Format(text)
-
 
 #: Seeds are 64-bit numbers.
 _LARGEST = 2**64 - 1
@@ -40,81 +29,128 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
         if low <= number <= high:
             return number
         span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
-        raise ScenarioError(Fault(option, f"'{text}' is no whole number {span}", f"write {option} {max(low, 1)}"))
+        raise ScenarioError(Fault(option, f"'{text}' is not a whole number {span}", f"write {option} {max(low, 1)}"))
 
     return read
+
+
+def _choice(option: str, noun: str, choices: Sequence[str], kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads one of the ``choices`` as a ``kind``."""
+
+    def read(text: str) -> Any:
+        if text in choices:
+            return kind(text)
+        hint = f"write {', '.join(choices[:-1])} or {choices[-1]}"
+        raise ScenarioError(Fault(option, f"'{text}' is not {noun}", hint))
+
+    return read
+
+
+class Option(NamedTuple):
+    """An option: what it takes (nothing for a switch), its help, and how its text is read. ``least`` and ``most`` are
+    those of a whole number; a ``noun`` is what each choice in ``takes`` is, with its article. ``flags`` are what is
+    typed where it is not the parameter's name."""
+
+    takes: str = ""
+    help: str = ""
+    least: int | None = None
+    most: int = _LARGEST
+    flags: tuple[str, ...] = ()
+    noun: str = ""
+    parser: Callable[[str], Any] | None = None
+
+    def declared(self, name: str, default: object) -> Any:
+        """What typer is told of the parameter ``name``."""
+        flags = self.flags or (f"--{name.strip('_').replace('_', '-')}",)
+        parser = self.parser
+        if self.least is not None:
+            parser = integer_option(flags[0], self.least, self.most)
+        elif self.noun:
+            parser = _choice(flags[0], self.noun, self.takes.split("|"), self.parser or str)
+        options = {"parser": parser} if parser is not None else {}
+        shown = default not in (None, "", inspect.Parameter.empty)
+        return typer.Option(*flags, help=self.help, metavar=self.takes or None, show_default=shown, **options)  # type: ignore[call-overload]
+
+
+class Argument(NamedTuple):
+    """A positional argument: its name in the usage, and its help."""
+
+    metavar: str
+    help: str
+
+    def declared(self, _: str, default: object) -> Any:
+        """What typer is told of it."""
+        shown = default not in (None, "", inspect.Parameter.empty)
+        return typer.Argument(help=self.help, metavar=self.metavar, show_default=shown)
+
+
+#: What several commands have. A command may give an option its own help.
+SHARED: dict[str, Option | Argument] = {
+    "accept_late": Option(help="Do not fail if deliveries were late."),
+    "algorithm": Option("NAME"),
+    "algorithm_file": Option("FILE", "Python file with classes of your own, which flows use by name. May be repeated."),
+    "algorithms": Option("A,B,FILE", "Names of algorithms or files of Python, joined by commas."),
+    "format": Option("table|json|csv", "The format of standard output.", noun="a format", parser=Format),
+    "metrics": Option("A,B,C"),
+    "out": Option("DIR", "Folder for the records (Parquet)."),
+    "perturb": Option(
+        help="Whether each seed varies delays, rates, starts and processing by less than anybody measures.",
+        flags=("--perturb/--no-perturb",),
+    ),
+    "repetitions": Option("N", least=1, most=MOST_REPETITIONS),
+    "report": Option("FILE", "Write an HTML page."),
+    "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
+    "seed": Option("N", "Seed of the random numbers.", least=0),
+    "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
+    "strict": Option(help="End with status 1 if a finding is severe."),
+    "style": Option("screen|print", "Style of figures; print has the width of a column."),
+    "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
+}
+
+#: The formats of commands whose tables go into papers.
+TABLE_FORMAT = Option("table|markdown|latex|json|csv", "The format of standard output.", noun="a format", parser=Format)
+
+
+def command(app: typer.Typer, function: Callable[..., None], example: str, name: str | None = None) -> None:
+    """Adds a command to ``app``: its name and help are those of ``function``, and ``example`` is shown below them.
+
+    Each parameter of ``function`` is an option or argument: `SHARED` has its declaration, or ``Annotated`` in its type,
+    where a text is only the help; a switch needs no more.
+    """
+    app.command(name, epilog=f"Example: cwndlab {example}")(_declared(function))
+
+
+def group(app: typer.Typer, name: str, help: str) -> typer.Typer:
+    """Adds a command that has commands of its own; without one of them it prints its help."""
+    found = typer.Typer(help=help, rich_markup_mode=None, no_args_is_help=True)
+    app.add_typer(found, name=name)
+    return found
+
+
+def _declared(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with the annotations that typer reads."""
+    hints = get_type_hints(function, include_extras=True)
+    parameters = []
+    for one in inspect.signature(function).parameters.values():
+        hint = hints[one.name]
+        kind, own = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, SHARED.get(one.name))
+        if isinstance(own, str):
+            own = SHARED.get(one.name, Option())._replace(help=own)
+        assert own is not None, f"{function.__name__}: {one.name} is declared nowhere"
+        parameters.append(one.replace(annotation=Annotated[kind, own.declared(one.name, one.default)]))
+
+    @wraps(function)
+    def called(*arguments: Any, **options: Any) -> None:
+        function(*arguments, **options)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
 
 
 def listed(text: str | None) -> list[str] | None:
     """``a,b(x=1, y=2),{ c = 1, d = 2 }`` at the commas that stand outside of parentheses, braces and brackets."""
     return None if text is None else cwndlab.study.fields.split_at_commas(text)
-
-
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="The format of standard output.", metavar="table|json|csv", parser=_format)
-]
-TableFormatOption = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        help="The format of standard output.",
-        metavar="table|markdown|latex|json|csv",
-        parser=partial(_format, extra=("markdown", "latex")),
-    ),
-]
-StyleOption = Annotated[
-    str, typer.Option("--style", help="Style of figures; print has the width of a column.", metavar="screen|print")
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N", parser=integer_option("--seed", 0))
-]
-PerturbOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--perturb/--no-perturb",
-        help="Whether each seed varies delays, rates, starts and processing by less than anybody measures.",
-        show_default=False,
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated.",
-        metavar="PATH=VALUE",
-    ),
-]
-ScenarioArgument = Annotated[
-    Path, typer.Argument(help="A scenario in TOML, or the name of a preset.", metavar="SCENARIO", show_default=False)
-]
-AlgorithmsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--algorithms",
-        help="Names of algorithms or files of Python, joined by commas.",
-        metavar="A,B,FILE",
-        show_default=False,
-    ),
-]
-FileOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--algorithm-file",
-        help="Python file with classes of your own, which flows use by name. May be repeated.",
-        metavar="FILE",
-        show_default=False,
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        help="Threads; one per core by default.",
-        metavar="N",
-        show_default=False,
-        parser=integer_option("--workers", 1, 4096),
-    ),
-]
 
 
 def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:

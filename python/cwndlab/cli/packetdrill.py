@@ -9,7 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_table
-from cwndlab.cli.options import FormatOption
+from cwndlab.cli.options import Argument
 from cwndlab.errors import Error
 
 if TYPE_CHECKING:
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 
 def packetdrill(
-    paths: Annotated[
-        list[str], typer.Argument(help="Packetdrill scripts, or folders of them (*.pkt).", metavar="PATH…")
-    ],
-    format: FormatOption = Format.table,
+    paths: Annotated[list[str], Argument("PATH…", "Packetdrill scripts, or folders of them (*.pkt).")],
+    format: Format = Format.table,
 ) -> None:
     """Run packetdrill scripts against the transport."""
     module = cwndlab.suites.packetdrill

@@ -43,5 +43,5 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
         case "pcap":
             pcap.write(records, place, at)
         case _:
-            raise RecordsError(Fault("--format", f"'{format}' is no format", f"write {', '.join(FORMATS)}"))
+            raise RecordsError(Fault("--format", f"'{format}' is not a format", f"write {', '.join(FORMATS)}"))
     return [Path(place)]

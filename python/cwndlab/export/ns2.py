@@ -27,7 +27,7 @@ _ORDER = {"r": 0, "+": 1, "-": 2, "d": 3}
 
 
 def write(records: Records, path: Path | str) -> None:
-    """Writes the trace of a run to ``path``; an error leaves no file. Raises ``RecordsError`` where packets were not
+    """Writes the trace of a run to ``path``; an error leaves no file. Raises ``RecordsError`` if packets were not
     recorded or the file cannot be written."""
     wire = Wire(records)
     with atomic_write(path) as file:

@@ -72,7 +72,7 @@ def write(records: Records, path: Path | str, taps: str = "senders") -> None:
 
     ``taps`` is ``senders``, ``receivers``, ``links`` or names of links, joined by commas.
 
-    Raises ``RecordsError`` where packets were not recorded, a tap does not exist, or the file cannot be written.
+    Raises ``RecordsError`` if packets were not recorded, a tap does not exist, or the file cannot be written.
     """
     wire = Wire(records)
     chosen = _taps(wire, taps)
@@ -128,7 +128,7 @@ def _taps(wire: Wire, text: str) -> list[Tap]:
             result += [Tap(wire.links[link], "at the entrance of the link", None, link, False) for link in links]
         else:
             hint = f"there are {', '.join((*TAPS, *wire.links))}"
-            faults.append(Fault("--at", f"'{name}' is no place to listen at", hint))
+            faults.append(Fault("--at", f"'{name}' is not a place to listen at", hint))
     if faults or not result:
         raise RecordsError(*(faults or [Fault("--at", "names no place", "write --at senders")]))
     return list(dict.fromkeys(result))

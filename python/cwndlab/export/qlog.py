@@ -47,7 +47,7 @@ _METRICS = (
 
 
 def write(records: Records, folder: Path | str) -> list[Path]:
-    """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` where one cannot be
+    """Writes ``<flow>.sqlog`` for each flow of a run into ``folder``; raises ``RecordsError`` if one cannot be
     written."""
     wire = Wire(records) if len(records.packets) else None
     made = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write(records: Records, folder: Path | str) -> list[Path]:
-    """Writes every table of a run into ``folder``; raises ``RecordsError`` where one cannot be written."""
+    """Writes every table of a run into ``folder``; raises ``RecordsError`` if one cannot be written."""
     made = []
     for table in TABLES:
         made.append(Path(folder) / f"{table}.csv")

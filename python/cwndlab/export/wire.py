@@ -31,7 +31,7 @@ class Way(NamedTuple):
 class Wire:
     """The recorded packets of a run, in the order in which they reached each link.
 
-    Raises ``RecordsError`` where none were recorded.
+    Raises ``RecordsError`` if none were recorded.
     """
 
     def __init__(self, records: Records) -> None:

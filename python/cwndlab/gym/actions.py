@@ -61,7 +61,7 @@ class Action:
         if not least < self.scale < np.inf:
             faults.append(parameter_fault("scale", f"'{self.scale}' is not above {least}", example=2))
         if not 1 <= self.lowest <= self.highest < np.inf:
-            what = f"'{self.lowest}' to '{self.highest}' is no range of windows"
+            what = f"'{self.lowest}' to '{self.highest}' is not a range of windows"
             faults.append(parameter_fault("lowest", what, example=2))
         if faults:
             raise ScenarioError(*faults)

@@ -69,7 +69,7 @@ class Episodes:
         interval_ms: float = 10,
     ) -> None:
         if count < 1:
-            raise ArgumentError(parameter_fault("count", f"'{count}' is no number of simulations", example=1))
+            raise ArgumentError(parameter_fault("count", f"'{count}' is not a number of simulations", example=1))
         if every not in EVERY:
             hint = f"one of {', '.join(EVERY)}"
             raise ArgumentError(parameter_fault("every", f"'{every}' is unknown", hint=hint))
@@ -138,7 +138,7 @@ class Episodes:
     def step(self, actions: Sequence[float] | Array | NDArray[np.float32]) -> tuple[Array, NDArray[np.bool_]]:
         """Applies an action to each flow and runs each simulation to its next decision.
 
-        Where a simulation ends, the rest of its last interval has no reward, and the observation remains that of the
+        If a simulation ends, the rest of its last interval has no reward, and the observation remains that of the
         last decision. Simulations that have ended before, or that were not started, remain as they are.
 
         Parameters
@@ -151,7 +151,7 @@ class Episodes:
         rewards : ndarray
             The rewards of the intervals after the actions.
         ended : ndarray of bool
-            Where the simulation has reached the end of its scenario.
+            If the simulation has reached the end of its scenario.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Episodes:
         """
         given = np.asarray(actions, dtype=np.float64)
         if given.shape != (self.count,) or np.isnan(given).any():
-            what = f"an array of shape {given.shape} is no number for each of {self.count} simulations"
+            what = f"an array of shape {given.shape} is not a number for each of {self.count} simulations"
             raise ArgumentError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
         self.action.decide(given, self.intervals, self._decisions)
         self._batch.step()

@@ -43,7 +43,7 @@ class Features:
     compute: Callable[[Intervals], tuple[Array, ...]]
 
     def of(self, intervals: Intervals) -> Array:
-        """The features of each flow, within their bounds; the neutral value where one is no number."""
+        """The features of each flow, within their bounds; the neutral value where one is not a number."""
         values = np.stack(self.compute(intervals), axis=1)
         values = np.where(np.isnan(values), self.neutral, values)
         clipped: Array = np.clip(values, self.low, self.high)
@@ -179,7 +179,9 @@ class Observation:
             hint = f"one of {', '.join(OBSERVATIONS)}"
             raise ArgumentError(parameter_fault("observation", f"'{self.kind}' is unknown", hint=hint))
         if self.history < 0:
-            raise ArgumentError(parameter_fault("history", f"'{self.history}' is no number of intervals", example=10))
+            raise ArgumentError(
+                parameter_fault("history", f"'{self.history}' is not a number of intervals", example=10)
+            )
         if self.history > MAX_HISTORY:
             reason = f"'{self.history}' is more than {MAX_HISTORY} intervals"
             raise ArgumentError(parameter_fault("history", reason, example=10))

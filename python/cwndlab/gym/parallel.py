@@ -75,7 +75,7 @@ class ParallelCongestionEnv:
         action: str | Action = "power-window",
     ) -> None:
         if agents < 2:
-            raise ArgumentError(parameter_fault("agents", f"'{agents}' is no number of competitors", example=2))
+            raise ArgumentError(parameter_fault("agents", f"'{agents}' is not a number of competitors", example=2))
         self._algorithm = "external(every=rtt)"
         self._paths = replace(paths or CompetitionPaths(), others=self._algorithm, count=agents - 1)
         self._observation = Observation(observation) if isinstance(observation, str) else observation

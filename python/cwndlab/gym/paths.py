@@ -53,7 +53,9 @@ class Uniform:
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.high < math.inf:
-            raise ScenarioError(Fault("Uniform", f"'{self.low}' to '{self.high}' is no range", "write Uniform(1, 10)"))
+            raise ScenarioError(
+                Fault("Uniform", f"'{self.low}' to '{self.high}' is not a range", "write Uniform(1, 10)")
+            )
 
     def sample(self, rng: np.random.Generator) -> float:
         """A number."""
@@ -77,7 +79,7 @@ class LogUniform:
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.high < math.inf:
-            what = f"'{self.low}' to '{self.high}' is no range of positive numbers"
+            what = f"'{self.low}' to '{self.high}' is not a range of positive numbers"
             raise ScenarioError(Fault("LogUniform", what, "write LogUniform(1, 100)"))
 
     def sample(self, rng: np.random.Generator) -> float:

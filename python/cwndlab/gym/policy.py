@@ -157,7 +157,7 @@ class Policy:
         if self.every not in EVERY:
             faults.append(Fault("every", f"'{self.every}' is unknown", f"one of {', '.join(EVERY)}"))
         if not 0 < self.interval_ms < np.inf:
-            faults.append(Fault("interval_ms", f"'{self.interval_ms}' is no interval", "write 10"))
+            faults.append(Fault("interval_ms", f"'{self.interval_ms}' is not an interval", "write 10"))
         if not faults:
             faults = self._range_faults(mean, std)
         if faults:

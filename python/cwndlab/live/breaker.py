@@ -41,7 +41,7 @@ class Guard:
     envelope: Envelope = field(default_factory=Envelope)
     clock: Callable[[], int] = time.monotonic_ns
     why: str = ""
-    """Why it ended the transfer; empty where it did not."""
+    """Why it ended the transfer; empty if it did not."""
     probes: list[int | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, NamedTuple, TypeAlias
 
 from cwndlab.errors import Error, Fault, RunError, ScenarioError
+from cwndlab.files import slug
 from cwndlab.live.breaker import Envelope, Guard, Probing
 from cwndlab.live.preflight.captured import Unknown
 from cwndlab.live.preflight.rtt import Address, reachable, tcp_connects
@@ -20,7 +21,7 @@ from cwndlab.live.rates import RateUnit
 from cwndlab.live.schedule import Schedule, Slot, part_of, zone_of
 from cwndlab.live.server_info import place_of
 from cwndlab.live.spec import CampaignSpec
-from cwndlab.live.store import Folder, read_journal, read_preflight
+from cwndlab.live.store import SPEC, Folder, read_journal, read_preflight, read_spec
 from cwndlab.live.transfer_records import joined, sender_samples
 
 #: ``_engine.fetch``: fetches once and returns the outcome.
@@ -162,6 +163,23 @@ def local_day(moment: datetime, zone: Any) -> str:
 def state_of(folder: Path, spec: CampaignSpec) -> State:
     """What of a campaign is done; of a folder that is not there, nothing."""
     return State(spec, read_journal(folder) if folder.is_dir() else [])
+
+
+def opened(place: Path, spec: CampaignSpec) -> State:
+    """The finished part of the campaign; refuses a folder that holds another one."""
+    if (place / SPEC).exists():
+        other = spec.differs(read_spec(place))
+        if other:
+            what = f"holds another campaign ({', '.join(other)} differ)"
+            raise ScenarioError(Fault(str(place), what, "name another folder by --out"))
+    return state_of(place, spec)
+
+
+def default_folder(spec: CampaignSpec) -> Path:
+    """The default folder: the host of the first server, and the number of the others."""
+    host, _ = place_of(spec.servers[0])
+    others = f"+{len(spec.servers) - 1}" if len(spec.servers) > 1 else ""
+    return Path(f"{slug(host)}{others}.measure")
 
 
 def campaign(
@@ -321,7 +339,7 @@ class _Run:
         return State(self.spec, self.kept.rows)
 
     def round(self, number: int) -> None:
-        """Fetches the blocks that a round lacks. Raises ``RunError`` where every server that has transfers left
+        """Fetches the blocks that a round lacks. Raises ``RunError`` if every server that has transfers left
         failed in its last block."""
         for block in self.state().blocks(number):
             try:
@@ -410,7 +428,7 @@ class _Run:
             self.clock.sleep(30.0)
 
     def _transfer(self, block: Block, name: str) -> Row | None:
-        """One transfer, again where the network failed; its row is in the journal when this returns. None where today
+        """One transfer, again where the network failed; its row is in the journal when this returns. None if today
         has no room for another attempt."""
         title = f"{block_name(self.spec, block)}, {name}"
         for attempt in range(1, _ATTEMPTS + 1):

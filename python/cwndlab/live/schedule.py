@@ -59,7 +59,7 @@ class Schedule:
         named = [part.strip() for part in plain.split(",")]
         if all(part in PARTS for part in named) and len(set(named)) == len(named):
             return cls(",".join(named), tuple(part for part in PARTS if part in named))
-        raise ScenarioError(Fault("--schedule", f"'{text}' is no schedule", _HINT))
+        raise ScenarioError(Fault("--schedule", f"'{text}' is not a schedule", _HINT))
 
     def next(self, last: Slot | None, now: datetime, zone: tzinfo) -> Slot:
         """Where the round after ``last`` (the first one without) belongs; never before ``now``."""

@@ -29,7 +29,7 @@ def place_of(url: str) -> tuple[str, int]:
     except ValueError as cause:
         raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
     if parts.scheme != "https" or not host:
-        raise ScenarioError(Fault("URL", f"'{url}' is no https address", "write https://HOST:PORT"))
+        raise ScenarioError(Fault("URL", f"'{url}' is not an https address", "write https://HOST:PORT"))
     if parts.path not in ("", "/") or parts.query or parts.fragment:
         what = (
             f"'{url}' names a file of a web server, whose congestion control nobody can choose from here; transfers "
@@ -56,7 +56,7 @@ def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
 
 
 def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GET") -> tuple[int, str, dict[str, str]]:
-    """Status, text and headers of a request; raises ``RunError`` where there is no answer."""
+    """Status, text and headers of a request; raises ``RunError`` if there is no answer."""
     host, port = place_of(url)
     context, pin = _context(trust)
     connection = http.client.HTTPSConnection(host, port, timeout=10, context=context)
@@ -84,7 +84,7 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
             Fault(url, f"no answer ({why})", "does `cwndlab serve` run there, and is its port open?")
         ) from None
     except (ValueError, UnicodeError):
-        raise ScenarioError(Fault("--token", "is no plain text", "a token is plain text without blanks")) from None
+        raise ScenarioError(Fault("--token", "is not plain text", "a token is plain text without blanks")) from None
     finally:
         connection.close()
 
@@ -103,13 +103,13 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         status_line = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
         hint = f"`cwndlab serve` starts one, on a machine of yours; for any other server, {_ANY_SERVER}"
-        raise RunError(Fault(url, f"is no server of cwndlab ({status_line})", hint)) from None
+        raise RunError(Fault(url, f"is not a server of cwndlab ({status_line})", hint)) from None
     return result
 
 
 def ours(name: str) -> str:
     """What a scenario calls an algorithm: the entry that is registered under a kernel's ``cwndlab_NAME``. Raises
-    ``ScenarioError`` where the library has none of this name."""
+    ``ScenarioError`` if the library has none of this name."""
     plain = entry_in_kernel(name) or name
     canonical_algorithm(plain)
     return plain
@@ -119,7 +119,7 @@ def sender_names(
     url: str, token: str, trust: str | None, names: Sequence[str], transport: str, fetch: Callable[..., dict[str, Any]]
 ) -> dict[str, str]:
     """The server's own name of each algorithm; raises ``ScenarioError`` with all names that it lacks, and those that it
-    has, and ``RunError`` where the server cannot be reached.
+    has, and ``RunError`` if the server cannot be reached.
 
     Over QUIC, which Python does not speak, ``fetch`` requests a byte under each name.
     """

@@ -125,7 +125,7 @@ class ServerResults:
         return cells
 
     def day(self) -> list[list[str]]:
-        """Mean throughput by part of the day: part, number of rounds, values; none where there is one time of day."""
+        """Mean throughput by part of the day: part, number of rounds, values; none if there is one time of day."""
         if not self.has_time_of_day:
             return []
         parts = self.parts()

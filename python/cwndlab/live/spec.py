@@ -40,7 +40,7 @@ class CampaignSpec:
             faults.append(Fault("--algorithms", f"'{twice[0]}' is given twice", "name each algorithm once"))
         odd = [name for name in self.algorithms if not re.fullmatch(r"[A-Za-z0-9_./+-]{1,64}", name)]
         if odd:
-            faults.append(Fault("--algorithms", f"'{odd[0]}' is no name that a server knows", "`cwndlab list`"))
+            faults.append(Fault("--algorithms", f"'{odd[0]}' is not a name that a server knows", "`cwndlab list`"))
         if self.transport not in ("tcp", "quic"):
             faults.append(Fault("--transport", f"'{self.transport}' is none", "write tcp or quic"))
         limit, size = self.limit_bytes_per_day, len(self.algorithms) * self.size_bytes

@@ -44,7 +44,7 @@ _OURS = {SPEC, PREFLIGHT, _JOURNAL, ".lock", "transfers"}
 
 
 def read_spec(folder: Path) -> CampaignSpec:
-    """The description of a folder's campaign; raises ``RecordsError`` where there is none."""
+    """The description of a folder's campaign; raises ``RecordsError`` if there is none."""
     place = folder / SPEC
     try:
         document = parsed(place.read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def read_journal(folder: Path) -> list[dict[str, Any]]:
 
 def read_preflight(folder: Path) -> list[dict[str, Any]]:
     """The inspections of the paths before the first transfers: those of `cwndlab.live.preflight.Survey.as_dict`, with
-    ``server`` and ``at``, the time. Raises ``RecordsError`` where the file is damaged."""
+    ``server`` and ``at``, the time. Raises ``RecordsError`` if the file is damaged."""
     place = folder / PREFLIGHT
     try:
         document = parsed(place.read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def read_preflight(folder: Path) -> list[dict[str, Any]]:
             for one in document:
                 datetime.fromisoformat(one["at"])
             return document
-        what = "is no inspection of a path"
+        what = "is not an inspection of a path"
     except FileNotFoundError:
         return []
     except OSError as error:

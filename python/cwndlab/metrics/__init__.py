@@ -19,7 +19,6 @@ from cwndlab.metrics.goodput import goodput, total_goodput
 from cwndlab.metrics.harm import harm
 from cwndlab.metrics.load_latency import load_latency
 from cwndlab.metrics.loss import loss
-from cwndlab.metrics.of_flow import of_flow
 from cwndlab.metrics.oscillation import oscillation
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 from cwndlab.metrics.power import power
@@ -59,7 +58,6 @@ __all__ = [
     "listing",
     "load_latency",
     "loss",
-    "of_flow",
     "oscillation",
     "per_flow",
     "per_link",

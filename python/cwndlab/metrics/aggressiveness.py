@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -27,7 +29,7 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.aggressiveness(records)["aggressiveness_segments"].round(1).to_list()
-    [0.7]
+    [1.0]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):
@@ -35,9 +37,13 @@ def aggressiveness(records: Records, *, start_s: float | None = None, end_s: flo
         free = one.open[:-k] & one.open[k:] & (one.events[:-k] == one.events[k:])
         if np.any(free):
             largest[one.flow] = max(0.0, float(np.max((one.cwnd[k:] - one.cwnd[:-k])[free])) * one.part)
-    return records.flows.select(
-        "flow",
-        "name",
-        "algorithm",
-        pl.col("flow").replace_strict(largest, default=None, return_dtype=pl.Float64).alias("aggressiveness_segments"),
-    )
+    return flow_values(records, "aggressiveness_segments", largest)
+
+
+@of_run("aggressiveness", "segments/RTT", source="RFC 5166, section 2.2.1")
+def aggressiveness_segments(run: MeasuredRun) -> float | None:
+    """Largest increase of cwnd in one RTT without congestion; mean over flows."""
+    return run.mean_over_flows(aggressiveness, "aggressiveness_segments")
+
+
+AGGRESSIVENESS = (aggressiveness_segments,)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+@of_flows("cwnd", "segments", source="RFC 5681, section 2")
+def mean_cwnd_segments(run: MeasuredRun) -> Numbers:
+    """Mean of cwnd at the sampling instants / SMSS."""
+    return run.mean("cwnd_bytes", until=run.flows["end_ns"]) / run.flows["mss_bytes"]
+
+
+CWND = (mean_cwnd_segments,)
 
 
 def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -20,15 +29,6 @@ def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.cwnd(records)["mean_cwnd_segments"].round(1).to_list()
-    [140.7]
+    [138.9]
     """
-    span = interval.bounds(records, start_s, end_s)
-    time = pl.col("time_ns")
-    flows = records.flows.select("flow", "name", "algorithm", "mss_bytes", "end_ns")
-    living = records.samples.join(flows.select("flow", "end_ns"), on="flow").filter(
-        (time > span.start_ns) & (time <= span.end_ns) & (pl.col("end_ns").is_null() | (time <= pl.col("end_ns")))
-    )
-    mean = living.group_by("flow").agg(pl.col("cwnd_bytes").mean())
-    return flows.join(mean, on="flow", how="left", maintain_order="left").select(
-        "flow", "name", "algorithm", (pl.col("cwnd_bytes") / pl.col("mss_bytes")).alias("mean_cwnd_segments")
-    )
+    return flow_table(MeasuredRun(records, start_s, end_s), CWND)

@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab.metrics import interval
+from cwndlab.metrics.core import Metric, by_flow
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 #: Percentiles of the one-way delay.
 PERCENTILES = (50, 95, 99)
-
-#: The metrics of this table.
-NAMES = (
-    "one_way_delay_ms",
-    *(f"p{p}_one_way_delay_ms" for p in PERCENTILES),
-    "jitter_ms",
-    "datagram_loss_ratio",
-)
 
 _COUNTERS = ("delay_sum_ns", "delay_count", "queue_drops", "wire_losses")
 
@@ -96,3 +89,17 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         (pl.col("jitter_mean_ns") / 1e6).alias("jitter_ms"),
         pl.when(received + lost > 0).then(lost / (received + lost)).alias("datagram_loss_ratio"),
     )
+
+
+def _metric(name: str, title: str, formula: str, unit: str = "ms", factor: float = 1.0) -> Metric:
+    source = "RFC 3550, section 6.4.1" if name == "jitter_ms" else ""
+    flows = by_flow(datagrams, name)
+    return Metric(name, f"{title} of UDP", unit, factor, direction=-1, formula=formula, source=source, flows=flows)
+
+
+DATAGRAMS = (
+    _metric("one_way_delay_ms", "one-way delay", "Mean of the delays from sending to arrival"),
+    *(_metric(f"p{p}_one_way_delay_ms", f"p{p} delay", f"Percentile {p} over time of the delays") for p in PERCENTILES),
+    _metric("jitter_ms", "jitter", "Mean of the interarrival jitter J at the sampling instants"),
+    _metric("datagram_loss_ratio", "loss", "Packets lost / (packets lost + packets received)", "%", 100.0),
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.over_time import flows_over_time
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def delta_fairness(
     >>> flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="40 ms", start="2 s")]
     >>> records = cwndlab.run(cwndlab.Scenario(duration="30 s", dumbbell=path, flows=flows), seed=1)
     >>> cwndlab.metrics.delta_fairness(records).row(0)
-    (3.0, None)
+    (5.0, None)
     """
     span = interval.bounds(records, 0.0, end_s)
     count = len(records.flows)
@@ -67,3 +68,12 @@ def _row(seconds: float | None, reason: str | None) -> pl.DataFrame:
     return pl.DataFrame(
         {"delta_fair_s": [seconds], "reason": [reason]}, schema={"delta_fair_s": pl.Float64, "reason": pl.String}
     )
+
+
+@of_run("δ-fair convergence", "s", direction=-1, source="D. Bansal et al., SIGCOMM 2001, section 4.2.2")
+def delta_fair_s(run: MeasuredRun) -> float | None:
+    """Time from the start of the last flow until each of n flows has (1 − δ) / n of the goodput, with δ = 0.1."""
+    return run.first(delta_fairness, "delta_fair_s")
+
+
+DELTA_FAIRNESS = (delta_fair_s,)

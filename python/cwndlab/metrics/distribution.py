@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import interval
-from cwndlab.metrics.completion import began
+from cwndlab.metrics.completion import completion_times
+from cwndlab.metrics.core import MeasuredRun
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -35,18 +35,16 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     """
     if of not in get_args(Of):
         raise ScenarioError(Fault("of", f"no distribution is called '{of}'", f"there are {', '.join(get_args(Of))}"))
-    weight = pl.lit(1.0)
+    run, weight = MeasuredRun(records, start_s, end_s), pl.lit(1.0)
     if of == "completion":
-        values = began(records, start_s, end_s).select(((pl.col("end_ns") - pl.col("start_ns")) / 1e9).alias("value"))
-        return _cumulated(values.with_columns(weight.alias("weight")))
-    span = interval.bounds(records, start_s, end_s)
+        times, _ = completion_times(run)
+        return _cumulated(pl.DataFrame({"value": times}).with_columns(weight.alias("weight")))
+    span = run.span
     inside = (pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns)
     if of == "queue":
-        first = interval.bottlenecks(records).head(1).select("link", "rate_bps")
-        found = records.link_samples.filter(inside).join(first, on="link")
-        varies = pl.col("link").is_in(interval.varying(records).implode())
+        found = records.link_samples.filter(inside).join(run.bottleneck_frame().head(1), on="link")
         by_rate = 8e3 * pl.col("queue_bytes") / pl.col("rate_bps")
-        delay = pl.when(varies).then(pl.col("queue_age_ns") / 1e6).otherwise(by_rate)
+        delay = pl.when("varies").then(pl.col("queue_age_ns") / 1e6).otherwise(by_rate)
         return _cumulated(found.select(delay.alias("value"), weight.alias("weight")))
     gained = [
         (pl.col(name) - pl.col(name).shift(1, fill_value=0).over("flow")).alias(name)

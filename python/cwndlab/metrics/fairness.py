@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from cwndlab.metrics.goodput import goodput
+from cwndlab.metrics.core import MeasuredRun, of_run
+from cwndlab.metrics.goodput import goodput_bps
 from cwndlab.metrics.over_time import flows_over_time
-from cwndlab.metrics.sharing import competing
+from cwndlab.metrics.sharing import rivals
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -24,6 +26,20 @@ def jain(values: Sequence[float]) -> float | None:
     """
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares and len(values) > 1 else None
+
+
+def _of_flows(run: MeasuredRun, flows: Collection[int]) -> float | None:
+    rates = goodput_bps(run)[list(flows)]
+    return jain(rates[~np.isnan(rates)].tolist())
+
+
+@of_run("Jain index", "", direction=1, source="R. Jain, D. Chiu, W. Hawe, DEC TR-301, 1984")
+def _jain(run: MeasuredRun) -> float | None:
+    """(Σx)² / (n Σx²) over the goodputs x of the n flows that compete."""
+    return _of_flows(run, rivals(run))
+
+
+FAIRNESS = (_jain,)
 
 
 def fairness(
@@ -41,11 +57,10 @@ def fairness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.fairness(records, start_s=6)["jain"].round(2).to_list()
-    [0.91]
+    [0.9]
     """
-    table = _named(goodput(records, start_s=start_s, end_s=end_s), records, flows)
-    values = table["goodput_bps"].drop_nulls().to_list()
-    return pl.DataFrame({"jain": [jain(values)]}, schema={"jain": pl.Float64})
+    run = MeasuredRun(records, start_s, end_s)
+    return pl.DataFrame({"jain": [_of_flows(run, _named(run, flows))]}, schema={"jain": pl.Float64})
 
 
 def fairness_over_time(
@@ -64,9 +79,10 @@ def fairness_over_time(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.fairness_over_time(records, window_s=2)["jain"].round(2).to_list()
-    [None, None, 0.75, 0.91]
+    [None, None, 0.74, 0.9]
     """
-    table = _named(flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s), records, flows)
+    table = flows_over_time(records, window_s=window_s, start_s=start_s, end_s=end_s)
+    table = table.filter(pl.col("flow").is_in(_named(MeasuredRun(records), flows)))
     rows = [
         {"time_s": time, "jain": jain(part["goodput_bps"].drop_nulls().to_list())}
         for (time,), part in table.group_by("time_s", maintain_order=True)
@@ -74,7 +90,6 @@ def fairness_over_time(
     return pl.DataFrame(rows, schema={"time_s": pl.Float64, "jain": pl.Float64})
 
 
-def _named(table: pl.DataFrame, records: Records, flows: Sequence[str] | None) -> pl.DataFrame:
-    if flows is None:
-        return table.filter(pl.col("flow").is_in(competing(records)))
-    return table.filter(pl.col("name").is_in(list(flows)))
+def _named(run: MeasuredRun, flows: Sequence[str] | None) -> list[int]:
+    """The flows of these names; by default those that compete."""
+    return rivals(run) if flows is None else [row["flow"] for row in run.flow_rows if row["name"] in flows]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.over_time import links_over_time
 
 if TYPE_CHECKING:
@@ -36,3 +37,12 @@ def fill(
     times = lines.filter((pl.col("link") == first) & (pl.col("utilisation") >= full) & (pl.col("time_s") > begin))
     duration = float(times["time_s"][0]) - begin if len(times) else None
     return pl.DataFrame({"time_to_full_utilisation_s": [duration]}, schema={"time_to_full_utilisation_s": pl.Float64})
+
+
+@of_run("time to full utilisation", "s", direction=-1)
+def time_to_full_utilisation_s(run: MeasuredRun) -> float | None:
+    """Time from the start of the first flow until the bottleneck is 90 % busy."""
+    return run.first(fill, "time_to_full_utilisation_s")
+
+
+FILL = (time_to_full_utilisation_s,)

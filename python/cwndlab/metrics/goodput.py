@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_bytes, run_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
-_COUNTERS = ("delivered_bytes", "sent_bytes", "retransmitted_bytes")
-_SENT = pl.col("sent_bytes") - pl.col("retransmitted_bytes")
+
+@of_bytes("goodput", direction=1, source="RFC 5166, section 2.1.1")
+def goodput_bps(run: MeasuredRun) -> Numbers:
+    """8 × payload delivered in order for the first time / time."""
+    return run.gained("delivered_bytes")
+
+
+@of_bytes("sent − retransmitted", direction=1, source="the CCM-SS paper")
+def sent_goodput_bps(run: MeasuredRun) -> Numbers:
+    """8 × (payload sent − payload retransmitted) / time."""
+    return run.gained("sent_bytes") - run.gained("retransmitted_bytes")
+
+
+GOODPUT = (goodput_bps, sent_goodput_bps)
 
 
 def goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -29,26 +41,13 @@ def goodput(records: Records, *, start_s: float | None = None, end_s: float | No
     >>> (cwndlab.metrics.goodput(records)["goodput_bps"] / 1e6).round(1).to_list()
     [44.6]
     """
-    span = interval.bounds(records, start_s, end_s)
-    gained = interval.gains(records, _COUNTERS, span)
-    rate = 8 / pl.col("alive_s")
-    return (
-        interval.alive(records, span)
-        .join(gained, on="flow", maintain_order="left")
-        .select(
-            "flow",
-            "name",
-            "algorithm",
-            (pl.col("delivered_bytes") * rate).alias("goodput_bps"),
-            (_SENT * rate).alias("sent_goodput_bps"),
-        )
-    )
+    return flow_table(MeasuredRun(records, start_s, end_s), GOODPUT)
 
 
 def total_goodput(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """One row: ``goodput_bps`` and ``sent_goodput_bps`` of all flows together, over the whole interval.
 
-    It is no sum of the flows' goodputs, which are over the time that each one lived.
+    It is not a sum of the flows' goodputs, which are over the time that each one lived.
 
     Examples
     --------
@@ -57,9 +56,4 @@ def total_goodput(records: Records, *, start_s: float | None = None, end_s: floa
     >>> (cwndlab.metrics.total_goodput(records, start_s=6)["goodput_bps"] / 1e6).round(1).to_list()
     [96.5]
     """
-    span = interval.bounds(records, start_s, end_s)
-    rate = 8 / span.seconds
-    return interval.gains(records, _COUNTERS, span).select(
-        (pl.col("delivered_bytes").sum() * rate).alias("goodput_bps"),
-        (_SENT.sum() * rate).alias("sent_goodput_bps"),
-    )
+    return run_table(MeasuredRun(records, start_s, end_s), GOODPUT)

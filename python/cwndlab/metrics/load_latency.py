@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def load_latency(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.load_latency(records, window_s=0.2)["load_latency_ms"].round(1).to_list()
-    [15.0]
+    [14.2]
     """
     at = {"window_s": window_s, "start_s": start_s, "end_s": end_s}
     lines = links_over_time(records, **at)
@@ -51,3 +52,18 @@ def load_latency(
         (pl.col("rtt_ms") - pl.col("base_rtt_ns") / 1e6).alias("load_latency_ms"),
         (60_000 / pl.col("rtt_ms")).alias("responsiveness_rpm"),
     )
+
+
+@of_run("latency under load", "ms", direction=-1, source="draft-ietf-ippm-responsiveness")
+def load_latency_ms(run: MeasuredRun) -> float | None:
+    """Mean RTT while the bottleneck is busy − base RTT; mean over flows."""
+    return run.mean_over_flows(load_latency, "load_latency_ms")
+
+
+@of_run("responsiveness under load", "1/min", direction=1, source="draft-ietf-ippm-responsiveness")
+def responsiveness_rpm(run: MeasuredRun) -> float | None:
+    """60 000 ms / mean RTT while the bottleneck is busy; mean over flows."""
+    return run.mean_over_flows(load_latency, "responsiveness_rpm")
+
+
+LOAD_LATENCY = (load_latency_ms, responsiveness_rpm)

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
-
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics.cwnd import cwnd
-from cwndlab.metrics.datagrams import NAMES as DATAGRAM_NAMES
-from cwndlab.metrics.datagrams import datagrams
-from cwndlab.metrics.goodput import goodput
-from cwndlab.metrics.rtt import rtt
-from cwndlab.metrics.sharing import share
-from cwndlab.metrics.throughput import throughput
-from cwndlab.metrics.timeouts import timeouts
+from cwndlab.metrics.core import MeasuredRun
+from cwndlab.metrics.cwnd import CWND
+from cwndlab.metrics.datagrams import DATAGRAMS
+from cwndlab.metrics.goodput import GOODPUT
+from cwndlab.metrics.rtt import RTT
+from cwndlab.metrics.sharing import SHARE
+from cwndlab.metrics.throughput import THROUGHPUT
+from cwndlab.metrics.timeouts import TIMEOUTS
 
 if TYPE_CHECKING:
-    from cwndlab.records import Records
+    pass
 
-#: The metrics that one flow has, by the table that defines them.
-_TABLES: dict[Callable[..., pl.DataFrame], tuple[str, ...]] = {
-    goodput: ("goodput_bps", "sent_goodput_bps"),
-    throughput: ("throughput_bps",),
-    rtt: ("mean_rtt_ms", "srtt_ms", "min_rtt_ms"),
-    cwnd: ("mean_cwnd_segments",),
-    timeouts: ("congestion_events", "retransmitted_packets", "timeouts"),
-    share: ("share",),
-    datagrams: DATAGRAM_NAMES,
-}
-_HOME = {name: table for table, names in _TABLES.items() for name in names}
-#: Metrics that one flow has.
-NAMES = tuple(_HOME)
+#: Metrics that one flow has, by name.
+METRICS = {one.name: one for one in (*GOODPUT, *THROUGHPUT, *RTT, *CWND, *TIMEOUTS, *SHARE, *DATAGRAMS)}
 # Names that an error lists.
 _MOST_NAMED = 20
-#: Of several flows rates, counts and shares add up.
-_ADDED = {"goodput_bps", "sent_goodput_bps", "throughput_bps", "share", *_TABLES[timeouts]}
 
 
 class OfFlow(NamedTuple):
@@ -47,9 +32,9 @@ class OfFlow(NamedTuple):
 
 
 def parse(name: str) -> OfFlow | None:
-    """The two parts of ``METRIC@FLOW``; nothing where this is no metric of one flow."""
+    """The two parts of ``METRIC@FLOW``; nothing where this is not a metric of one flow."""
     metric, at, flow = name.partition("@")
-    return OfFlow(metric, flow) if at and flow and metric in NAMES else None
+    return OfFlow(metric, flow) if at and flow and metric in METRICS else None
 
 
 def groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -120,58 +105,16 @@ def is_flow(document: Mapping[str, Any], flow: str) -> bool:
     return flow in tables or any(flow in names for names in tables.values()) or flow in map(str, range(count))
 
 
-def of_flow(
-    records: Records, names: Collection[str], *, start_s: float | None = None, end_s: float | None = None
-) -> dict[str, float | None]:
-    """Metrics of single flows.
-
-    Parameters
-    ----------
-    records
-        A run.
-    names
-        Metrics of flows, ``METRIC@FLOW``: one of `NAMES` and the name of a table ``[[flow]]``, or the name or index of
-        a flow, as in the records.
-    start_s, end_s
-        The interval, in seconds of the run's clock.
-
-    Returns
-    -------
-    dict
-        A value per name. Of the flows of a ``count`` rates, counts and shares are added up, the others averaged, and
-        ``min_rtt_ms`` is the smallest. Null where the run has no such flow or the flow no such value.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
-    >>> shares = cwndlab.metrics.of_flow(records, ["share@flow0"], start_s=6)
-    >>> round(shares["share@flow0"], 2)
-    0.66
-    """
-    wanted = {name: one for name in names if (one := parse(name)) is not None}
-    known = groups(records.document)
-    known |= {
-        str(index): [name] for index, (_, name) in enumerate(members(records.document)) if str(index) not in known
-    }
-    tables: dict[Callable[..., pl.DataFrame], pl.DataFrame] = {}
-    found: dict[str, float | None] = {}
-    for name, (metric, flow) in wanted.items():
-        table = _HOME[metric]
-        if table not in tables:
-            tables[table] = table(records, start_s=start_s, end_s=end_s)
-        mine = tables[table].filter(pl.col("name").is_in(known.get(flow, [flow])))
-        found[name] = _together(metric, mine[metric].drop_nulls().to_list())
-    return found
-
-
-def _together(metric: str, values: Sequence[float]) -> float | None:
-    """One value of the flows of a table ``[[flow]]``."""
-    if not values:
-        return None
-    if metric in _ADDED:
-        return float(sum(values))
-    return float(min(values) if metric == "min_rtt_ms" else sum(values) / len(values))
+def value_of(run: MeasuredRun, wanted: OfFlow) -> float | None:
+    """The value of a metric of the flows that ``wanted`` names: a table ``[[flow]]``, or a flow by its name or index in
+    the records. Of several flows rates, counts and shares are added up, the others averaged, and ``min_rtt_ms`` is the
+    smallest. Null where the run has no such flow or the flow no such value."""
+    known = groups(run.records.document)
+    names = known.get(wanted.flow, [wanted.flow])
+    if wanted.flow not in known and wanted.flow.isdecimal():
+        names = [name for index, (_, name) in enumerate(members(run.records.document)) if str(index) == wanted.flow]
+    mine = [row["flow"] for row in run.flow_rows if row["name"] in names]
+    return METRICS[wanted.metric].value(run, mine)
 
 
 def flow_metrics(document: Mapping[str, Any], flows: Sequence[str] | None) -> list[str]:

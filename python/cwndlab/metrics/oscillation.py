@@ -4,12 +4,13 @@ S. Floyd, M. Handley, J. Padhye, J. Widmer, SIGCOMM 2000)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Metric
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -36,10 +37,10 @@ def oscillation(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
-    [0.17, 0.0]
+    [0.22, 0.0]
     """
-    span = interval.bounds(records, start_s, end_s)
-    step = int(records.rows("runs")[0]["sample_interval_ns"])
+    run = MeasuredRun(records, start_s, end_s)
+    span, step = run.span, run.step_ns
     strides = {scale: round(scale * 1e9) // step for scale in scales_s if step and round(scale * 1e9) % step == 0}
     rows = []
     for flow in records.flows.select("flow", "name", "algorithm", "start_ns", "end_ns").iter_rows(named=True):
@@ -55,3 +56,20 @@ def oscillation(
             rows.append({**flow, "scale_s": float(scale), "windows": len(gained), "cov": cov})
     schema = {"flow": pl.UInt32, "name": pl.String, "algorithm": pl.String, "scale_s": pl.Float64}
     return pl.DataFrame(rows, schema=schema | {"windows": pl.Int64, "cov": pl.Float64})
+
+
+def _metric(scale_s: float) -> Metric:
+    return Metric(
+        f"cov_{scale_s:g}s",
+        f"variation over {scale_s:g} s",
+        "%",
+        100.0,
+        direction=-1,
+        formula=f"Standard deviation / mean of a flow's goodputs in windows of {scale_s:g} s; mean over flows",
+        source="RFC 5166, section 2.2.2",
+        one=lambda run: run.mean_over_flows(_of_seconds, "cov", scale_s=scale_s),
+    )
+
+
+_of_seconds = partial(oscillation, scales_s=(1.0, 10.0))
+OSCILLATION = (_metric(1.0), _metric(10.0))

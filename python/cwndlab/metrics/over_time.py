@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun
+from cwndlab.metrics.interval import Span
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -32,14 +33,13 @@ def flows_over_time(
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.flows_over_time(records, window_s=0.5)
     >>> table.select("time_s", "cwnd_segments").rows()
-    [(0.5, 166.0), (1.0, 123.0)]
+    [(0.5, 167.0), (1.0, 124.0)]
     """
-    span = interval.bounds(records, start_s, end_s)
+    run = MeasuredRun(records, start_s, end_s)
+    span, width_ns = run.span, _width_ns(run, window_s)
     flows = records.flows.select("flow", "name", "mss_bytes", "start_ns", "end_ns")
     table = (
-        _instants(records.samples, records, span, window_s)
-        .join(flows, on="flow", maintain_order="left")
-        .sort("flow", "time_ns")
+        _instants(records.samples, span, width_ns).join(flows, on="flow", maintain_order="left").sort("flow", "time_ns")
     )
     lived = pl.min_horizontal("time_ns", "end_ns") - pl.max_horizontal("before_ns", "start_ns")
     table = _steps(table, "flow", _FLOW, span).with_columns(lived.alias("lived_ns")).filter(pl.col("lived_ns") > 0)
@@ -75,21 +75,21 @@ def links_over_time(
     >>> table.filter(link="bottleneck")["utilisation"].round(2).to_list()
     [0.86, 1.0]
     """
-    span = interval.bounds(records, start_s, end_s)
-    links = interval.bottlenecks(records).select("link", "name", "rate_bps").with_row_index("rank")
-    table = _instants(_with_mean_age(records, span, window_s), records, span, window_s)
-    table = table.join(links, on="link").sort("link", "time_ns")
+    run = MeasuredRun(records, start_s, end_s)
+    span, width_ns = run.span, _width_ns(run, window_s)
+    table = _instants(_with_mean_age(records.link_samples, span, width_ns), span, width_ns)
+    table = table.join(run.bottleneck_frame(), on="link").sort("link", "time_ns")
     table = _steps(table, "link", _LINK, span).sort("time_ns", "rank")
     length = pl.col("time_ns") - pl.col("before_ns")
     # In bit-nanoseconds, so that a full line has exactly 1; as floats, since 64-bit integers overflow above 9.2 Gbit/s.
-    constant = pl.col("rate_bps").cast(pl.Float64) * length
+    constant = pl.col("rate_bps") * length
     carriable = pl.when(pl.col("carriable_bytes").is_null()).then(constant).otherwise(8e9 * pl.col("carriable_bytes"))
     return table.select(
         (pl.col("time_ns") / 1e9).alias("time_s"),
         pl.col("name").alias("link"),
         pl.when(carriable > 0).then(8e9 * pl.col("sent_bytes") / carriable).otherwise(0.0).alias("utilisation"),
         (pl.col("queue_packet_ns") / length).alias("queue_packets"),
-        pl.when(pl.col("link").is_in(interval.varying(records).implode()))
+        pl.when("varies")
         .then(pl.col("mean_age_ns") / 1e6)
         .otherwise(8e3 * pl.col("queue_byte_ns") / length / pl.col("rate_bps"))
         .alias("queue_ms"),
@@ -97,29 +97,29 @@ def links_over_time(
     )
 
 
-def _width_ns(records: Records, window_s: float | None) -> int:
+def _width_ns(run: MeasuredRun, window_s: float | None) -> int:
     """The length of a window."""
-    step = max(1, int(records.rows("runs")[0]["sample_interval_ns"]))
+    step = max(1, run.step_ns)
     return max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
 
 
-def _instants(samples: pl.DataFrame, records: Records, span: interval.Span, window_s: float | None) -> pl.DataFrame:
+def _instants(samples: pl.DataFrame, span: Span, width_ns: int) -> pl.DataFrame:
     """The samples at the ends of the windows, and at the start of the first one."""
-    width, time = _width_ns(records, window_s), pl.col("time_ns")
+    time = pl.col("time_ns")
     inside = (time >= span.start_ns) & (time <= span.end_ns)
-    return samples.filter(inside & ((time - span.start_ns) % width == 0))
+    return samples.filter(inside & ((time - span.start_ns) % width_ns == 0))
 
 
-def _with_mean_age(records: Records, span: interval.Span, window_s: float | None) -> pl.DataFrame:
+def _with_mean_age(samples: pl.DataFrame, span: Span, width_ns: int) -> pl.DataFrame:
     """The samples of links, with ``mean_age_ns``, the mean of ``queue_age_ns`` over the window that ends with each."""
     # A window has the samples after its start, up to and with its end.
-    window = (pl.col("time_ns") - span.start_ns - 1) // _width_ns(records, window_s)
-    return records.link_samples.with_columns(
+    window = (pl.col("time_ns") - span.start_ns - 1) // width_ns
+    return samples.with_columns(
         pl.col("queue_age_ns").mean().over("link", window).alias("mean_age_ns"),
     )
 
 
-def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: interval.Span) -> pl.DataFrame:
+def _steps(table: pl.DataFrame, key: str, counters: tuple[str, ...], span: Span) -> pl.DataFrame:
     """Counters become what they gained since ``before_ns``, the instant before; the first ones count from zero."""
     before = pl.col("time_ns").shift(1, fill_value=span.start_ns).over(key).alias("before_ns")
     gained = [(pl.col(name) - pl.col(name).shift(1, fill_value=0).over(key)).alias(name) for name in counters]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics.rtt import rtt
-from cwndlab.metrics.utilisation import utilisation
+from cwndlab.metrics.core import MeasuredRun, of_run, ratio, run_table
+from cwndlab.metrics.rtt import mean_rtt_ms
+from cwndlab.metrics.utilisation import UTILISATION
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -22,10 +23,18 @@ def power(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.power(records)["power"].round(2).to_list()
-    [0.54]
+    [0.55]
     """
-    busy = utilisation(records, start_s=start_s, end_s=end_s)["utilisation"]
-    means = rtt(records, start_s=start_s, end_s=end_s).join(records.flows.select("flow", "base_rtt_ns"), on="flow")
-    stretch = means.select((pl.col("mean_rtt_ms") * 1e6 / pl.col("base_rtt_ns")).alias("stretch"))["stretch"].mean()
-    found = float(busy[0]) / float(stretch) if len(busy) and stretch else None  # type: ignore[arg-type]
-    return pl.DataFrame({"power": [found]}, schema={"power": pl.Float64})
+    return run_table(MeasuredRun(records, start_s, end_s), POWER)
+
+
+@of_run("power", "", direction=1, source="L. Kleinrock, ICC 1979")
+def _power(run: MeasuredRun) -> float | None:
+    """Utilisation / (mean RTT / base RTT, mean over flows)."""
+    busy = UTILISATION[0].value(run)
+    stretches = ratio(mean_rtt_ms(run) * 1e6, run.flows["base_rtt_ns"])
+    stretches = stretches[stretches > 0]
+    return busy / float(stretches.mean()) if busy is not None and len(stretches) else None
+
+
+POWER = (_power,)

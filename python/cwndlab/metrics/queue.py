@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, link_table, of_links, ratio
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+@of_links("queue", "ms", direction=-1, source="J. Little, Operations Research 9(3), 1961")
+def queue_ms(run: MeasuredRun) -> Numbers:
+    """8 × ∫ bytes waiting dt / (time × rate); where the rate varies, ∫ packets waiting dt / packets (Little's law)."""
+    joined = run.link_gained("arrived_packets") - run.link_gained("dropped_packets")
+    waited = ratio(run.link_gained("queue_packet_ns"), joined) / 1e6
+    by_rate = 8e3 * (run.link_gained("queue_byte_ns") / run.span.length_ns) / run.of_links("rate_bps")
+    return np.where(run.varies, waited, by_rate)
+
+
+@of_links("queue", "packets", direction=-1)
+def queue_packets(run: MeasuredRun) -> Numbers:
+    """∫ packets waiting at the bottleneck dt / time."""
+    return run.link_gained("queue_packet_ns") / run.span.length_ns
+
+
+QUEUE = (queue_ms, queue_packets)
 
 
 def queue(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -25,17 +45,6 @@ def queue(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.queue(records).filter(link="bottleneck")["queue_packets"].round(1).to_list()
-    [56.0]
+    [52.9]
     """
-    span = interval.bounds(records, start_s, end_s)
-    length_ns = span.end_ns - span.start_ns
-    counters = ["queue_packet_ns", "queue_byte_ns", "arrived_packets", "dropped_packets"]
-    joined = pl.col("arrived_packets") - pl.col("dropped_packets")
-    own = pl.when(joined > 0).then(pl.col("queue_packet_ns") / joined / 1e6)
-    by_rate = 8e3 * (pl.col("queue_byte_ns") / length_ns) / pl.col("rate_bps")
-    varies = pl.col("link").is_in(interval.varying(records).implode())
-    return interval.link_gains(records, counters, span).select(
-        pl.col("name").alias("link"),
-        (pl.col("queue_packet_ns") / length_ns).alias("queue_packets"),
-        pl.when(varies).then(own).otherwise(by_rate).alias("queue_ms"),
-    )
+    return link_table(MeasuredRun(records, start_s, end_s), QUEUE[::-1])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Metric
+from cwndlab.metrics.interval import Span
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -32,21 +35,20 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.queueing_delay(records)
     >>> table["link"][0], round(table["p95_queue_ms"][0], 1), table["of"][0]
-    ('bottleneck', 19.2, 'time')
+    ('bottleneck', 19.3, 'time')
     """
-    span = interval.bounds(records, start_s, end_s)
-    rows, varying = [], set(interval.varying(records))
-    for link in interval.bottlenecks(records).iter_rows(named=True):
-        varies = link["link"] in varying
-        delays, of = _of_packets(records, link, span, varies), "packets"
+    run = MeasuredRun(records, start_s, end_s)
+    rows = []
+    for link, varies in zip(run.bottlenecks, run.varies, strict=True):
+        delays, of = _of_packets(records, link, run.span, varies), "packets"
         if len(delays) == 0:
-            delays, of = _over_time(records, link, span, varies), "time"
+            delays, of = _over_time(records, link, run.span, varies), "time"
         values = {f"p{p}_queue_ms": delays.quantile(p / 100, "linear") for p in PERCENTILES}
         rows.append({"link": link["name"], **values, "of": of if len(delays) else None})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _of_packets(records: Records, link: dict[str, object], span: interval.Span, varies: bool) -> pl.Series:
+def _of_packets(records: Records, link: Mapping[str, Any], span: Span, varies: bool) -> pl.Series:
     time, service = pl.col("time_ns"), pl.col("size_bytes").cast(pl.Int64) * 8e9 / pl.lit(link["rate_bps"])
     sent = records.packets.filter((pl.col("link") == link["link"]) & pl.col("departure_ns").is_not_null())
     if varies:
@@ -59,8 +61,22 @@ def _of_packets(records: Records, link: dict[str, object], span: interval.Span, 
     return waits.filter((time >= span.start_ns) & (time < span.end_ns))["ms"]
 
 
-def _over_time(records: Records, link: dict[str, object], span: interval.Span, varies: bool) -> pl.Series:
+def _over_time(records: Records, link: Mapping[str, Any], span: Span, varies: bool) -> pl.Series:
     time = pl.col("time_ns")
     inside = (pl.col("link") == link["link"]) & (time > span.start_ns) & (time <= span.end_ns)
     waiting = pl.col("queue_age_ns") / 1e6 if varies else pl.col("queue_bytes") * 8e3 / pl.lit(link["rate_bps"])
     return records.link_samples.filter(inside).select(waiting.alias("ms"))["ms"]
+
+
+QUEUEING_DELAY = tuple(
+    Metric(
+        f"p{p}_queue_ms",
+        f"queue, {title}",
+        "ms",
+        direction=-1,
+        formula=f"{title.capitalize()} of the waiting times at the bottleneck, over packets, else over time",
+        source="RFC 5166, section 2.1.2",
+        one=partial(MeasuredRun.first, table=queueing_delay, column=f"p{p}_queue_ms"),
+    )
+    for p, title in zip(PERCENTILES, ("median", "95th percentile", "99th percentile"), strict=True)
+)

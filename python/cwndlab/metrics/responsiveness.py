@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -29,7 +31,7 @@ def responsiveness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("rate-steps"), seed=1)
     >>> cwndlab.metrics.responsiveness(records)["halving_rtts"].round().to_list()
-    [53.0, 68.0]
+    [52.0, 67.0]
     """
     found: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):
@@ -44,9 +46,13 @@ def responsiveness(
         if len(halved):
             since = one.times_s[first] if at_s is None else at_s
             found[one.flow] = float(one.times_s[first + int(halved[0])] - since) / one.round_s
-    return records.flows.select(
-        "flow",
-        "name",
-        "algorithm",
-        pl.col("flow").replace_strict(found, default=None, return_dtype=pl.Float64).alias("halving_rtts"),
-    )
+    return flow_values(records, "halving_rtts", found)
+
+
+@of_run("responsiveness", "RTTs", source="RFC 5166, section 2.2.1")
+def halving_rtts(run: MeasuredRun) -> float | None:
+    """RTTs of lasting congestion until cwnd has halved; mean over flows."""
+    return run.mean_over_flows(responsiveness, "halving_rtts")
+
+
+RESPONSIVENESS = (halving_rtts,)

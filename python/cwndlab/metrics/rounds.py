@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from cwndlab.metrics import interval
-from cwndlab.metrics.rtt import rtt
+from cwndlab.metrics.core import MeasuredRun
+from cwndlab.metrics.rtt import mean_rtt_ms
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -33,13 +33,12 @@ def rounds(records: Records, start_s: float | None, end_s: float | None) -> list
     """Per flow with samples and RTTs. ``cwnd`` is in segments; ``open`` where the flow is neither in recovery nor in
     slow start: a window at or above ssthresh, or of a flow that never has one. Transfers that arrive each have a
     window, and their flow has none: it is not a number, and never ``open``."""
-    span = interval.bounds(records, start_s, end_s)
-    step_s = int(records.rows("runs")[0]["sample_interval_ns"]) / 1e9
-    means = dict(rtt(records, start_s=start_s, end_s=end_s).select("flow", "mean_rtt_ms").iter_rows())
+    run = MeasuredRun(records, start_s, end_s)
+    span, step_s = run.span, run.step_ns / 1e9
     found = []
-    for flow in records.flows.select("flow", "mss_bytes", "start_ns", "end_ns").iter_rows(named=True):
-        mean_ms, end_ns = means.get(flow["flow"]), flow["end_ns"]
-        if mean_ms is None or step_s == 0:
+    for flow, mean_ms in zip(run.flow_rows, mean_rtt_ms(run).tolist(), strict=True):
+        end_ns = flow["end_ns"]
+        if math.isnan(mean_ms) or step_s == 0:
             continue
         low, high = max(span.start_ns, flow["start_ns"]), span.end_ns if end_ns is None else min(span.end_ns, end_ns)
         one = records.samples.filter(flow=flow["flow"]).sort("time_ns")

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows, ratio
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+@of_flows("RTT", "ms", direction=-1, source="RFC 5166, section 2.1.2")
+def mean_rtt_ms(run: MeasuredRun) -> Numbers:
+    """Sum of the RTT samples / their number."""
+    if len(run.samples["time_ns"]) == 0:
+        return run.flows["mean_rtt_ns"] / 1e6
+    return ratio(run.gained_by_last("rtt_sum_ns"), run.gained_by_last("rtt_count")) / 1e6
+
+
+@of_flows("smoothed RTT", "ms", direction=-1, source="RFC 6298, section 2")
+def srtt_ms(run: MeasuredRun) -> Numbers:
+    """Mean of SRTT at the sampling instants."""
+    return run.mean("srtt_ns") / 1e6
+
+
+@of_flows("minimum RTT", "ms", together="min")
+def min_rtt_ms(run: MeasuredRun) -> Numbers:
+    """The smallest RTT sample of the run."""
+    return run.flows["min_rtt_ns"] / 1e6
+
+
+RTT = (mean_rtt_ms, srtt_ms, min_rtt_ms)
 
 
 def rtt(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -25,26 +48,4 @@ def rtt(records: Records, *, start_s: float | None = None, end_s: float | None =
     >>> cwndlab.metrics.rtt(records)["min_rtt_ms"].round(1).to_list()
     [20.0]
     """
-    span = interval.bounds(records, start_s, end_s)
-    inside = records.samples.filter((pl.col("time_ns") > span.start_ns) & (pl.col("time_ns") <= span.end_ns))
-    before = records.samples.filter(pl.col("time_ns") == span.start_ns).select("flow", "rtt_sum_ns", "rtt_count")
-    until = inside.group_by("flow", maintain_order=True).agg(
-        pl.col("rtt_sum_ns", "rtt_count").last(), pl.col("srtt_ns").mean()
-    )
-    total = pl.col("rtt_sum_ns") - pl.col("rtt_sum_ns_before").fill_null(0)
-    count = pl.col("rtt_count") - pl.col("rtt_count_before").fill_null(0)
-    mean: pl.Expr = pl.when(count > 0).then(total / count / 1e6)
-    if len(records.samples) == 0:
-        mean = pl.col("mean_rtt_ns") / 1e6
-    return (
-        records.flows.join(until, on="flow", how="left", maintain_order="left")
-        .join(before, on="flow", how="left", suffix="_before", maintain_order="left")
-        .select(
-            "flow",
-            "name",
-            "algorithm",
-            mean.alias("mean_rtt_ms"),
-            (pl.col("srtt_ns") / 1e6).alias("srtt_ms"),
-            (pl.col("min_rtt_ns") / 1e6).alias("min_rtt_ms"),
-        )
-    )
+    return flow_table(MeasuredRun(records, start_s, end_s), RTT)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.goodput import goodput
 
 if TYPE_CHECKING:
@@ -50,3 +51,12 @@ def _exponent(rates: pl.DataFrame) -> float | None:
     x, y = (sum(column) / len(logs) for column in zip(*logs, strict=True))
     slope: float = sum((a - x) * (b - y) for a, b in logs) / sum((a - x) ** 2 for a, _ in logs)
     return -slope
+
+
+@of_run("RTT exponent", "", source="T. V. Lakshman, U. Madhow, IEEE/ACM ToN 5, 1997")
+def rtt_exponent(run: MeasuredRun) -> float | None:
+    """The a of goodput ∝ RTT^−a, by least squares over flows."""
+    return run.first(rtt_fairness, "rtt_exponent")
+
+
+RTT_FAIRNESS = (rtt_exponent,)

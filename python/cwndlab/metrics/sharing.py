@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
+import numpy as np
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -37,26 +39,38 @@ def competing(records: Records, ranked: Sequence[int] | None = None) -> list[int
     >>> cwndlab.metrics.competing(records)
     [0, 1]
     """
-    routes = records.flows["route"].to_list()
+    return rivals(MeasuredRun(records))
+
+
+def rivals(run: MeasuredRun) -> list[int]:
+    """The flows that compete (`competing`)."""
+    routes = [row["route"] for row in run.flow_rows]
     if len(routes) < 2:
         return []
-    links = records.links.select("link", "name").rows()
-    if not links:
+    if not run.link_rows:
         return list(range(len(routes)))
-    order = interval.bottlenecks(records)["link"].to_list() if ranked is None else ranked
-    return together(routes, media(records.document, links), order)
-
-
-def together(routes: Sequence[str], medium: Mapping[int, str], order: Sequence[int]) -> list[int]:
-    """`competing`, from the ``routes`` of the flows, the `media` of the links, and the bottlenecks in their
-    ``order``."""
+    medium = media(run.records.document, [(link["link"], link["name"]) for link in run.link_rows])
     crossed = [{medium.get(int(link), int(link)) for link in route.split()} for route in routes]
-    for link in order:
-        place = medium.get(link, link)
+    for bottleneck in run.bottlenecks:
+        place = medium.get(bottleneck["link"], bottleneck["link"])
         found = [flow for flow, links_of_flow in enumerate(crossed) if place in links_of_flow]
         if len(found) > 1:
             return found
     return []
+
+
+@of_flows("share", "%", 100.0, together="sum", competed_for=True)
+def _share(run: MeasuredRun) -> Numbers:
+    """Bytes delivered / bytes delivered to all flows that compete with this one."""
+    mine = rivals(run)
+    delivered, found = run.gained("delivered_bytes"), np.full(len(run.flow_rows), np.nan)
+    if total := delivered[mine].sum():
+        found[mine] = delivered[mine] / total
+    return found
+
+
+#: What only single flows have.
+SHARE = (_share,)
 
 
 def share(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -70,15 +84,7 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> cwndlab.metrics.share(records, start_s=6)["share"].round(2).to_list()
     [0.66, 0.34]
     """
-    span = interval.bounds(records, start_s, end_s)
-    rivals = pl.col("flow").is_in(competing(records))
-    delivered = pl.col("delivered_bytes")
-    total = delivered.filter(rivals).sum()
-    part = pl.when(rivals & (total > 0)).then(delivered / total).alias("share")
-    gained = interval.gains(records, ["delivered_bytes"], span)
-    return records.flows.select("flow", "name", "algorithm").join(
-        gained.select("flow", part), on="flow", how="left", maintain_order="left"
-    )
+    return flow_table(MeasuredRun(records, start_s, end_s), SHARE)
 
 
 def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict[int, str]:

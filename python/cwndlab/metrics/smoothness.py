@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
+from cwndlab.metrics.core import MeasuredRun, flow_values, of_run
 from cwndlab.metrics.rounds import rounds
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
 
 
@@ -26,7 +28,7 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.smoothness(records)["largest_cut"].round(2).to_list()
-    [0.3]
+    [0.17]
     """
     largest: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):
@@ -36,9 +38,13 @@ def smoothness(records: Records, *, start_s: float | None = None, end_s: float |
         if np.any(known):
             cuts = 1 - after[known] / before[known]
             largest[one.flow] = max(0.0, float(np.max(cuts)))
-    return records.flows.select(
-        "flow",
-        "name",
-        "algorithm",
-        pl.col("flow").replace_strict(largest, default=None, return_dtype=pl.Float64).alias("largest_cut"),
-    )
+    return flow_values(records, "largest_cut", largest)
+
+
+@of_run("largest cut in an RTT", "%", 100.0, direction=-1, source="RFC 5166, section 2.2.1")
+def largest_cut(run: MeasuredRun) -> float | None:
+    """Largest part of its cwnd that a flow gives up within one RTT; mean over flows."""
+    return run.mean_over_flows(smoothness, "largest_cut")
+
+
+SMOOTHNESS = (largest_cut,)

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, flow_table, of_flows
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+@of_flows("congestion events", "", together="sum", counts=True, source="RFC 9438")
+def congestion_events(run: MeasuredRun) -> Numbers:
+    """Recoveries + timeouts + ECN reductions."""
+    return run.gained("congestion_events")
+
+
+@of_flows("resent", "packets", direction=-1, together="sum", counts=True)
+def retransmitted_packets(run: MeasuredRun) -> Numbers:
+    """Packets retransmitted."""
+    return run.gained("retransmitted_packets")
+
+
+@of_flows("timeouts", "", direction=-1, together="sum", counts=True, source="RFC 6298, section 5")
+def _timeouts(run: MeasuredRun) -> Numbers:
+    """Retransmission timers expired."""
+    return run.gained("timeouts")
+
+
+TIMEOUTS = (congestion_events, retransmitted_packets, _timeouts)
 
 
 def timeouts(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -21,8 +42,6 @@ def timeouts(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.timeouts(records).select("timeouts", "retransmitted_packets").row(0)
-    (0, 235)
+    (0, 234)
     """
-    span = interval.bounds(records, start_s, end_s)
-    gained = interval.gains(records, ["timeouts", "retransmitted_packets", "congestion_events"], span)
-    return records.flows.select("flow", "name", "algorithm").join(gained, on="flow", maintain_order="left")
+    return flow_table(MeasuredRun(records, start_s, end_s), TIMEOUTS[::-1])

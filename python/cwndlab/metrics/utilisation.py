@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
+import numpy as np
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun, Numbers, link_table, of_links
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from cwndlab.records import Records
+
+
+@of_links("utilisation", "%", 100.0, direction=1, source="RFC 5166, section 2.1.1")
+def _utilisation(run: MeasuredRun) -> Numbers:
+    """Bytes that left the bottleneck / bytes that it could have carried."""
+    constant = run.of_links("rate_bps") * run.span.seconds / 8
+    counted = ~np.isnan(run.of_links("carriable_bytes"))
+    carriable = np.where(counted, run.link_gained("carriable_bytes"), constant)
+    share = np.divide(run.link_gained("sent_bytes"), carriable, out=np.zeros(len(carriable)), where=carriable > 0)
+    return np.minimum(share, 1.0)
+
+
+UTILISATION = (_utilisation,)
 
 
 def utilisation(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
@@ -27,11 +42,4 @@ def utilisation(records: Records, *, start_s: float | None = None, end_s: float 
     >>> cwndlab.metrics.utilisation(records).filter(link="bottleneck")["utilisation"].round(2).to_list()
     [0.93]
     """
-    span = interval.bounds(records, start_s, end_s)
-    counted = pl.col("carriable_bytes")
-    varies = records.links.filter(counted.is_not_null())["name"].implode()
-    carriable = pl.when(pl.col("name").is_in(varies)).then(counted).otherwise(pl.col("rate_bps") * span.seconds / 8)
-    share = pl.when(carriable > 0).then((pl.col("sent_bytes") / carriable).clip(0.0, 1.0)).otherwise(0.0)
-    return interval.link_gains(records, ["sent_bytes", "carriable_bytes"], span).select(
-        pl.col("name").alias("link"), share.alias("utilisation")
-    )
+    return link_table(MeasuredRun(records, start_s, end_s), UTILISATION)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.metrics import interval
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.statistics import mser
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     """The seconds of the run's clock to leave out at its beginning: those that MSER-5 leaves out of the payload
     delivered per sampling interval. Nothing where it finds no cut in the first half, or the run has no samples.
 
-    A flow that starts or ends on purpose in the middle of a run is no warm-up; name a time there.
+    A flow that starts or ends on purpose in the middle of a run is not a warm-up; name a time there.
 
     Examples
     --------
@@ -28,14 +28,13 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     """
     if len(records.samples) == 0:
         return None
-    span = interval.bounds(records, 0.0, end_s)
-    step = int(records.rows("runs")[0]["sample_interval_ns"])
+    run = MeasuredRun(records, 0.0, end_s)
     totals = (
-        records.samples.filter(pl.col("time_ns") <= span.end_ns)
+        records.samples.filter(pl.col("time_ns") <= run.span.end_ns)
         .group_by("time_ns")
         .agg(pl.col("delivered_bytes").sum())
         .sort("time_ns")
     )
     cut = mser(totals["delivered_bytes"].diff().drop_nulls().to_list())
     # The first difference ends at the second sample.
-    return None if cut is None else (int(totals["time_ns"][0]) + cut * step) / 1e9
+    return None if cut is None else (int(totals["time_ns"][0]) + cut * run.step_ns) / 1e9

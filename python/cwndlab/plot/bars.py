@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.metrics.summary import Column
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.statistics import Estimate
@@ -13,7 +13,7 @@ from cwndlab.statistics import Estimate
 def bars(
     labels: Sequence[str],
     estimates: Sequence[Estimate],
-    column: Column,
+    column: Metric,
     targets: Sequence[str] | None = None,
     thresholds: Sequence[tuple[float, str]] = (),
 ) -> Figure:

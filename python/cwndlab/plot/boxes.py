@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cwndlab.metrics.summary import Column
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 
 
 def boxes(
-    values: Mapping[str, Mapping[int, float]], column: Column, targets: Mapping[tuple[str, int], str] | None = None
+    values: Mapping[str, Mapping[int, float]], column: Metric, targets: Mapping[tuple[str, int], str] | None = None
 ) -> Figure:
     """A box for each algorithm of ``values`` by algorithm and seed; whiskers reach to 1.5 quartile ranges (J. W. Tukey,
     1977).

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from cwndlab.metrics.summary import Column
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
@@ -29,7 +29,7 @@ def is_ordered(values: Sequence[str]) -> bool:
 def curves(
     across: tuple[str, Sequence[str]],
     lines: Mapping[str, Sequence[Estimate | None]],
-    column: Column,
+    column: Metric,
     targets: Sequence[Sequence[str]] = (),
     thresholds: Sequence[tuple[float, str]] = (),
 ) -> Figure:

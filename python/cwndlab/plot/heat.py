@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cwndlab.metrics.summary import Column
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 
@@ -13,7 +13,7 @@ def heat(
     across: tuple[str, Sequence[str]],
     up: tuple[str, Sequence[str]],
     values: Sequence[Sequence[float | None]],
-    column: Column,
+    column: Metric,
     targets: Sequence[Sequence[str]] = (),
 ) -> Figure:
     """A cell for each pair of values of the fields ``across`` and ``up`` (name and values).

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import polars as pl
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics import flows_over_time, interval, links_over_time
+from cwndlab.metrics import flows_over_time, links_over_time
+from cwndlab.metrics.core import MeasuredRun
 from cwndlab.plot.description import Axis, Events, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
@@ -124,7 +125,7 @@ def positions(runs: Mapping[str, Records]) -> dict[str, dict[str, int]]:
             following += not is_first
     made = {}
     for name, records in runs.items():
-        links = interval.bottlenecks(records)["name"].to_list()
+        links = [link["name"] for link in MeasuredRun(records).bottlenecks]
         named = {label: known[label] for label in flows[name]}
         made[name] = {link: following + at for at, link in enumerate(links)} | named
     return made

@@ -134,13 +134,13 @@ def chosen(formats: str, style: str, *, parameter: str = "format") -> tuple[list
     names = [name.strip() for name in formats.split(",") if name.strip()]
     faults = [
         parameter_fault(
-            parameter, f"'{name}' is no format of figures", hint=f"write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+            parameter, f"'{name}' is not a format of figures", hint=f"write {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
         for name in names or [formats]
         if name not in FORMATS
     ]
     if style not in STYLES:
-        faults.append(parameter_fault("style", f"'{style}' is no style", hint=f"write {' or '.join(STYLES)}"))
+        faults.append(parameter_fault("style", f"'{style}' is not a style", hint=f"write {' or '.join(STYLES)}"))
     if faults:
         raise RecordsError(*faults)
     return list(dict.fromkeys(names)), STYLES[style]

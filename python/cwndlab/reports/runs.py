@@ -101,8 +101,8 @@ def described(name: str) -> dict[str, Any]:
     """How a metric is shown; a measure of an experiment has its unit in its name."""
     if name not in COLUMNS:
         return {"key": name, "title": name.replace("_", " "), "unit": "", "factor": 1.0}
-    title, unit, factor, *_ = COLUMNS[name]
-    return {"key": name, "title": title, "unit": unit, "factor": factor}
+    shown = COLUMNS[name]
+    return {"key": name, "title": shown.title, "unit": shown.unit, "factor": shown.factor}
 
 
 def single(values: Iterable[float | None]) -> str:

@@ -58,7 +58,7 @@ def load(place: Path | str) -> Saved:
     folder = Path(place)
     if not folder.is_dir():
         raise RecordsError(
-            Fault(str(folder), "is no folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
+            Fault(str(folder), "is not a folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
     if (folder / "measurement.json").exists():
         return Measurement.read(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cwndlab.records import Records
 
@@ -15,6 +15,25 @@ Labels: TypeAlias = Mapping[str, str | int | float]
 Measure: TypeAlias = "Callable[[Records], Mapping[str, float | None]]"
 #: Records to named curves: (x, y). Only of the first repetition.
 Trace: TypeAlias = "Callable[[Records], Mapping[str, tuple[Sequence[float], Sequence[float | None]]]]"
+
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+_KEPT: dict[Measure, str] = {}
+
+
+def kept_as(name: str) -> Callable[[_Function], _Function]:
+    """Names a measure in kept results: the name outlives a move of the function."""
+
+    def named(function: _Function) -> _Function:
+        _KEPT[function] = name
+        return function
+
+    return named
+
+
+def measure_name(measure: Measure) -> str:
+    """The name of a measure in kept results: that of `kept_as`, else its module and name."""
+    return _KEPT.get(measure) or f"{measure.__module__}.{measure.__qualname__}"
 
 
 @dataclass(frozen=True)

@@ -1,122 +1,25 @@
-"""The experiments by name."""
+"""The papers, and their experiments, spaces and headlines by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.reproduction.paper_file import FOLDER, Paper
 
 if TYPE_CHECKING:
     from cwndlab.reproduction.experiment import Experiment
+    from cwndlab.reproduction.universes import Space
 
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper, and the module with its tuple ``EXPERIMENTS``."""
-
-    module: str
-    authors: str
-    title: str
-    venue: str
-    summary: Sequence[str] = ()
-    """What was tried, what holds, what does not and why: a paragraph each."""
-
-    @property
-    def reference(self) -> str:
-        """Authors, title, venue."""
-        return f"{self.authors}, “{self.title}”, {self.venue}"
-
-
-#: Papers by name.
-PAPERS = {
-    "ccm-ss": Paper(
-        "cwndlab.reproduction.ccm_ss",
-        "M. Ahmad, M. Hussain, B. Abbas, O. Aldabbas, U. Jamil, R. Ashraf, S. Asadi",
-        "End-to-End Loss Based TCP Congestion Control Mechanism as a Secured Communication Technology for Smart "
-        "Healthcare Enterprises",
-        "IEEE Access 6, 2018, doi:10.1109/ACCESS.2018.2802841",
-        (
-            "Two flows of CUBIC with CCM-SS are compared with two flows of CUBIC with HyStart, and with two "
-            "flows of each of five other algorithms, on the paper's path.",
-            "The HyStart that § VI-B describes is CCM-SS with μ = 1, so that the compared sides differ in μ "
-            "alone. It matters only where a slow start ends between 0.2 and 0.3 of B·D. Over the paper's grid it "
-            "changes neither loss rate, goodput nor fairness by more than the margin, and in the set-up of Fig. 14 "
-            "a difference in convergence cannot show. CUBIC with CCM-SS is better than the five others by more "
-            "than the paper's 18 %.",
-        ),
-    ),
-    "cubic-study": Paper(
-        "cwndlab.reproduction.cubic_study",
-        "A. Khan, U. Shoaib, M. Sarfraz",
-        "A Comprehensive Study of Modern and High Speed TCP-Variant in Linux Kernel: TCP CUBIC",
-        "received 2016, accepted 2017",
-        (
-            "CUBIC as Algorithm 2 prints it is compared with Compound and NewReno on a slow line with and "
-            "without reverse traffic, on a line of 10 Gbit/s, and in an 802.11g cell.",
-            "At the base assumptions CUBIC has the best goodput on the slow line, but ten reverse flows take a "
-            "large part of it: its ACKs wait behind data or are dropped. In the cell, ten uploads leave the "
-            "downloads of every variant almost nothing, and of that NewReno has more than Compound. The paper "
-            "contradicts itself on the effect of reverse traffic, and on where the wireless sinks are.",
-        ),
-    ),
-    "iot": Paper(
-        "cwndlab.reproduction.iot",
-        "L. P. Verma, M. Kumar",
-        "An IoT based Congestion Control Algorithm",
-        "Internet of Things 9, 2020",
-        (
-            "The algorithm, as its equations and its Algorithm 3 print it, is compared with New Reno, H-TCP, "
-            "CUBIC and Fast-FIT. Fast-FIT is our reconstruction from a short description.",
-            "At the base assumptions it has a higher throughput than most competitors and loses more packets "
-            "than most; in more than half of the universes at least one competitor has the higher throughput. "
-            "Beside CUBIC it takes more than an equal share. A full queue of the paper's path does not raise "
-            "its delay ratio to the steady state. Ten flows fill the line whatever its four parameters are.",
-        ),
-    ),
-    "phcc": Paper(
-        "cwndlab.reproduction.phcc",
-        "S. Jamali, M. M. Talebi, R. Fotohi",
-        "Congestion Control in High-speed Networks Using the Probabilistic Estimation Approach",
-        "2021",
-        (
-            "PHCC is our reconstruction: its phases follow the paper, its estimators and the value of alpha are "
-            "ours. HCC is reconstructed from an abstract. PHCC is run alone, three flows at a time, and beside "
-            "Reno, and is compared with seven high-speed algorithms, Reno and Vegas.",
-            "At the base assumptions it is faster than Reno and HSTCP with random losses, and slower than most "
-            "others without them. Half of its target is the window of its last loss, so that flows keep unequal "
-            "shares where losses are rare. Reno gets less than half of the line beside it, and more with a "
-            "larger buffer.",
-        ),
-    ),
-    "windows-lte": Paper(
-        "cwndlab.reproduction.windows_lte",
-        "M. Ahsan, M. J. Awan, A. Yasin, S. A. Bahaj, H. M. F. Shehzad",
-        "Performance Evaluation of TCP Cubic, Compound TCP and NewReno under Windows 20H1, via 802.11n Link to LTE "
-        "Core Network",
-        "2021",
-        (
-            "One download over an 802.11n hop and an LTE cell is run with each of the three algorithms, and so "
-            "are two flows of unequal RTT. The study leaves the cell's capacity and queue open.",
-            "With a queue as deep as at the base assumptions each algorithm keeps the line full, so that no "
-            "gain can show. With a short queue, or with random losses of 0.0001, CUBIC is the fastest in most "
-            "universes, as the study reports. RTTs under load are not the same: CUBIC fills a deep queue "
-            "furthest.",
-        ),
-    ),
-}
+#: Papers by name, in the order of their names; a file is read when a paper is used.
+PAPERS = {path.stem: Paper(path) for path in sorted(FOLDER.glob("*.toml"))}
 
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
     """All of them, in the order of the papers."""
-    found: tuple[Experiment, ...] = ()
-    for paper in PAPERS.values():
-        found += import_module(paper.module).EXPERIMENTS
-    return found
+    return tuple(one for paper in PAPERS.values() for one in paper.experiments)
 
 
 def listing() -> list[dict[str, str]]:
@@ -136,3 +39,17 @@ def find(target: str) -> tuple[Experiment, ...]:
             )
         )
     return found
+
+
+def spaces(target: str = "") -> list[Space]:
+    """The spaces of a paper, or of all.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such paper.
+    """
+    if target and target not in PAPERS:
+        message = f"no paper is called '{target}'"
+        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
+    return [space for name, paper in PAPERS.items() if target in ("", name) for space in paper.spaces]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from cwndlab.reproduction.catalogue import PAPERS
@@ -21,10 +20,7 @@ from cwndlab.reproduction.verdicts import tallied, weakest
 @cache
 def headlines() -> tuple[Headline, ...]:
     """Those of all papers."""
-    found: tuple[Headline, ...] = ()
-    for paper in PAPERS.values():
-        found += import_module(f"{paper.module}.headlines").HEADLINES
-    return found
+    return tuple(one for paper in PAPERS.values() for one in paper.headlines)
 
 
 @dataclass(frozen=True)

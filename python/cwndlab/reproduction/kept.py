@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from cwndlab.engine import available_cores, engine_version, version
 from cwndlab.errors import Error, Fault, OutputError, Parameter, RecordsError, ScenarioError
 from cwndlab.files import atomic_write, json_text, parsed, save
-from cwndlab.reproduction.cases import Case, Measure
+from cwndlab.reproduction.cases import Case, Measure, measure_name
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_text
@@ -79,11 +79,6 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
     """
     stated = {name: value for name, value in scenario.items() if name != "title"}
     return hashlib.sha256(json_text(stated, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def measure_name(measure: Measure) -> str:
-    """Module and name of a measure."""
-    return f"{measure.__module__}.{measure.__qualname__}"
 
 
 def kind(scenario: Mapping[str, Any]) -> str:
@@ -258,7 +253,7 @@ class KeptResults:
         except (OSError, ValueError, KeyError, TypeError):
             known = False
         if not known:
-            what = f"is no index of kept results, or not of schema {SCHEMA_VERSION}"
+            what = f"is not an index of kept results, or not of schema {SCHEMA_VERSION}"
             raise RecordsError(Fault(str(path), what, "choose another folder by --results"))
         return index
 

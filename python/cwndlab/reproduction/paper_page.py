@@ -11,15 +11,15 @@ from cwndlab.engine import to_toml
 from cwndlab.files import json_text, save
 from cwndlab.reports.page import BUNDLE, Page, Placed, slug
 from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.assessments import Assessment, Evidence
 from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
-from cwndlab.reproduction.doubts import DEVIATIONS, doubt, doubt_of, doubts_of
+from cwndlab.reproduction.doubts import doubt, doubt_of, doubts_of
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.multiverse.space import Universe
-from cwndlab.reproduction.papers import Assessment, Evidence
 from cwndlab.reproduction.summary import evidence, leading, shown
+from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 
 #: Classes of cells with an outcome.
@@ -88,7 +88,7 @@ def paper_page(
         headlines=_headlines(known, sizes),
         sections=[_section(page, one) for one in known],
         dimensions=[_dimensions(one) for one in multiverses],
-        deviations=DEVIATIONS.get(name, ()),
+        deviations=paper.deviations,
         experiments=[(one["id"], f"{one['id']}.html") for one in kept if one["id"].startswith(f"{name}/")],
     )
 

@@ -7,25 +7,23 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import json_text, parsed
-from cwndlab.reproduction.cases import Case, Size, Table, described
+from cwndlab.reproduction import case_study
+from cwndlab.reproduction.cases import Case, Size, Table, described, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
-from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, measure_name, origin, scenario_key
+from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
-from cwndlab.reproduction.payload import payload
 from cwndlab.reproduction.verdicts import judge
-from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
-from cwndlab.study.spec import Job, Measure, Point, Progress, Study
+from cwndlab.study.spec import Job, Measure, Progress, Study
 from cwndlab.study.spec import Row as StoredRow
 from cwndlab.study.store import Store
 
@@ -168,7 +166,7 @@ def reproduce(
         if kept is not None:
             for experiment, study in zip(chosen, studies, strict=True):
                 restore(kept, experiment, experiment.cases(experiment.size(quick=quick)), study, store, message)
-        left = _left(studies, store)
+        left = set[str]().union(*(case_study.missing(study, store) for study in studies))
         total = len(left)
         if progress is not None:
             progress(0, total)
@@ -365,24 +363,13 @@ class _Keeper:
 
 def _study(experiment: Experiment, size: Size, seed: int) -> Study:
     """The runs of an experiment: a point per case; curves of the first repetitions."""
-    points, measures = [], []
-    for number, case in enumerate(experiment.cases(size)):
-        checked = check(json_text(case.scenario), "json")
-        points.append(Point(number, dict(case.labels), checked.hash, checked.document))
-        plain = Measure(None, payload=partial(payload, case.measure))
-        traced = plain if case.trace is None else Measure(None, payload=partial(payload, case.measure, case.trace))
-        measures.append((plain, traced))
-
-    def measure_of(point: Point, of_seed: int) -> Measure:
-        return measures[point.number][of_seed == seed]
-
-    return Study(points=points, seeds=range(seed, seed + size.repetitions), measure=measure_of)
-
-
-def _left(studies: Sequence[Study], store: Store) -> set[str]:
-    """The keys of the runs that the store lacks."""
-    keys = {study.job(point, seed).key for study in studies for point in study.points for seed in study.seeds}
-    return keys - set(store.keys()["key"])
+    cases = experiment.cases(size)
+    measures = [(case_study.measure_of(case), case_study.measure_of(case, traced=True)) for case in cases]
+    return Study(
+        points=[case_study.point_of(number, case) for number, case in enumerate(cases)],
+        seeds=range(seed, seed + size.repetitions),
+        measure=lambda point, of_seed: measures[point.number][of_seed == seed],
+    )
 
 
 def _measured(

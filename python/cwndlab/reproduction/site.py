@@ -22,16 +22,17 @@ from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
 from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
 from cwndlab.reproduction.doubts import doubt_of
-from cwndlab.reproduction.multiverse.kept import load
+from cwndlab.reproduction.multiverse.kept import copy, load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
-from cwndlab.reproduction.papers import assessments
 from cwndlab.reproduction.run import Reproduction
+from cwndlab.reproduction.standing import standings
 from cwndlab.reproduction.summary import shown
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
@@ -69,6 +70,27 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     summary = outcome.as_dict() | {"cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome)}
     save(json_text(summary, indent=1, ensure_ascii=False), place / "outcome.json")
     return target
+
+
+def write_kept(results: Path, folder: Path, target: str = "", *, seed: int = 1) -> Path:
+    """Writes the pages of all that a folder of kept results has, and runs nothing; returns the path of the index.
+
+    Parameters
+    ----------
+    results
+        A folder that `cwndlab reproduce --results` wrote.
+    folder
+        The folder of the site.
+    target
+        ``PAPER`` or ``PAPER/FIGURE``; an empty text is all of them.
+    seed
+        The seed of the first repetition.
+    """
+    for one in standings(results, target, seed=seed):
+        if one.reproduction is not None:
+            write_experiment(one.reproduction, folder)
+    copy(results, folder, target.partition("/")[0])
+    return write_index(folder)
 
 
 def _write_bundle(folder: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import parsed
-from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.cases import Case, Size, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.experiment import Experiment
-from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, measure_name, scenario_key
+from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.run import Reproduction
 from cwndlab.reproduction.verdicts import judge
@@ -99,7 +99,7 @@ def _plan(path: Path) -> dict[str, dict[str, Any]]:
         return {one["id"]: one for one in parsed(path.read_bytes())}
     except (OSError, ValueError, KeyError, TypeError):
         hint = "write it by `cwndlab reproduce --all --dry-run --format json`"
-        raise RecordsError(Fault(str(path), "is no plan of a reproduction", hint)) from None
+        raise RecordsError(Fault(str(path), "is not a plan of a reproduction", hint)) from None
 
 
 def _standing(

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cwndlab.reproduction.assessments import Assessment, Evidence, assessments
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
-from cwndlab.reproduction.doubts import DEVIATIONS, doubts_of
+from cwndlab.reproduction.doubts import doubts_of
 from cwndlab.reproduction.headlines import Row
 from cwndlab.reproduction.multiverse.kept import load
-from cwndlab.reproduction.papers import Assessment, Evidence, assessments
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings
 from cwndlab.statistics.digits import number, p_value
@@ -83,7 +83,7 @@ def overview(results: Path) -> str:
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
-        deviations = ["Deviations from print:", *DEVIATIONS[name]] if name in DEVIATIONS else []
+        deviations = ["Deviations from print:", *paper.deviations] if paper.deviations else []
         lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary, *deviations]), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]

@@ -24,7 +24,7 @@ from cwndlab.scenario.html import html_table
 from cwndlab.scenario.links import Link
 from cwndlab.scenario.media import Medium, Wlan
 from cwndlab.scenario.reader import Checked, check
-from cwndlab.scenario.tables import TABLES, Table, plain, value_of
+from cwndlab.scenario.schema_tables import TABLES, Table, plain, value_of
 from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
 
 __all__ = ["NamedValues", "Scenario", "toml_value"]
@@ -61,6 +61,44 @@ class Scenario(Table):
     ``Flow("mine(a=2)")``. The scenario then holds their descriptions, with which all but a run can be done without
     them.
 
+    Parameters
+    ----------
+    duration
+        Simulated time.
+    flows
+        The flows.
+    dumbbell
+        One bottleneck.
+    parking_lot
+        Bottlenecks in series.
+    wlan
+        A wireless LAN.
+    media
+        Media of 802.11 that links of a graph share.
+    nodes
+        Nodes of a graph (default: the nodes of the links).
+    links
+        Links of a graph.
+    title
+        Title, one line (default: ``""``).
+    algorithms
+        User-defined algorithms; cwndlab writes this table for classes that the caller passes.
+    sample_interval
+        Sampling interval; zero disables samples (default: ``"100 ms"``).
+    packets
+        Record every packet (default: ``false``).
+    named_values
+        Record variables of the algorithms and of the transport (simulator only) (default: none).
+    measure_from
+        Start of the metrics; earlier samples are the warm-up (default: ``"0 s"``).
+    start_jitter
+        Default of the flows: maximum of the uniform random delay of a start (default: ``"0 s"``).
+    perturb
+        Each seed varies delays, rates, starts and the processing of packets by less than anybody measures
+        (default: false).
+
+    Examples
+    --------
     >>> import cwndlab
     >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="100 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp")))
     >>> scenario = cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[cwndlab.Flow("cubic", rtt="50 ms")])

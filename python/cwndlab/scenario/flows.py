@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.schema_tables import TABLES, Table
 from cwndlab.scenario.workloads import Distribution, Workload
 
 __all__ = ["Control", "Flow"]
@@ -34,6 +34,53 @@ class Flow(Table):
 
     ``rtt`` (base, both ways) and ``direction`` belong to a dumbbell or a parking lot, ``enter`` and ``leave`` (routers)
     to a parking lot, ``from_``, ``to`` and the routes to a graph. With ``transport="udp"`` there is no algorithm.
+
+    Parameters
+    ----------
+    algorithm
+        ``AVOIDANCE[+SLOW_START][/RECOVERY]``, or a name of ``algorithms``; TCP only (required over TCP).
+    transport
+        Transport protocol (default: ``"tcp"``).
+    name
+        Unique name (default: ``flow<i>``).
+    rtt
+        Base RTT (dumbbell, parking lot, wireless LAN) (required there).
+    direction
+        Dumbbell, parking lot: ``"forward"`` or ``"reverse"``; wireless LAN: ``"download"`` or ``"upload"``
+        (default: forward; download).
+    start
+        Start of the application (default: ``"0 s"``).
+    stop
+        Time at which the application stops (default: never).
+    start_jitter
+        Maximum of the uniform random delay of the start (default: the scenario's ``start_jitter``).
+    count
+        Number of flows; with more than one, names have the suffixes ``-1``, ``-2``, … (default: ``1``).
+    start_step
+        Time between their starts; a distribution gives random times, the exponential one a Poisson process
+        (default: ``"0 s"``).
+    workload
+        Workload (default: ``bulk`` over TCP, required over UDP).
+    profile
+        Stack profile (default: ``"linux"``).
+    stack
+        Parameters of the stack that override those of the profile.
+    control
+        Delay between transport and algorithm, as in the kernel datapath.
+    enter
+        Router where the flow enters (parking lot) (default: the first).
+    leave
+        Router where the flow leaves (parking lot) (default: the last).
+    from_
+        Source node (graph) (required in a graph).
+    to
+        Destination node (graph) (required in a graph).
+    route
+        Links of the forward route (graph) (default: the shortest by delay, then hops, then the order of the
+        links).
+    reverse_route
+        Links of the reverse route (graph) (default: the shortest by delay, then hops, then the order of the
+        links).
 
     Examples
     --------

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from cwndlab.scenario.losses import Loss
 from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
-from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.schema_tables import TABLES, Table
 
 __all__ = ["Harq", "Jitter", "Link", "Step", "TokenBucket", "Trace"]
 
@@ -109,6 +109,53 @@ class Harq(Table):
 @dataclass(frozen=True)
 class Link(Table):
     """A queue, a line and a wire. ``name``, ``from_``, ``to`` and ``duplex`` only in a graph of nodes.
+
+    Parameters
+    ----------
+    name
+        Unique name (default: ``FROM-TO``).
+    from_
+        Source node.
+    to
+        Destination node.
+    duplex
+        A link in the reverse direction with the same parameters is added, unless it is given (default:
+        ``true``).
+    rate
+        Rate of the line; ``"none"``: zero serialisation time (default: zero serialisation time).
+    trace
+        Trace of delivery opportunities that the line follows.
+    token_bucket
+        Token bucket that limits the line.
+    schedule
+        Steps of rate, delay and loss.
+    repeat
+        Period of the schedule (default: no repetition).
+    harq
+        Retransmissions of a radio link.
+    delay
+        Propagation delay, one way (default: ``"0 s"``).
+    queue
+        Queue of the link (default: drop-tail with a capacity of one bandwidth-delay product at a bottleneck,
+        unlimited on access links).
+    loss
+        Loss models, applied in this order at the far end of the wire.
+    jitter
+        Delay variation.
+    duplicate
+        Probability that a packet arrives twice (default: ``0.0``).
+    agents
+        Router agents: schemes in which the router writes feedback into packet headers.
+    medium
+        Medium of 802.11, in place of a line.
+    mcs
+        802.11n: modulation and coding scheme (default: the medium's).
+    streams
+        802.11n: spatial streams (default: the medium's).
+    short_guard
+        802.11n: a guard interval of 400 ns (default: the medium's).
+    frame_error
+        Probability that noise destroys a data frame (default: the medium's).
 
     Examples
     --------

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
-from cwndlab.scenario.tables import Table
+from cwndlab.scenario.schema_tables import Table
 
 __all__ = [
     "Bernoulli",

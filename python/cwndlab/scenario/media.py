@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cwndlab.scenario.queues import Queue
-from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.schema_tables import TABLES, Table
 from cwndlab.scenario.topology import Access
 
 __all__ = ["Beacon", "Medium", "Wlan", "WlanStation"]

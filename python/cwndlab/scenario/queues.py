@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from cwndlab.scenario.tables import Table
+from cwndlab.scenario.schema_tables import Table
 
 __all__ = [
     "Ared",

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from cwndlab.scenario.links import Link
 from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
-from cwndlab.scenario.tables import TABLES, Table
+from cwndlab.scenario.schema_tables import TABLES, Table
 
 __all__ = ["Access", "Dumbbell", "Node", "ParkingLot"]
 

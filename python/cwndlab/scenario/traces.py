@@ -33,7 +33,7 @@ def names() -> list[str]:
 def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -> list[int]:
     """The moments (ms) of a synthetic trace; seed and length are those of traces taken by name unless given.
 
-    Raises ``ScenarioError`` where no kind is called so.
+    Raises ``ScenarioError`` if no kind is called so.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -
 def load(name: str | Path) -> list[int]:
     """The moments (ms) of the trace in a file, or of the synthetic one of this name.
 
-    Raises ``ScenarioError`` where it cannot be read or is no trace.
+    Raises ``ScenarioError`` if it cannot be read or is not a trace.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def convert(text: str, name: str, *, time: str = "s", rate: str = "Mbit/s") -> l
     Raises
     ------
     ScenarioError
-        A unit is unknown, or a line is no time and rate, with its number.
+        A unit is unknown, or a line is not a time and rate, with its number.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def convert(text: str, name: str, *, time: str = "s", rate: str = "Mbit/s") -> l
     """
     for value, units, what in ((time, TIME_UNITS, "time"), (rate, RATE_UNITS, "rate")):
         if value not in units:
-            raise ScenarioError(Fault(what, f"'{value}' is no unit of a {what}", f"one of {', '.join(units)}"))
+            raise ScenarioError(Fault(what, f"'{value}' is not a unit of a {what}", f"one of {', '.join(units)}"))
     points = _points(text, name, TIME_UNITS[time], RATE_UNITS[rate])
     ends = [at for at, _ in points[1:]]
     last = points[-1][0] - points[-2][0]
@@ -146,9 +146,9 @@ def _points(text: str, name: str, second: float, bit: float) -> list[tuple[float
         except ValueError:
             if may_be_titles:
                 continue
-            raise _bad_line(name, number, f"'{line.strip()[:40]}' is no time and rate") from None
+            raise _bad_line(name, number, f"'{line.strip()[:40]}' is not a time and rate") from None
         if not (math.isfinite(at) and math.isfinite(value)) or value < 0:
-            raise _bad_line(name, number, f"'{line.strip()[:40]}' is no time and rate from 0 on")
+            raise _bad_line(name, number, f"'{line.strip()[:40]}' is not a time and rate from 0 on")
         points.append((at * second, value * bit))
         if len(points) > 1 and points[-1][0] <= points[-2][0]:
             raise _bad_line(name, number, "the time is not later than that of the line before")

@@ -27,7 +27,7 @@ def duration_s(text: str, parameter: str) -> float:
     Raises
     ------
     ScenarioError
-        Where ``text`` is no time.
+        If ``text`` is not a time.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def size_bytes(text: str, parameter: str) -> int:
     Raises
     ------
     ScenarioError
-        Where ``text`` is no amount of data, or none at all.
+        If ``text`` is not an amount of data, or none at all.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def rate_bps(text: str, parameter: str) -> int:
     Raises
     ------
     ScenarioError
-        Where ``text`` is no rate.
+        If ``text`` is not a rate.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
-from cwndlab.scenario.tables import KINDS, Table
+from cwndlab.scenario.schema_tables import KINDS, Table
 
 __all__ = [
     "Arrivals",
@@ -236,7 +236,7 @@ class OnOff(Workload):
     off
         Lengths of silent periods.
     rate
-        UDP: rate in active periods, headers included (default: required over UDP).
+        UDP: rate in active periods, headers included (required over UDP).
     packet
         UDP: size of a packet, headers included (default: 1500 B over UDP).
 

@@ -19,7 +19,7 @@ from cwndlab.statistics.significance import LEAST_P
 
 @dataclass(frozen=True)
 class Effect:
-    """A line of the analysis of variance; ``f`` and ``p`` are nothing where there is nothing to hold it against."""
+    """A line of the analysis of variance; ``f`` and ``p`` are nothing if there is nothing to hold it against."""
 
     name: str
     squares: float
@@ -30,7 +30,7 @@ class Effect:
 
 def blocks(values: Sequence[Mapping[str, float]], groups: Sequence[str]) -> list[Effect]:
     """Effects ``group``, ``blocks`` (within groups), ``treatment``, ``treatment × group``, ``rest``, of a value per
-    treatment and block, and the group of each block. Raises ``ValueError`` where a block lacks a treatment.
+    treatment and block, and the group of each block. Raises ``ValueError`` if a block lacks a treatment.
 
     By hand: two blocks with (1, 3) and (2, 6) differ by 2 and 4, so that the treatments' squares are 2 · 2 · 1.5² = 9
     and the rest's 1:
@@ -60,7 +60,7 @@ def blocks(values: Sequence[Mapping[str, float]], groups: Sequence[str]) -> list
     freedom = {"group": len(kinds) - 1, "blocks": count - len(kinds), "treatment": width - 1}
     freedom["both"] = freedom["group"] * freedom["treatment"]
     freedom["rest"] = freedom["blocks"] * freedom["treatment"]
-    # Rounding leaves next to nothing where there is nothing.
+    # Rounding leaves next to nothing if there is nothing.
     zero = 1e-12 * float(np.sum(table**2))
 
     def effect(name: str, squares: float, free: int, error: float, error_free: int) -> Effect:

@@ -56,7 +56,7 @@ def mean_with_interval(one: Estimate, factor: float = 1.0) -> str:
 
 
 def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
-    """Mean, low and high with the same places; ends are empty where there is no interval. An end that is not zero is
+    """Mean, low and high with the same places; ends are empty if there is no interval. An end that is not zero is
     never written as zero, and ends that these places do not tell apart are rounded outwards.
 
     >>> from cwndlab.statistics import Estimate
@@ -102,7 +102,7 @@ def _scientific(value: float) -> tuple[float, int]:
 
 def _places(mean: float, half: float, digits: int) -> int:
     """Decimal places that ``half`` tells, at most those of ``digits`` significant ones (one fewer below 1, where a zero
-    leads); below zero where it is large."""
+    leads); below zero if it is large."""
     mantissa, exponent = _scientific(half)
     places = (1 if mantissa < 3.55 else 0) - exponent
     size = _scientific(max(abs(mean), half))[1]

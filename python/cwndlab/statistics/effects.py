@@ -18,7 +18,7 @@ from cwndlab.statistics.estimates import LEVEL, Estimate, deviation, pooled_devi
 
 def cohens_dz(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate | None:
     """Cohen's d_z of paired differences: mean / s, its interval from the non-central t with n − 1 degrees of freedom;
-    nothing where they do not vary or there are fewer than two degrees of freedom. With the group of each pair, s is the
+    nothing if they do not vary or there are fewer than two degrees of freedom. With the group of each pair, s is the
     standard deviation within groups, and each group takes a degree of freedom.
 
     Examples
@@ -37,7 +37,7 @@ def cohens_dz(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence
 
 def hedges(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence[str] = ()) -> Estimate | None:
     """Hedges' g_z: d_z of paired differences, and its interval, times the correction J(m) = 1 − 3 / (4 m − 1) for m
-    degrees of freedom; nothing where d_z is nothing.
+    degrees of freedom; nothing if d_z is nothing.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def hedges(deltas: Sequence[float], level: float = LEVEL, *, groups: Sequence[st
 
 
 def hedges_unpaired(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Estimate | None:
-    """Hedges' g of two series: (mean₂ − mean₁) / s_pooled · J(n₁ + n₂ − 2); nothing where neither varies or one has
+    """Hedges' g of two series: (mean₂ − mean₁) / s_pooled · J(n₁ + n₂ − 2); nothing if neither varies or one has
     fewer than two values.
 
     Examples
@@ -75,7 +75,7 @@ def hedges_unpaired(first: Sequence[float], second: Sequence[float], level: floa
 
 def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | None:
     """Matched-pairs rank-biserial correlation, the effect size of Wilcoxon's test: (W⁺ − W⁻) / (W⁺ + W⁻), 1 where every
-    difference is above zero. Nothing where all are zero.
+    difference is above zero. Nothing if all are zero.
 
     The interval is normal in Fisher's z with the standard deviation that W has without an effect, √(n (n + 1) (2n + 1)
     / 6) / (n (n + 1) / 2), as the R package effectsize has it; none at ±1, where z is infinite.

@@ -17,7 +17,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its interval; ``low`` and ``high`` are nothing where there is none, and ``reason`` says why.
+    """A mean and its interval; ``low`` and ``high`` are nothing if there is none, and ``reason`` says why.
 
     ``is_constant`` is true where two values or more are all the same. They are one observation, so that nothing is
     known of the spread.
@@ -136,7 +136,7 @@ def without_rounding(values: Sequence[float], scale: float) -> tuple[float, ...]
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The sample's standard deviation: exactly zero where all values are equal, whatever rounding makes of their
+    """The sample's standard deviation: exactly zero if all values are equal, whatever rounding makes of their
     mean."""
     return 0.0 if min(values) == max(values) else float(np.std(values, ddof=1))
 

@@ -62,7 +62,9 @@ class Until:
         found = re.fullmatch(r"\s*(\w+)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
         faults = []
         if found is None or float(found[2]) == 0:
-            faults.append(parameter_fault("until", f"'{text}' is no stopping rule", example="goodput_bps within 2 %"))
+            faults.append(
+                parameter_fault("until", f"'{text}' is not a stopping rule", example="goodput_bps within 2 %")
+            )
         elif found[1] not in metrics:
             near = [name for name in metrics if found[1].split("_")[0] in name] or list(metrics)
             faults.append(
@@ -78,7 +80,7 @@ class Until:
         return f"{self.metric} within {self.within * 100:g} %, at most {self.at_most}"
 
     def more(self, done: int, series: Sequence[Sequence[float]]) -> int:
-        """How many repetitions to add to ``done`` ones; none where every one of ``series`` has enough, or ``at_most``
+        """How many repetitions to add to ``done`` ones; none if every one of ``series`` has enough, or ``at_most``
         is reached. A series with missing values is judged by those that it has."""
         if done < self.at_least:
             return self.at_least - done

@@ -43,7 +43,7 @@ def paired_t(deltas: Sequence[float], *, groups: Sequence[str] = ()) -> float | 
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """p of Welch's t-test; nothing where neither series varies or one has fewer than two values.
+    """p of Welch's t-test; nothing if neither series varies or one has fewer than two values.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 def wilcoxon(deltas: Sequence[float]) -> float | None:
     """p of Wilcoxon's signed-rank test on paired differences: exact up to 50 of them without ties or zeros, else by the
-    normal approximation. Zeros are left out (Wilcoxon's own way); nothing where fewer than two differ from zero.
+    normal approximation. Zeros are left out (Wilcoxon's own way); nothing if fewer than two differ from zero.
 
     Examples
     --------

@@ -89,7 +89,7 @@ def verdict(paired: Estimate, adjusted_p: float | None, direction: int = 0, *, m
     paired
         Mean difference with its interval.
     adjusted_p
-        Its p-value after Holm's correction; nothing where only one comparison is made.
+        Its p-value after Holm's correction; nothing if only one comparison is made.
     direction
         1 where more of the metric is wanted, −1 where less, 0 where neither.
     margin

@@ -12,7 +12,7 @@ def mser(values: Sequence[float], batch: int = 5) -> int | None:
     """How many of the ``values`` to leave out at the beginning: d batches such that the marginal standard error of the
     rest, Σ (b − mean)² / (number of batches left)² over the batch means b, is smallest.
 
-    Nothing where the smallest lies in the second half: the series is too short to have left its warm-up (White's own
+    Nothing if the smallest lies in the second half: the series is too short to have left its warm-up (White's own
     caution), or never settles. Nothing of fewer than two batches.
 
     >>> mser([9, 9, 9, 9, 9, 5, 5, 5, 5, 5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.engine import available_cores, engine_version
 from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.lazy import extra
-from cwndlab.metrics.numbers import metrics_version
+from cwndlab.metrics.summary import metrics_version
 from cwndlab.scenario.declared import near
 from cwndlab.simulate import run_text
 from cwndlab.study.executor import Executor, Results, Task
@@ -61,7 +61,7 @@ class Cluster:
             return cls("address", address=text)
         if kind == "local":
             if rest and not (rest.isascii() and rest.isdecimal() and 1 <= int(rest) <= 4096):
-                raise ScenarioError(Fault("--cluster", f"'{rest}' is no number of processes", "write local:4"))
+                raise ScenarioError(Fault("--cluster", f"'{rest}' is not a number of processes", "write local:4"))
             return cls("local", workers=int(rest) if rest else available_cores())
         if kind == "slurm":
             pairs = [part.partition("=") for part in rest.split(",") if part.strip()]
@@ -71,10 +71,12 @@ class Cluster:
             options = {name.strip(): value.strip() for name, _, value in pairs}
             for name in ("jobs", "cores"):
                 if name in options and not (options[name].isdecimal() and int(options[name]) > 0):
-                    raise ScenarioError(Fault("--cluster", f"{name}={options[name]} is no number", f"write {name}=4"))
+                    raise ScenarioError(
+                        Fault("--cluster", f"{name}={options[name]} is not a number", f"write {name}=4")
+                    )
             options = {"jobs": "1", "cores": "1", "memory": "2GB", "walltime": "12:00:00"} | options
             return cls("slurm", workers=int(options["jobs"]) * int(options["cores"]), options=tuple(options.items()))
-        raise ScenarioError(Fault("--cluster", f"'{text}' is no cluster", _HINT))
+        raise ScenarioError(Fault("--cluster", f"'{text}' is not a cluster", _HINT))
 
     def slurm(self) -> Any:
         """The cluster of SLURM; one process per core, since a job's cores share no interpreter."""

@@ -29,7 +29,7 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
             at = at[int(number[1])] if number is not None and is_item else None
     if not isinstance(at, list) or not at:
         known = [name for name, value in document.items() if isinstance(value, list)]
-        raise ScenarioError(Fault(path, f"'{head}' is no list", near(head, known)))
+        raise ScenarioError(Fault(path, f"'{head}' is not a list", near(head, known)))
     # What is sent by UDP has no algorithm.
     skipped = [
         index

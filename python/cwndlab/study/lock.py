@@ -149,7 +149,7 @@ class ObjectLock:
         return len(names) == 1 or not any(one.get("holds") for one in self._others().values())
 
     def check(self) -> None:
-        """Raises ``RecordsError`` where the lock was lost to another process."""
+        """Raises ``RecordsError`` if the lock was lost to another process."""
         if not self._is_held():
             what = f"was taken over by another process: this one did not answer for {_DEAD_AFTER_S:g} s"
             raise RecordsError(Fault(self._url, what, "the same command runs what is left"))

@@ -16,7 +16,7 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
 from cwndlab.files import json_text
 from cwndlab.metrics import summary, warm_up
-from cwndlab.metrics.numbers import metrics_version, numbers
+from cwndlab.metrics.summary import NAMES, metrics_version
 from cwndlab.study.header import Header
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Measure:
     Parameters
     ----------
     metrics
-        Metrics beyond those of `cwndlab.metrics.numbers`, which every row has; ``None`` computes no metric at all.
+        Metrics beyond `cwndlab.metrics.summary.NAMES`, which every row has; ``None`` computes no metric at all.
     start_s, end_s
         The interval of the metrics, by default from the scenario's ``measure_from`` to its end.
     warm_up
@@ -86,9 +86,7 @@ class Measure:
         row: Row = {}
         if self.metrics is not None:
             start_s = self._start_s(records)
-            row |= numbers(records, start_s=start_s, end_s=self.end_s)
-            slower = [name for name in self.metrics if name not in row]
-            row |= summary(records, only=slower, start_s=start_s, end_s=self.end_s) if slower else {}
+            row |= summary(records, only=[*NAMES, *self.metrics], start_s=start_s, end_s=self.end_s)
             row["from_s"] = start_s
             row["packets"] = sum(flow["sent_packets"] for flow in records.rows("flows"))
         if self.columns is not None:
@@ -97,7 +95,7 @@ class Measure:
         row["findings"] = json_text(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
         if self.payload is not None:
             row["payload"] = json_text(self.payload(records), separators=(",", ":"))
-        # A number that is not finite is no value: in memory, in the journal and in a file alike.
+        # A number that is not finite is not a value: in memory, in the journal and in a file alike.
         finite = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in row.items()

@@ -11,8 +11,8 @@ its measure, which includes the sources of the metrics. Any study on the folder 
 
 A part is written under another name and renamed; an object store shows it only when it is complete. Only parts that
 the manifest names are read, and only if size and SHA-256 match. A row goes to the journal with one write as soon as its
-run has ended; an incomplete line is no row. A row that is stored twice, because a process died between writing a part
-and emptying the journal, counts once: its key is the same.
+run has ended; an incomplete line does not count. A row that is stored twice, because a process died between writing a
+part and emptying the journal, counts once: its key is the same.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Store:
                 raise TypeError
         except (ValueError, KeyError, TypeError):
             hint = "a folder that `cwndlab sweep --out` wrote; choose another one"
-            raise RecordsError(Fault(self._path("manifest.json"), "is no manifest of a study", hint)) from None
+            raise RecordsError(Fault(self._path("manifest.json"), "is not a manifest of a study", hint)) from None
         if version != SCHEMA_VERSION:
             raise self._of_another_version(f"schema {version}")
         self.manifest = manifest

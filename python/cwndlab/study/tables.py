@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
-from cwndlab.metrics.summary import Column
 from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, p_value
@@ -83,9 +83,9 @@ def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
     return rows
 
 
-def column(metric: str) -> Column:
+def column(metric: str) -> Metric:
     """How a column of runs is shown; what a function of the sweep measures, by its name."""
-    return COLUMNS[metric] if metric in COLUMNS else Column(metric, "", 1.0)
+    return COLUMNS[metric] if metric in COLUMNS else Metric(metric, metric, "")
 
 
 def _title(metric: str) -> str:

@@ -105,7 +105,7 @@ def unsupported(value: object, where: str) -> Iterator[Fault]:
                 yield Fault(where, "is a number beyond 64 bits", "write a smaller number")
         case float():
             if not math.isfinite(value):
-                yield Fault(where, f"'{value}' is no number", "write a finite number")
+                yield Fault(where, f"'{value}' is not a number", "write a finite number")
         case datetime.date() | datetime.time():
             yield Fault(where, f"'{value}' is a date or a time of day", f'write "{value}" for a text')
         case _ if not hasattr(value, "to_document"):
@@ -115,10 +115,10 @@ def unsupported(value: object, where: str) -> Iterator[Fault]:
 def not_texts(values: object, where: str, example: str) -> Iterator[Fault]:
     """The faults of what should be a list of texts."""
     if not is_list(values):
-        yield Fault(where, f"{short(values)} is no list of texts", f"write {example}")
+        yield Fault(where, f"{short(values)} is not a list of texts", f"write {example}")
         return
     faults = [
-        Fault(f"{where}[{index}]", f"{short(one)} is no text", f"write {example}")
+        Fault(f"{where}[{index}]", f"{short(one)} is not a text", f"write {example}")
         for index, one in enumerate(values)
         if not isinstance(one, str)
     ]
@@ -128,7 +128,7 @@ def not_texts(values: object, where: str, example: str) -> Iterator[Fault]:
 def not_text(value: object, where: str, example: str) -> Iterator[Fault]:
     """The fault of what should be a text."""
     if not isinstance(value, str):
-        yield Fault(where, f"{short(value)} is no text", f"write {example}")
+        yield Fault(where, f"{short(value)} is not a text", f"write {example}")
 
 
 def short(value: object) -> str:

@@ -13,11 +13,11 @@ from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
     from cwndlab.suites import packetdrill
-    from cwndlab.suites.case import Case, Outcome, Suite, Verdict
-    from cwndlab.suites.catalogue import SUITES, run, suite
+    from cwndlab.suites.case import Case, Outcome, Verdict
+    from cwndlab.suites.listing import SUITES, Suite
     from cwndlab.suites.pages import page
     from cwndlab.suites.paths import Path
-    from cwndlab.suites.runner import SuiteResult
+    from cwndlab.suites.runner import SuiteResult, run, suite
     from cwndlab.suites.statements import Statement
     from cwndlab.suites.writer import write
 
@@ -42,11 +42,11 @@ if not TYPE_CHECKING:
         __name__,
         modules=("packetdrill",),
         names={
-            "case": ("Case", "Outcome", "Suite", "Verdict"),
-            "catalogue": ("SUITES", "run", "suite"),
+            "case": ("Case", "Outcome", "Verdict"),
+            "listing": ("SUITES", "Suite"),
             "pages": ("page",),
             "paths": ("Path",),
-            "runner": ("SuiteResult",),
+            "runner": ("SuiteResult", "run", "suite"),
             "statements": ("Statement",),
             "writer": ("write",),
         },

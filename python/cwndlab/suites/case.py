@@ -1,4 +1,4 @@
-"""A case of a suite: a scenario on several paths, and statements on its run with their sources."""
+"""A case of a suite, its outcome on a path, and the declaration of cases by functions."""
 
 from __future__ import annotations
 
@@ -7,25 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from cwndlab.suites.bench import Bench
 from cwndlab.suites.paths import Path
 from cwndlab.suites.statements import Statement
 from cwndlab.suites.trace import Trace
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """The run of a case: a scenario as plain values, and times that its check needs."""
-
-    scenario: dict[str, Any]
-    moments: Mapping[str, float] = field(default_factory=dict)
-    earlier: Mapping[str, Trace] = field(default_factory=dict)
-    """Runs that led to the scenario, by name."""
+from cwndlab.suites.trial import Trial
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """A case: how its scenario is made, and how its run is checked.
+    """A case: a function that runs scenarios on a path and states what the source says of them.
 
     Examples
     --------
@@ -38,15 +28,49 @@ class Case:
     name: str
     title: str
     source: str
-    scenario: Callable[[Bench], Setup]
-    check: Callable[[Trace], Iterable[Statement]]
+    check: Callable[[Trial], None]
     paths: tuple[Path, ...]
     unsuited: Mapping[str, str] = field(default_factory=dict)
     """Why the case has no meaning on a path, by the name of the path."""
     values: tuple[str, ...] = ()
     """Named values that the algorithm must report."""
-    applies: Callable[[Bench], str] = lambda _: ""
-    """The reason for which the case does not apply to the algorithm; empty if it does."""
+
+
+def cases(paths: tuple[Path, ...], *basic: str) -> tuple[list[Case], Callable[..., Callable[[Any], Any]]]:
+    """A list, and the decorator that adds a function to it as a case.
+
+    The decorator takes name, title and source of the case, ``values``, separated by spaces, beside ``basic``,
+    ``unsuited``, and ``paths`` other than these.
+    """
+    made: list[Case] = []
+
+    def case(
+        name: str,
+        title: str,
+        source: str,
+        *,
+        values: str = "",
+        unsuited: Mapping[str, str] | None = None,
+        paths: tuple[Path, ...] = paths,
+    ) -> Callable[[Callable[[Trial], None]], Callable[[Trial], None]]:
+        def add(check: Callable[[Trial], None]) -> Callable[[Trial], None]:
+            named = (*basic, *values.split())
+            made.append(
+                Case(
+                    name=name,
+                    title=title,
+                    source=source,
+                    check=check,
+                    paths=paths,
+                    unsuited=unsuited or {},
+                    values=named,
+                )
+            )
+            return check
+
+        return add
+
+    return made, case
 
 
 class Verdict(StrEnum):
@@ -103,26 +127,6 @@ class Outcome:
             "reason": self.reason,
             "statements": [one.as_dict() for one in self.statements],
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suite:
-    """A list of cases from one source.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> suite = cwndlab.suites.SUITES["rfc9937"]
-    >>> suite.reference, len(suite.cases)
-    ('reno', 5)
-    """
-
-    name: str
-    title: str
-    source: str
-    cases: tuple[Case, ...]
-    reference: str
-    """The algorithm of the catalogue that implements the source."""
 
 
 def verdict(statements: Iterable[Statement]) -> Verdict:

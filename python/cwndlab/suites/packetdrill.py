@@ -103,7 +103,7 @@ class Result:
 def scripts(paths: Iterable[str | Path]) -> list[Path]:
     """The scripts of files and folders, folders recursively (``*.pkt``), in order of their names.
 
-    Raises `ScenarioError` where a path does not exist, or a folder has no script.
+    Raises `ScenarioError` if a path does not exist, or a folder has no script.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def scripts(paths: Iterable[str | Path]) -> list[Path]:
 def run(path: str | Path) -> Result:
     """Runs the script in a file.
 
-    Raises `ScenarioError` where the file cannot be read or is no script.
+    Raises `ScenarioError` if the file cannot be read or is not a script.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def run(path: str | Path) -> Result:
 def run_text(text: str, name: str = "script") -> Result:
     """Runs a script.
 
-    Raises `ScenarioError` where the text is no script.
+    Raises `ScenarioError` if the text is not a script.
 
     Parameters
     ----------

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from cwndlab import engine
-from cwndlab.custom import CustomAlgorithm
-from cwndlab.suites.bench import Bench, Subject
-from cwndlab.suites.case import Case, Outcome, Suite, Verdict, verdict
+from cwndlab.custom import Classes, base_name, selected_one, validate_classes
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.suites.case import Case, Outcome, Verdict, verdict
+from cwndlab.suites.listing import SUITES, Suite
 from cwndlab.suites.paths import Path
-from cwndlab.suites.statements import NotApplicableError, NotObservedError, Statement
-from cwndlab.suites.trace import Trace
+from cwndlab.suites.statements import NotApplicableError, NotObservedError
+from cwndlab.suites.trial import Subject, Trial
 
 #: The path and the duration of the run that shows which values an algorithm reports.
 _PROBE = Path("probe", 1e6, 0.02)
@@ -56,81 +57,151 @@ class SuiteResult:
         }
 
 
-def run_suite(
-    suite: Suite,
-    algorithm: str,
-    classes: Mapping[str, CustomAlgorithm],
+def suite(name: str) -> Suite:
+    """The suite of this name.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such suite.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.suites.suite("rfc6675").title
+    'SACK-based loss recovery'
+    """
+    if name not in SUITES:
+        raise ScenarioError(Fault("suite", f"no suite is called '{name}'", f"one of {', '.join(SUITES)}"))
+    return SUITES[name]
+
+
+def run(
+    name: str,
+    algorithm: str | type | None = None,
     *,
+    algorithms: Classes | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    cases: Sequence[str] = (),
+    paths: Sequence[str] = (),
     keep: bool = False,
 ) -> SuiteResult:
-    """Runs every case of a suite on each of its paths.
+    """Runs a suite on an algorithm.
 
     Parameters
     ----------
-    suite
-        The suite.
+    name
+        Name of the suite, such as ``"bbr-draft"``.
     algorithm
-        The text of the algorithm, as a flow names it.
-    classes
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a file of Python with one. By
+        default the algorithm of the catalogue that implements the suite's source.
+    algorithms
         Custom classes by the names that ``algorithm`` may use.
     workers
         Number of threads, by default one per core.
     progress
         Is called with the number of finished jobs and that of all jobs.
+    cases
+        Names of cases; by default all of the suite.
+    paths
+        Names of paths; by default all of each case.
     keep
-        Keep the run of each case in its outcome.
+        Keep the run of each case, as ``trace`` of its outcome.
+
+    Returns
+    -------
+    SuiteResult
+        An outcome for each case and path.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such suite, case or algorithm.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> result = cwndlab.suites.run("rfc9438", "cubic", cases=["beta"])
+    >>> result.holds
+    True
     """
-    subject = Subject(algorithm, classes)
-    bench = Bench(subject, _PROBE, engine.Cancel())
-    reported = bench.run(bench.scenario(_PROBE_S)).names
+    chosen = suite(name)
+    jobs = _jobs(chosen, cases, paths)
+    text, classes = _named(chosen, algorithm, algorithms or {})
+    subject = Subject(text, validate_classes(classes))
+    outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep)
+    return SuiteResult(suite=chosen, algorithm=text, outcomes=outcomes)
+
+
+def _jobs(suite: Suite, cases: Sequence[str], paths: Sequence[str]) -> list[tuple[Case, Path]]:
+    """These cases on these paths; all where none is named."""
     jobs = [(case, path) for case in suite.cases for path in case.paths]
+    known = [("case", cases, [case.name for case, _ in jobs]), ("path", paths, [path.name for _, path in jobs])]
+    for what, named, names in known:
+        unknown = [one for one in named if one not in names]
+        if unknown:
+            hint = f"one of {'; '.join(dict.fromkeys(names))}"
+            raise ScenarioError(Fault(what, f"suite '{suite.name}' has no {what} '{unknown[0]}'", hint))
+    return [
+        (case, path) for case, path in jobs if (case.name in cases or not cases) and (path.name in paths or not paths)
+    ]
+
+
+def _named(suite: Suite, algorithm: str | type | None, classes: Classes) -> tuple[str, Classes]:
+    """The text of the algorithm, and the classes that it may use."""
+    if algorithm is None:
+        return suite.reference, classes
+    if not isinstance(algorithm, str):
+        name = next((name for name, kind in classes.items() if kind is algorithm), "mine")
+        return name, {**classes, name: algorithm}
+    text, loaded = selected_one(algorithm)
+    if not base_name(text):
+        raise ScenarioError(Fault("--algorithm", "is empty", f"write --algorithm {suite.reference}"))
+    return text, {**classes, **loaded}
+
+
+def examine(
+    jobs: Sequence[tuple[Case, Path]],
+    subject: Subject,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    keep: bool = False,
+) -> tuple[Outcome, ...]:
+    """The outcomes of cases on paths, in their order."""
+    probe = Trial(subject, _PROBE, engine.Cancel())
+    reported = probe.run(probe.scenario(_PROBE_S)).names
     # The longest first, so that the threads end together.
     order = sorted(range(len(jobs)), key=lambda index: -jobs[index][1].rate_bps)
 
-    def examine(index: int, cancel: engine.Cancel) -> Outcome:
+    def one(index: int, cancel: engine.Cancel) -> Outcome:
         case, path = jobs[index]
-        return _examine(case, Bench(subject, path, cancel), reported, keep)
+        return _outcome(case, Trial(subject, path, cancel), reported, keep)
 
     outcomes: dict[int, Outcome] = {}
-    with closing(engine.dispatch_all(examine, order, workers, progress)) as results:
+    with closing(engine.dispatch_all(one, order, workers, progress)) as results:
         for position, outcome in results:
             outcomes[order[position]] = outcome
-    return SuiteResult(suite=suite, algorithm=algorithm, outcomes=tuple(outcomes[index] for index in range(len(jobs))))
+    return tuple(outcomes[index] for index in range(len(jobs)))
 
 
-def _examine(case: Case, bench: Bench, reported: frozenset[str], keep: bool) -> Outcome:
-    reason = case.unsuited.get(bench.path.name, "") or _unreported(case.values, reported) or case.applies(bench)
+def _outcome(case: Case, trial: Trial, reported: frozenset[str], keep: bool) -> Outcome:
+    reason = case.unsuited.get(trial.path.name, "")
+    lacking = [name for name in case.values if name not in reported]
+    if lacking and not reason:
+        reason = f"the algorithm reports no value '{lacking[0]}'"
+    if not reason:
+        try:
+            case.check(trial)
+        except NotApplicableError as error:
+            reason = str(error)
+        except NotObservedError as error:
+            trial.statements.append(error.statement)
     if reason:
-        return _inapplicable(case, bench.path, reason)
-    trace: Trace | None = None
-    statements: list[Statement] = []
-    try:
-        setup = case.scenario(bench)
-        trace = bench.run(setup.scenario, setup.moments)
-        trace.earlier = dict(setup.earlier)
-        for statement in case.check(trace):
-            statements.append(statement)
-    except NotApplicableError as error:
-        return _inapplicable(case, bench.path, str(error))
-    except NotObservedError as error:
-        statements.append(error.statement)
+        return Outcome(case=case, path=trial.path, verdict=Verdict.NOT_APPLICABLE, reason=reason)
+    statements = tuple(trial.statements)
     if not statements:
         raise AssertionError(f"case '{case.name}' has no statement")
-    return Outcome(
-        case=case,
-        path=bench.path,
-        verdict=verdict(statements),
-        statements=tuple(statements),
-        trace=trace if keep else None,
-    )
-
-
-def _unreported(values: Sequence[str], reported: frozenset[str]) -> str:
-    lacking = [name for name in values if name not in reported]
-    return f"the algorithm reports no value '{lacking[0]}'" if lacking else ""
-
-
-def _inapplicable(case: Case, path: Path, reason: str) -> Outcome:
-    return Outcome(case=case, path=path, verdict=Verdict.NOT_APPLICABLE, reason=reason)
+    trace = trial.trace if keep else None
+    return Outcome(case=case, path=trial.path, verdict=verdict(statements), statements=statements, trace=trace)

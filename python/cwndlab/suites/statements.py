@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import inf, isclose
 from typing import Any
 
 
@@ -39,11 +38,11 @@ class NotApplicableError(Exception):
 
 
 class NotObservedError(Exception):
-    """An event of a case did not occur: the run of the case ends with a failed statement."""
+    """An event of a case did not occur: the case ends with a failed statement."""
 
-    def __init__(self, statement: Statement) -> None:
-        super().__init__(statement.text)
-        self.statement = statement
+    def __init__(self, source: str, text: str, got: str, at: float | None = None) -> None:
+        super().__init__(text)
+        self.statement = Statement(text=text, source=source, holds=False, expected="it occurs", got=got, at_s=at)
 
 
 def number(value: float | bool) -> str:
@@ -55,84 +54,3 @@ def number(value: float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.6g}"
-
-
-def holds(
-    source: str,
-    text: str,
-    condition: bool,
-    *,
-    expected: str,
-    got: str,
-    at_s: float | None = None,
-    contradicts: str = "",
-) -> Statement:
-    """A statement that holds where ``condition`` does."""
-    return Statement(
-        text=text,
-        source=source,
-        holds=bool(condition),
-        expected=expected,
-        got=got,
-        at_s=at_s,
-        contradicts=contradicts,
-    )
-
-
-def equals(
-    source: str,
-    text: str,
-    got: float,
-    expected: float,
-    *,
-    within: float = 0.0,
-    relative: float = 0.0,
-    at_s: float | None = None,
-    contradicts: str = "",
-) -> Statement:
-    """A value equals the prescribed one, up to an absolute or a relative difference."""
-    same = got == expected or isclose(got, expected, rel_tol=max(relative, 1e-9), abs_tol=within)
-    margin = f" ± {number(within)}" if within else f" ± {number(100 * relative)} %" if relative else ""
-    return holds(
-        source, text, same, expected=number(expected) + margin, got=number(got), at_s=at_s, contradicts=contradicts
-    )
-
-
-def between(
-    source: str,
-    text: str,
-    got: float,
-    low: float,
-    high: float,
-    *,
-    at_s: float | None = None,
-    contradicts: str = "",
-) -> Statement:
-    """A value lies between two bounds, both included; an infinite bound is none."""
-    if low == -inf:
-        expected = f"at most {number(high)}"
-    elif high == inf:
-        expected = f"at least {number(low)}"
-    else:
-        expected = f"{number(low)} to {number(high)}"
-    condition = low <= got <= high
-    return holds(source, text, condition, expected=expected, got=number(got), at_s=at_s, contradicts=contradicts)
-
-
-def at_most(
-    source: str, text: str, got: float, high: float, *, at_s: float | None = None, contradicts: str = ""
-) -> Statement:
-    """A value is not above a bound."""
-    return between(source, text, got, -inf, high, at_s=at_s, contradicts=contradicts)
-
-
-def at_least(
-    source: str, text: str, got: float, low: float, *, at_s: float | None = None, contradicts: str = ""
-) -> Statement:
-    """A value is not below a bound."""
-    return between(source, text, got, low, inf, at_s=at_s, contradicts=contradicts)
-
-
-def unseen(source: str, text: str, got: str, at_s: float | None = None) -> NotObservedError:
-    """The error of an event that a case waits for and that does not occur."""
-    return NotObservedError(holds(source, text, False, expected="it occurs", got=got, at_s=at_s))

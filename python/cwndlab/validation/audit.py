@@ -250,7 +250,7 @@ def audit(
     AlgorithmError
         A class fails.
     RecordsError
-        The file is unreadable, is no log, or lacks windows or ACKs.
+        The file is unreadable, is not a log, or lacks windows or ACKs.
 
     Examples
     --------
@@ -302,4 +302,4 @@ def _read(file: Path | str, hint: str) -> bytes:
 
 def _check(name: str, value: int | None, *, example: int) -> None:
     if value is not None and not 1 <= value <= 2**40:
-        raise RecordsError(parameter_fault(name, f"'{value}' is no size", example=example))
+        raise RecordsError(parameter_fault(name, f"'{value}' is not a size", example=example))

@@ -54,7 +54,7 @@ class CheckReport:
     rules: tuple[Rule, ...]
     """One per rule, in their order."""
     ns_per_ack: float | None
-    """Processor time per ACK on this machine; none where the algorithm panics."""
+    """Processor time per ACK on this machine; none if the algorithm panics."""
     notes: tuple[str, ...] = ()
     """Notes, such as that a class in Python received fewer ACKs."""
 
@@ -98,7 +98,7 @@ def check(algorithm: str | type, *, quick: bool = False, algorithms: Classes | N
     """
     classes = algorithms or {}
     if not isinstance(algorithm, str):
-        # The fault of an object that is no class names the object.
+        # The fault of an object that is not a class names the object.
         given = (
             by_name([algorithm])
             if isinstance(algorithm, type)

@@ -173,9 +173,18 @@ def _rounded(of: Callable[[Any], float], values: Sequence[float]) -> float:
     return round(float(of(values)), 7) if len(values) else math.nan
 
 
+#: Parameters of a stack by which the simulator follows the kernel, whose runs do not depend on them.
+_OF_THE_SIMULATOR = frozenset({"initial_window", "initial_receive_window", "tso_burst", "sack_compression"})
+
+
 def fingerprint(trial: Trial) -> str:
-    """Of what was run: 12 hex digits."""
-    about: Any = [trial.document, trial.settings] if trial.settings else trial.document
+    """Of what the kernel ran: 12 hex digits."""
+    flows = [
+        flow | {"stack": {name: value for name, value in flow["stack"].items() if name not in _OF_THE_SIMULATOR}}
+        for flow in trial.document["flow"]
+    ]
+    document = trial.document | {"flow": flows}
+    about: Any = [document, trial.settings] if trial.settings else document
     return sha256(json_text(about, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -280,7 +280,7 @@ mod tests {
     }
 
     proptest! {
-        /// Section 4.7: a loss at W_max is no sign of a new flow. The windows differ by rounding: W_max is reached again by
+        /// Section 4.7: a loss at W_max is not a sign of a new flow. The windows differ by rounding: W_max is reached again by
         /// the curve.
         #[test]
         fn a_loss_at_w_max_does_not_lower_it(segments in 10u32..100_000) {

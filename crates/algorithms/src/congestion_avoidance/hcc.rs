@@ -18,8 +18,8 @@
 //! trip below and above it, so there is none here.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Spec, Value, Window,
+    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
+    Value, Window,
 };
 
 use super::fast::update;
@@ -43,7 +43,7 @@ pub static SPEC: Spec = Spec {
     choices: &["thresholds of 1/4 and 3/4 of the maximum queueing delay so far", "gamma of the delay-based update is 1/2, and its step takes effect at once", "a loss halves the window", "the window of the last loss, a reference of the source whose use is not described, has no effect"],
     pitfalls: &["before the first queue the maximum queueing delay is unknown, and the update is delay-based"],
     companion: "standard",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Units: w, n, F in segments.
-//! Differs from the source: on a host that counts its window in whole segments (profile `linux`) as Linux does
-//! (`tcp_reno_cong_avoid`, `tcp_reno_ssthresh`): it adds whole segments and halves the window, rounded down. `abc = 1` adds
-//! whole segments on any host (RFC 3465), `base` selects what a congestion event halves; `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
+//! Differs from the source: nothing. `abc = 1` counts bytes and has whole segments, as RFC 3465 and Linux;
+//! `base = cwnd` halves the window instead of FlightSize, as Linux does (`reno(abc=1, base=cwnd)` is Linux' Reno);
+//! `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
 use cwndlab_control::{
     Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
@@ -34,14 +34,14 @@ pub static SPEC: Spec = Spec {
             unit: "",
             default: Value::Number(0.0),
             domain: Domain::Range(0.0, 1.0),
-            doc: "1: counts acknowledged bytes and adds whole segments (RFC 3465); 0: fractional increments, or whole segments on a host that counts them (Linux)",
+            doc: "1: counts acknowledged bytes and has whole segments, rounded down where it is reduced (RFC 3465, Linux); 0: fractions of segments",
         },
         Parameter {
             name: "base",
             unit: "",
-            default: Value::Word("host"),
-            domain: Domain::Words(&["host", "flight", "cwnd"]),
-            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681), the window, or that of the host: the window under Linux, FlightSize elsewhere",
+            default: Value::Word("flight"),
+            domain: Domain::Words(&["flight", "cwnd"]),
+            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)",
         },
         Parameter {
             name: "beta",
@@ -52,13 +52,13 @@ pub static SPEC: Spec = Spec {
         },
         PER_ACK,
     ],
-    choices: &["RFC 5681 halves FlightSize and adds fractions of a segment, Linux halves the window and adds whole segments; the default is that of the host"],
+    choices: &["RFC 5681 halves FlightSize and adds fractions of a segment, Linux halves the window and adds whole segments; the default is that of the RFC"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|path, arguments| Box::new(Reno::new(path, arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
 };
 
 /// Congestion avoidance of Reno.
@@ -73,11 +73,10 @@ pub struct Reno {
 }
 
 impl Reno {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
-        let base = arguments.word("base");
+    fn new(arguments: &Arguments) -> Self {
         Self {
-            byte_counting: path.whole_segments || arguments.number("abc") >= 1.0,
-            from_cwnd: base == "cwnd" || path.whole_segments && base == "host",
+            byte_counting: arguments.number("abc") >= 1.0,
+            from_cwnd: arguments.word("base") == "cwnd",
             per_ack: arguments.word("per_ack") == "true",
             beta: arguments.number("beta"),
             credit: 0.0,
@@ -133,8 +132,8 @@ impl CongestionAvoidance for Reno {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.credit = 0.0;
         let base = if self.from_cwnd { w } else { flight(event) };
-        let reduced = base * self.beta; // (2)
-                                        // RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
+        // (2); RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
+        let reduced = base * self.beta;
         (if self.byte_counting { whole_down(reduced) } else { reduced }).max(2.0)
     }
 }
@@ -170,9 +169,8 @@ mod tests {
     /// tcp_reno_ssthresh (max(cwnd >> 1, 2)) and tcp_cong_avoid_ai, by hand: 9 segments become 4, 3 become 2, whatever is in
     /// flight; the fourth ACK of one segment from 4 adds one, as does the third ACK of two from 5, with one left over.
     #[test]
-    fn a_host_that_counts_whole_segments_has_linux_arithmetic() {
-        let path = Path { whole_segments: true, ..cwndlab_control::testing::path(10) };
-        let mut flow = Reno::new(&path, &Arguments::defaults(SPEC.parameters));
+    fn counting_bytes_and_halving_the_window_is_linux_arithmetic() {
+        let mut flow = Reno { byte_counting: true, from_cwnd: true, ..reno() };
         assert_eq!([9.0, 3.0].map(|w| flow.on_congestion(&loss(20), w)), [4.0, 2.0]);
         let mut windows = |acks: &[u64], w: f64| {
             acks.iter().scan(w, |w, n| (*w = flow.on_ack(&ack(*n), *w), Some(*w)).1).collect::<Vec<_>>()

@@ -17,8 +17,8 @@
 //! Differs from the source: its text was not available; the condition of the return to the moderate mode is our choice.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::segments;
@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &["Vegas+ flows can raise the RTT themselves: with many of them some enter the aggressive mode"],
     companion: "vegas-ss",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),

@@ -15,8 +15,8 @@
 //! as R, as Linux and ns-3 do, where every ACK resets the minimum.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Spec, Value, Window,
+    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
+    Spec, Value, Window,
 };
 
 use super::reno::{acked_count, segments};
@@ -68,7 +68,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &["with an overestimated base RTT every loss counts as random"],
     companion: "standard",
-    needs: &[Need::EveryAck],
+    needs: &[],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),

@@ -1,6 +1,7 @@
 //! Measurements and rules shared by several algorithms.
 
 pub mod bbr;
+pub mod departures;
 pub mod exit;
 pub mod hybrid;
 pub mod margin;

@@ -60,7 +60,7 @@ pub struct VegasSs {
     each: bool,
     to_rate: bool,
     mean: bool,
-    /// Unit of the rounding of diff: 1 rounds to the nearest, 1/2 rounds up, 0 is no rounding.
+    /// Unit of the rounding of diff: 1 rounds to the nearest, 1/2 rounds up, 0 does not round.
     unit: f64,
     with_handshake: bool,
     rounds: Rounds,

@@ -99,16 +99,13 @@ fn flow_fault(plan: &Plan, flow: usize) -> Option<Fault> {
 fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc<AtomicBool>) -> Result<Value, Fault> {
     let Question { seed, flow, search, context, tolerance } = question;
     let algorithm: &Algorithm = plan.flows[flow].algorithm.as_ref().expect("was checked");
-    let (mut value, moment) = match other {
-        Some(other) => {
-            let found = diverge(plan, seed, flow, other, (search.at, tolerance), stop)?;
-            let moment = found.as_ref().map(|found| json::divergence(found, algorithm, other));
-            (json!({"earlier": [], "moment": moment, "later": []}), found.map(|found| found.moment))
-        }
-        None => {
-            let view = look(plan, seed, flow, search, context, stop)?.0;
-            (json::view(&view, algorithm), view.moment)
-        }
+    let (mut value, moment) = if let Some(other) = other {
+        let found = diverge(plan, seed, flow, other, (search.at, tolerance), stop)?;
+        let moment = found.as_ref().map(|found| json::divergence(found, algorithm, other));
+        (json!({"earlier": [], "moment": moment, "later": []}), found.map(|found| found.moment))
+    } else {
+        let view = look(plan, seed, flow, search, context, stop)?.0;
+        (json::view(&view, algorithm), view.moment)
     };
     // Set where the answer was complete before the end of the run.
     stop.store(false, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use crate::errors::{fault_error, guarded};
 
 /// Runs a script; returns the report as JSON.
 ///
-/// Raises `ScenarioError` with line and column where the text is no script.
+/// Raises `ScenarioError` with line and column where the text is not a script.
 #[pyfunction]
 pub(crate) fn packetdrill(py: Python<'_>, text: &str) -> PyResult<String> {
     match py.detach(|| guarded(|| run_script(text))) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_emulator::{emulate, Datapath, Options, Quality};
+use cwndlab_linux::privileges::skip_test;
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::Scenario;
 use serde_json::Value;
@@ -31,7 +32,8 @@ pub(crate) fn within_limit<T>(work: impl FnOnce(&AtomicBool) -> T) -> T {
     })
 }
 
-/// Runs the document with seed 1; `None` where the kernel denies namespaces.
+/// Runs the document with seed 1; `None`, and a skipped test, where the kernel denies namespaces.
+#[track_caller]
 pub(crate) fn run(document: &Value) -> Option<(Records, Quality)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
@@ -39,7 +41,7 @@ pub(crate) fn run(document: &Value) -> Option<(Records, Quality)> {
     match within_limit(|stop| emulate(Arc::new(plan), 1, Datapath::Kernel, &Options::default(), stop)) {
         Ok(result) => Some(result),
         Err(fault) if !is_required && (fault.place.contains("unshare") || fault.place.contains("/dev/net/tun")) => {
-            eprintln!("skipped: {fault}");
+            skip_test(&fault.to_string());
             None
         }
         Err(fault) => panic!("{fault}"),

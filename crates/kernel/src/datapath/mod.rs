@@ -248,7 +248,7 @@ impl SharedCounters {
     }
 }
 
-/// The index of the reported event in [`CongestionCounts`]; `None` if the report is no congestion event.
+/// The index of the reported event in [`CongestionCounts`]; `None` if the report is not a congestion event.
 fn cause(report: &Report) -> Option<usize> {
     match (report.kind, report.state) {
         (Kind::Undo, _) => Some(3),

@@ -136,7 +136,7 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
-    use cwndlab_linux::privileges::{has_capability, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON};
+    use cwndlab_linux::privileges::{has_capability, skip_test, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON};
 
     use super::*;
 
@@ -154,7 +154,7 @@ mod tests {
     fn the_verifier_accepts_the_program() {
         let is_privileged = [CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF].into_iter().all(has_capability);
         if !is_privileged || !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return; // loading requires privileges and a kernel with type information
+            return skip_test("loading requires CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF and a kernel with BTF");
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
         let open = ObjectBuilder::default().open_memory(OBJECT).unwrap();

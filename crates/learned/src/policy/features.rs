@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The features of an interval, within their bounds; the neutral value where one is no number.
+    /// The features of an interval, within their bounds; the neutral value where one is not a number.
     #[must_use]
     pub fn of(self, interval: &Measured) -> Vec<f64> {
         let limited = |(value, &(low, high, neutral)): (f64, &Bounds)| {

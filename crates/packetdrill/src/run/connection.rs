@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cwndlab_control::{Path, RecoveryKind};
 use cwndlab_scenario::profile;
 use cwndlab_transport::sender::Sender;
-use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Rules, Stack};
+use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -128,7 +128,6 @@ impl Connection {
             initial_ssthresh: None,
             paced: settings.paced,
             seed: 1,
-            whole_segments: stack.rules == Rules::Linux,
             oracle_buffer: None,
         });
         let mut sender = Sender::new(control, kind, &stack).with_requirements(&algorithm);

@@ -107,7 +107,7 @@ fn try_undo(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Outpu
     if !tcb.stack.undo || tcb.undo.marker.is_none() {
         return false;
     }
-    // Linux, tcp_try_undo_partial: a delayed part of the window is no proof while other segments are retransmitted.
+    // Linux, tcp_try_undo_partial: a delayed part of the window is not proof while other segments are retransmitted.
     let partial = tcb.state == State::Recovery && tcb.scoreboard.una < tcb.high_seq;
     let eifel = tcb.stack.timestamps
         && tcb.undo.echo_precedes_retransmission(summary.echo)

@@ -9,7 +9,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FileOption, FormatOption
+from cwndlab.cli.options import Argument, Option, command
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -35,41 +35,24 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise ScenarioError(Fault("--require", f"'{text}' is no percentage from 0 to 100", "write --require 99"))
+        raise ScenarioError(Fault("--require", f"'{text}' is not a percentage from 0 to 100", "write --require 99"))
     return value
 
 
 def audit(
-    log: Annotated[
-        Path, typer.Argument(help="A qlog file or a capture of the sender.", metavar="LOG", show_default=False)
-    ],
+    log: Annotated[Path, Argument("LOG", "A qlog file or a capture of the sender.")],
     algorithm: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            help="The reference, such as 'cubic', or a file of Python with one.",
-            metavar="ALGORITHM|FILE",
-            show_default=False,
-        ),
+        str, Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a file of Python with one.", flags=("--as",))
     ],
-    connection: Annotated[
-        str | None, typer.Option("--connection", help="One of several connections.", metavar="NAME")
-    ] = None,
-    samples: Annotated[
-        Path | None, typer.Option("--samples", help="Windows of `ss -tinmO`, for a capture.", metavar="FILE")
-    ] = None,
-    mss: Annotated[int | None, typer.Option("--mss", help="Payload of a full datagram.", metavar="BYTES")] = None,
-    initial_cwnd: Annotated[int | None, typer.Option("--initial-cwnd", help="Initial window.", metavar="BYTES")] = None,
-    tolerance: Annotated[
-        float | None, typer.Option("--tolerance", help="Difference that counts as equal.", metavar="SEGMENTS")
-    ] = None,
-    require: Annotated[
-        float | None,
-        typer.Option("--require", help="Fail below this share of ACKs.", metavar="PERCENT", parser=_percent),
-    ] = None,
-    algorithm_file: FileOption = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write an HTML page.", metavar="FILE")] = None,
-    format: FormatOption = Format.table,
+    connection: Annotated[str | None, Option("NAME", "One of several connections.")] = None,
+    samples: Annotated[Path | None, Option("FILE", "Windows of `ss -tinmO`, for a capture.")] = None,
+    mss: Annotated[int | None, Option("BYTES", "Payload of a full datagram.")] = None,
+    initial_cwnd: Annotated[int | None, Option("BYTES", "Initial window.")] = None,
+    tolerance: Annotated[float | None, Option("SEGMENTS", "Difference that counts as equal.")] = None,
+    require: Annotated[float | None, Option("PERCENT", "Fail below this share of ACKs.", parser=_percent)] = None,
+    algorithm_file: list[Path] | None = None,
+    report: Annotated[Path | None, "Write an HTML page."] = None,
+    format: Format = Format.table,
 ) -> None:
     """Compare the windows in a stack's log with an algorithm."""
     reference, classes = cwndlab.custom.selected_one(algorithm, algorithm_file or ())
@@ -140,4 +123,4 @@ def _show_first(first: Departure) -> None:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab audit server.sqlog --as cubic --report audit.html")(audit)
+    command(app, audit, "audit server.sqlog --as cubic --report audit.html")

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, write_rows
-from cwndlab.cli.options import (
-    FormatOption,
-)
-
-if TYPE_CHECKING:
-    pass
+from cwndlab.cli.options import Argument, command
 
 
 def bench(
-    scenarios: Annotated[
-        list[str] | None, typer.Argument(help="The scenarios; all by default.", metavar="[S1 S2 S3 S4]")
-    ] = None,
-    overhead: Annotated[bool, typer.Option("--overhead", help="Also measure the cost of the command line.")] = False,
-    python: Annotated[
-        bool, typer.Option("--python", help="Measure algorithms that are classes in Python instead.")
-    ] = False,
-    format: FormatOption = Format.table,
+    scenarios: Annotated[list[str] | None, Argument("[S1 S2 S3 S4]", "The scenarios; all by default.")] = None,
+    overhead: Annotated[bool, "Also measure the cost of the command line."] = False,
+    python: Annotated[bool, "Measure algorithms that are classes in Python instead."] = False,
+    format: Format = Format.table,
 ) -> None:
     """Measure the speed of the engine.
 
@@ -39,4 +30,4 @@ def bench(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab bench S1 S3")(bench)
+    command(app, bench, "bench S1 S3")

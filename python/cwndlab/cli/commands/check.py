@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,13 +12,9 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import (
-    FileOption,
-    FormatOption,
-    WorkersOption,
-)
+from cwndlab.cli.options import Argument, command
 from cwndlab.cli.progress import Stopped, progress_bar
-from cwndlab.cli.tables import show_check_reports
+from cwndlab.cli.show import show_check_reports
 
 if TYPE_CHECKING:
     from cwndlab.validation.conformance import CheckReport
@@ -26,17 +23,13 @@ if TYPE_CHECKING:
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Algorithms, such as 'cubic+ccm-ss', or Python files with classes of your own.",
-            metavar="NAME|FILE…",
-            show_default=False,
-        ),
+        Argument("NAME|FILE…", "Algorithms, such as 'cubic+ccm-ss', or Python files with classes of your own."),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Check every algorithm and every slow start.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer ACKs: thousands instead of 10 million.")] = False,
-    algorithm_file: FileOption = None,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
+    all_: Annotated[bool, "Check every algorithm and every slow start."] = False,
+    quick: Annotated[bool, "Fewer ACKs: thousands instead of 10 million."] = False,
+    algorithm_file: list[Path] | None = None,
+    workers: int | None = None,
+    format: Format = Format.table,
 ) -> None:
     """Check algorithms against the conformance rules.
 
@@ -76,4 +69,4 @@ def check(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab check cubic+ccm-ss mine.py")(check)
+    command(app, check, "check cubic+ccm-ss mine.py")

@@ -10,134 +10,60 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.findings import StrictOption, judge
+from cwndlab.cli.findings import judge
 from cwndlab.cli.options import (
     MOST_REPETITIONS,
-    AlgorithmsOption,
-    FileOption,
-    PerturbOption,
-    ScenarioArgument,
-    SeedOption,
-    SetOption,
-    StyleOption,
-    TableFormatOption,
-    WorkersOption,
+    TABLE_FORMAT,
+    Option,
     algorithms_of,
     changes_of,
-    integer_option,
+    command,
     listed,
     scenario_of,
 )
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.tables import show_result
+from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, ScenarioError
 
 
 def compare(
-    scenario: ScenarioArgument,
-    algorithms: AlgorithmsOption = None,
+    scenario: Path,
+    algorithms: str | None = None,
     over: Annotated[
         str | None,
-        typer.Option(
-            "--over",
-            help="In place of algorithms: a field and its values, such as flow[0].rtt=20ms,40ms.",
-            metavar="PATH=A,B,C",
-            show_default=False,
-        ),
+        Option("PATH=A,B,C", "In place of algorithms: a field and its values, such as flow[0].rtt=20ms,40ms."),
     ] = None,
-    flows: Annotated[
-        str | None,
-        typer.Option(
-            "--flows",
-            help="Only these flows use the algorithms: names or indices.",
-            metavar="NAME,…",
-            show_default=False,
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", help="Algorithm of the other flows over TCP.", metavar="ALGORITHM", show_default=False
-        ),
-    ] = None,
-    seed: SeedOption = 1,
-    repetitions: Annotated[
-        int,
-        typer.Option(
-            "--repetitions",
-            help="Runs of each algorithm, with consecutive seeds from --seed on.",
-            metavar="N",
-            parser=integer_option("--repetitions", 1, MOST_REPETITIONS),
-        ),
-    ] = 10,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Folder for the results; a second call resumes there.", metavar="DIR", show_default=False
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="HTML page with figures.", metavar="FILE", show_default=False)
-    ] = None,
+    flows: Annotated[str | None, Option("NAME,…", "Only these flows use the algorithms: names or indices.")] = None,
+    against: Annotated[str | None, Option("ALGORITHM", "Algorithm of the other flows over TCP.")] = None,
+    seed: int = 1,
+    repetitions: Annotated[int, "Runs of each algorithm, with consecutive seeds from --seed on."] = 10,
+    out: Annotated[Path | None, "Folder for the results; a second call resumes there."] = None,
+    report: Annotated[Path | None, "HTML page with figures."] = None,
     alternative: Annotated[
         list[str] | None,
-        typer.Option(
-            "--alternative",
-            help="A field of a named alternative, such as remedy.CoDel:dumbbell.bottleneck.queue.kind=codel; "
+        Option(
+            "AXIS.NAME[:PATH=VALUE]",
+            "A field of a named alternative, such as remedy.CoDel:dumbbell.bottleneck.queue.kind=codel; "
             "base=PRESET is a scenario of its own, remedy.none changes nothing. May be repeated.",
-            metavar="AXIS.NAME[:PATH=VALUE]",
-            show_default=False,
         ),
     ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by", help="What differences are between, if several things vary.", metavar="AXIS", show_default=False
-        ),
-    ] = None,
+    by: Annotated[str | None, Option("AXIS", "What differences are between, if several things vary.")] = None,
     figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure",
-            help="One figure of the first metric, in the format of the name: PDF, SVG or PNG.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        Path | None, Option("FILE", "One figure of the first metric, in the format of the name: PDF, SVG, PNG.")
     ] = None,
-    style: StyleOption = "screen",
-    until: Annotated[
-        str | None,
-        typer.Option(help="Repeat until this holds.", metavar="'METRIC within X %'", show_default=False),
-    ] = None,
+    style: str = "screen",
+    until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
     at_most: Annotated[
-        int,
-        typer.Option(
-            "--at-most",
-            help="Maximum runs of each algorithm with --until.",
-            metavar="N",
-            parser=integer_option("--at-most", 2, MOST_REPETITIONS),
-        ),
+        int, Option("N", "Maximum runs of each algorithm with --until.", least=2, most=MOST_REPETITIONS)
     ] = 50,
-    warm_up: Annotated[
-        str | None,
-        typer.Option(
-            help="Warm-up to exclude from each run: mser, or a time.", metavar="mser|TIME", show_default=False
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            help="The metrics to compare; `cwndlab list --metrics` has their names.",
-            metavar="A,B,C",
-            show_default=False,
-        ),
-    ] = None,
-    perturb: PerturbOption = None,
-    set_: SetOption = None,
-    algorithm_file: FileOption = None,
-    workers: WorkersOption = None,
-    format: TableFormatOption = Format.table,
-    strict: StrictOption = False,
+    warm_up: Annotated[str | None, Option("mser|TIME", "Warm-up to exclude from each run: mser, or a time.")] = None,
+    metrics: Annotated[str | None, "The metrics to compare; `cwndlab list --metrics` has their names."] = None,
+    perturb: bool | None = None,
+    set_: list[str] | None = None,
+    algorithm_file: list[Path] | None = None,
+    workers: int | None = None,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
+    strict: bool = False,
 ) -> None:
     """Compare algorithms or other alternatives by intervals.
 
@@ -225,4 +151,4 @@ def _alternatives(texts: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab compare two-flows --algorithms cubic,reno")(compare)
+    command(app, compare, "compare two-flows --algorithms cubic,reno")

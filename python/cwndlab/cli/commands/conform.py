@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FileOption, FormatOption
+from cwndlab.cli.options import Argument, command
 
 if TYPE_CHECKING:
     from cwndlab.validation.replay import ReplayResult, Run
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 
 def conform(
     names: Annotated[
-        list[str],
-        typer.Argument(help="Algorithms, such as 'cubic', or files of Python with classes.", metavar="NAME|FILE…"),
+        list[str], Argument("NAME|FILE…", "Algorithms, such as 'cubic', or files of Python with classes.")
     ],
-    replay: Annotated[bool, typer.Option("--replay", help="Only replay events; run nothing in real time.")] = False,
-    algorithm_file: FileOption = None,
-    format: FormatOption = Format.table,
+    replay: Annotated[bool, "Only replay events; run nothing in real time."] = False,
+    algorithm_file: list[Path] | None = None,
+    format: Format = Format.table,
 ) -> None:
     """Compare an algorithm's decisions across backends.
 
@@ -112,4 +112,4 @@ def _show_runs(runs: list[Run]) -> None:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab conform cubic --replay")(conform)
+    command(app, conform, "conform cubic --replay")

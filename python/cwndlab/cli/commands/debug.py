@@ -11,7 +11,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_json, write_rows, write_table
-from cwndlab.cli.options import FileOption, FormatOption, SeedOption, SetOption, integer_option, scenario_of
+from cwndlab.cli.options import Argument, Option, command, scenario_of
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -22,62 +22,31 @@ _STATES = ("open", "disorder", "CWR", "recovery", "loss")
 
 
 def debug(
-    scenario: Annotated[
-        Path, typer.Argument(help="A scenario, a preset, or a folder of records.", metavar="SCENARIO|RECORDS")
-    ],
-    at: Annotated[
-        str, typer.Option("--at", help="Time of the run, such as 12.4s.", metavar="TIME", show_default=False)
-    ] = "",
+    scenario: Annotated[Path, Argument("SCENARIO|RECORDS", "A scenario, a preset, or a folder of records.")],
+    at: Annotated[str, Option("TIME", "Time of the run, such as 12.4s.")] = "",
     next_: Annotated[
         str | None,
-        typer.Option(
-            "--next",
-            help="The first such event from --at on: reduction, loss, timeout, phase, … (docs/debug.md lists them).",
-            metavar="EVENT",
-            show_default=False,
+        Option(
+            "EVENT", "The first such event from --at on: reduction, loss, timeout, phase, … (docs/debug.md lists them)."
         ),
     ] = None,
-    previous: Annotated[
-        str | None,
-        typer.Option(
-            "--previous",
-            help="The last such event before --at, by default of the run.",
-            metavar="EVENT",
-            show_default=False,
-        ),
-    ] = None,
-    flow: Annotated[
-        str,
-        typer.Option("--flow", help="The flow, by its name or index.", metavar="NAME|N"),
-    ] = "0",
+    previous: Annotated[str | None, Option("EVENT", "The last such event before --at, by default of the run.")] = None,
+    flow: Annotated[str, Option("NAME|N", "The flow, by its name or index.")] = "0",
     against: Annotated[
         str | None,
-        typer.Option(
-            "--against",
-            help="An algorithm, a file of Python with one, or a folder of records: the first difference from --at on.",
-            metavar="ALGORITHM|FILE|RECORDS",
-            show_default=False,
+        Option(
+            "ALGORITHM|FILE|RECORDS",
+            "An algorithm, a file of Python with one, or a folder of records: the first difference from --at on.",
         ),
     ] = None,
     tolerance: Annotated[
-        int,
-        typer.Option(
-            "--tolerance",
-            help="Windows of --against that differ by no more are equal, bytes.",
-            metavar="BYTES",
-            parser=integer_option("--tolerance", 0),
-        ),
+        int, Option("BYTES", "Windows of --against that differ by no more are equal, bytes.", least=0)
     ] = 0,
-    context: Annotated[
-        int,
-        typer.Option(
-            "--context", help="Events before and after.", metavar="N", parser=integer_option("--context", 0, 1000)
-        ),
-    ] = 3,
-    seed: SeedOption = 1,
-    set_: SetOption = None,
-    algorithm_file: FileOption = None,
-    format: FormatOption = Format.table,
+    context: Annotated[int, Option("N", "Events before and after.", least=0, most=1000)] = 3,
+    seed: int = 1,
+    set_: list[str] | None = None,
+    algorithm_file: list[Path] | None = None,
+    format: Format = Format.table,
 ) -> None:
     """Show an event of a run, and the state around it.
 
@@ -301,4 +270,4 @@ def _place_in_time(number: int, time_ns: int) -> str:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab debug two-flows --at 4s --flow 1")(debug)
+    command(app, debug, "debug two-flows --at 4s --flow 1")

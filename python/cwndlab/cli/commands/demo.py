@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cwndlab.cli.commands import compare
-from cwndlab.cli.options import WorkersOption
+from cwndlab.cli.options import command
 
 #: The preset: the path of the CCM-SS paper (Ahmad et al., IEEE Access 2018).
 SCENARIO = Path("ccm-ss-path")
@@ -23,13 +23,9 @@ QUICK_REPETITIONS = 2
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the comparison; the report is DIR.html.", metavar="DIR")
-    ] = Path("cwndlab-demo"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help=f"{QUICK_REPETITIONS} runs of {QUICK_DURATION} per algorithm.")
-    ] = False,
-    workers: WorkersOption = None,
+    out: Annotated[Path, "Folder of the comparison; the report is DIR.html."] = Path("cwndlab-demo"),
+    quick: Annotated[bool, f"{QUICK_REPETITIONS} runs of {QUICK_DURATION} per algorithm."] = False,
+    workers: int | None = None,
 ) -> None:
     """Compare six algorithms on one path and draw a report."""
     compare.compare(
@@ -46,4 +42,4 @@ def demo(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab demo --quick")(demo)
+    command(app, demo, "demo --quick")

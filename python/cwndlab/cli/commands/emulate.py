@@ -14,10 +14,9 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write_rows
-from cwndlab.cli.findings import StrictOption, judge, say_findings
-from cwndlab.cli.options import FormatOption, ScenarioArgument, SetOption, integer_option, scenario_of
+from cwndlab.cli.findings import judge, say_findings
+from cwndlab.cli.options import Argument, Option, command, scenario_of
 from cwndlab.cli.progress import Stopped
-from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.emulation import EmulatedPath, Side
@@ -27,97 +26,62 @@ if TYPE_CHECKING:
 _LAST_WORDS_S = 3.0
 
 
-def add(app: typer.Typer) -> None:
-    """Adds the command."""
+def emulate(
+    scenario: Path,
+    command: Annotated[
+        list[str] | None,
+        Argument("[-- COMMAND…]", "The program, by default on the senders' side; without it, a shell."),
+    ] = None,
+    on: Annotated[str, Option("sender|receiver", "The side of COMMAND or the shell.", noun="a side")] = "sender",
+    receiver: Annotated[
+        list[str] | None, Option("'COMMAND'", "Run this on the receivers' side meanwhile. May be repeated.")
+    ] = None,
+    sender: Annotated[
+        list[str] | None, Option("'COMMAND'", "Run this on the senders' side meanwhile. May be repeated.")
+    ] = None,
+    algorithm: Annotated[
+        str,
+        "Congestion control of programs: scenario, program (their choice), or reno, cubic, bbr1 or a name "
+        "from `kernel run` for all.",
+    ] = "scenario",
+    seed: Annotated[int, "Seed of the path's random numbers."] = 1,
+    out: Annotated[Path | None, "Folder for the records (Parquet)."] = None,
+    accept_late: Annotated[bool, "Do not fail if deliveries were late."] = False,
+    calibrate: Annotated[bool, "Only measure the path with probes; run no program."] = False,
+    set_: list[str] | None = None,
+    format: Format = Format.table,
+    strict: bool = False,
+) -> None:
+    """Run programs over the scenario's network.
 
-    @app.command(epilog="Example: cwndlab emulate path.toml --receiver 'iperf3 -s' -- iperf3 -c 10.102.0.1")
-    def emulate(
-        scenario: ScenarioArgument,
-        command: Annotated[
-            list[str] | None,
-            typer.Argument(
-                help="The program, by default on the senders' side; without it, a shell.",
-                metavar="[-- COMMAND…]",
-                show_default=False,
-            ),
-        ] = None,
-        on: Annotated[
-            str, typer.Option("--on", help="The side of COMMAND or the shell.", metavar="sender|receiver")
-        ] = "sender",
-        receiver: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--receiver", help="Run this on the receivers' side meanwhile. May be repeated.", metavar="'COMMAND'"
-            ),
-        ] = None,
-        sender: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--sender", help="Run this on the senders' side meanwhile. May be repeated.", metavar="'COMMAND'"
-            ),
-        ] = None,
-        algorithm: Annotated[
-            str,
-            typer.Option(
-                "--algorithm",
-                help="Congestion control of programs: scenario, program (their choice), or reno, cubic, bbr1 or a name "
-                "from `kernel run` for all.",
-                metavar="NAME",
-            ),
-        ] = "scenario",
-        seed: Annotated[
-            int,
-            typer.Option(
-                "--seed", help="Seed of the path's random numbers.", metavar="N", parser=integer_option("--seed", 0)
-            ),
-        ] = 1,
-        out: Annotated[
-            Path | None,
-            typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
-        ] = None,
-        accept_late: Annotated[
-            bool, typer.Option("--accept-late", help="Do not fail if deliveries were late.")
-        ] = False,
-        calibrate: Annotated[
-            bool, typer.Option("--calibrate", help="Only measure the path with probes; run no program.")
-        ] = False,
-        set_: SetOption = None,
-        format: FormatOption = Format.table,
-        strict: StrictOption = False,
-    ) -> None:
-        """Run programs over the scenario's network.
-
-        The programs run in two network namespaces, in real time, with the scenario's links between them.
-        """
-        if on not in ("sender", "receiver"):
-            raise ScenarioError(Fault("--on", f"'{on}' is no side", "write sender or receiver"))
-
-        cwndlab.emulation.become_root()
-        described = scenario_of(scenario, set_)
-        say_seed(seed)
-        side = cast("Side", on)
-        if calibrate:
-            _calibrate(cwndlab.emulation.EmulatedPath(described, seed=seed), out, format)
-            return
-        with cwndlab.emulation.EmulatedPath(described, seed=seed, algorithm=algorithm) as path:
-            _tell_addresses(path)
-            # Standard output is the command's.
-            aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-            for text in receiver or ():
-                path.serve("receiver", text, **aside)
-            for text in sender or ():
-                path.serve("sender", text, **aside)
-            status = _command(path, side, command) if command else _shell(path, side)
-        _tell_links(path.records)
-        if out is not None:
-            path.records.save(out)
-            say(f"records: {out}")
-        say_findings(path.records.rows("findings"))
-        if status:
-            raise typer.Exit(status)
-        if not accept_late:
-            cwndlab.emulation.refuse_late(path.timing)
-        judge(path.records.rows("findings"), strict)
+    The programs run in two network namespaces, in real time, with the scenario's links between them.
+    """
+    cwndlab.emulation.become_root()
+    described = scenario_of(scenario, set_)
+    say_seed(seed)
+    side = cast("Side", on)
+    if calibrate:
+        _calibrate(cwndlab.emulation.EmulatedPath(described, seed=seed), out, format)
+        return
+    with cwndlab.emulation.EmulatedPath(described, seed=seed, algorithm=algorithm) as path:
+        _tell_addresses(path)
+        # Standard output is the command's.
+        aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+        for text in receiver or ():
+            path.serve("receiver", text, **aside)
+        for text in sender or ():
+            path.serve("sender", text, **aside)
+        status = _command(path, side, command) if command else _shell(path, side)
+    _tell_links(path.records)
+    if out is not None:
+        path.records.save(out)
+        say(f"records: {out}")
+    say_findings(path.records.rows("findings"))
+    if status:
+        raise typer.Exit(status)
+    if not accept_late:
+        cwndlab.emulation.refuse_late(path.timing)
+    judge(path.records.rows("findings"), strict)
 
 
 def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:
@@ -199,3 +163,8 @@ def _shell(path: EmulatedPath, side: Side) -> int:
         return _status(path, program)
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    command(app, emulate, "emulate path.toml --receiver 'iperf3 -s' -- iperf3 -c 10.102.0.1")

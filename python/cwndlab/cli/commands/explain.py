@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, write, write_rows
-from cwndlab.cli.options import (
-    FormatOption,
-)
-
-if TYPE_CHECKING:
-    pass
+from cwndlab.cli.options import Argument, command
 
 
 def explain(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A name, or a combination such as 'cubic+ccm-ss/sack'.", metavar="NAME", show_default=False
-        ),
-    ],
-    format: FormatOption = Format.table,
+    name: Annotated[str, Argument("NAME", "A name, or a combination such as 'cubic+ccm-ss/sack'.")],
+    format: Format = Format.table,
 ) -> None:
     """Describe an algorithm and its source."""
     if format is Format.table:
@@ -35,4 +25,4 @@ def explain(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab explain ccm-ss")(explain)
+    command(app, explain, "explain ccm-ss")

@@ -9,23 +9,24 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import say
+from cwndlab.cli.options import Argument, Option, command
 
 
 def export(
-    records: Annotated[
-        Path, typer.Argument(help="A folder that `run --out` wrote.", metavar="RECORDS", show_default=False)
-    ],
-    format: Annotated[
-        str, typer.Option("--format", help="The format of the files.", metavar="csv|qlog|ns2|pcap", show_default=False)
-    ],
+    records: Annotated[Path, Argument("RECORDS", "A folder that `run --out` wrote.")],
+    format: Annotated[str, Option("csv|qlog|ns2|pcap", "The format of the files.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="A folder (csv, qlog) or a file.", metavar="PLACE", show_default=False),
+        Option(
+            "PLACE",
+            "A folder (csv, qlog) or a file.",
+            flags=(
+                "--output",
+                "-o",
+            ),
+        ),
     ],
-    at: Annotated[
-        str,
-        typer.Option("--at", help="Where packets are captured: senders, receivers, links, names.", metavar="A,B"),
-    ] = "senders",
+    at: Annotated[str, Option("A,B", "Where packets are captured: senders, receivers, links, names.")] = "senders",
 ) -> None:
     """Export records as CSV, qlog, ns-2 trace or pcapng."""
 
@@ -35,4 +36,4 @@ def export(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab export out --format pcap --output out.pcapng --at senders")(export)
+    command(app, export, "export out --format pcap --output out.pcapng --at senders")

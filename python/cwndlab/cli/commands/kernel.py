@@ -14,7 +14,7 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import FileOption, FormatOption
+from cwndlab.cli.options import Argument, Option, command, group
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import duration_s
 
@@ -45,97 +45,70 @@ _SUMMARY = (
 )
 
 
-def add(app: typer.Typer) -> None:
-    """Adds the command and what it does."""
-    kernel = typer.Typer(help="Run cwndlab's algorithms in the kernel's TCP.", no_args_is_help=True)
-    app.add_typer(kernel, name="kernel")
+def run(
+    algorithm: Annotated[
+        list[str], Option("NAME|FILE.py", "An algorithm to register, or a file of Python with some. May be repeated.")
+    ],
+    report: Annotated[
+        str | None, Option("rtt|ack|TIME", "When the kernel reports; by default as the algorithm's entry requests.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        Option("NAME=FILE", "A policy among the algorithms: its name and its file. May be repeated."),
+    ] = None,
+    algorithm_file: list[Path] | None = None,
+    for_: Annotated[str | None, Option("TIME", "End after this time.")] = None,
+    format: Format = Format.table,
+) -> None:
+    """Register algorithms with the kernel until Ctrl-C.
 
-    @kernel.command(epilog="Example: cwndlab kernel run --algorithm phcc --algorithm cubic+ccm-ss")
-    def run(
-        algorithm: Annotated[
-            list[str],
-            typer.Option(
-                "--algorithm",
-                help="An algorithm to register, or a file of Python with some. May be repeated.",
-                metavar="NAME|FILE",
-                show_default=False,
-            ),
-        ],
-        report: Annotated[
-            str | None,
-            typer.Option(
-                "--report",
-                help="When the kernel reports; by default as the algorithm's entry requests.",
-                metavar="rtt|ack|TIME",
-                show_default=False,
-            ),
-        ] = None,
-        policy: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--policy",
-                help="A policy among the algorithms: its name and its file. May be repeated.",
-                metavar="NAME=FILE",
-                show_default=False,
-            ),
-        ] = None,
-        algorithm_file: FileOption = None,
-        for_: Annotated[
-            str | None,
-            typer.Option("--for", help="End after this time.", metavar="TIME", show_default=False),
-        ] = None,
-        format: FormatOption = Format.table,
-    ) -> None:
-        """Register algorithms with the kernel until Ctrl-C.
+    Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
+    """
+    span_s = None if for_ is None else duration_s(for_, "for")
+    policies = _policies(policy or [])
+    algorithm, classes = cwndlab.custom.selected(algorithm, algorithm_file or ())
+    registered = cwndlab.kernel.attach(algorithm, report=report, policies=policies, classes=classes)
+    with registered as attached, _ended_by_signals() as ended:
+        say(f"registered: {', '.join(attached.names)}")
+        for text in dict.fromkeys(algorithm):
+            if cwndlab.custom.base_name(text) not in {*policies, *classes}:
+                say(cwndlab.validation.report_schedule.sentence(text, report))
+        if not attached.real_time:
+            say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
+        _show(attached, ended, span_s)
+    write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
+    for one in attached.totals:
+        for failure in one["failures"]:
+            say(f"{one['algorithm']}: stopped deciding for a connection: {failure}")
+    if any(one["failures"] for one in attached.totals):
+        raise typer.Exit(1)
 
-        Sockets that select cwndlab_NAME use the algorithm. A terminal shows their connections meanwhile.
-        """
-        span_s = None if for_ is None else duration_s(for_, "for")
-        policies = _policies(policy or [])
-        algorithm, classes = cwndlab.custom.selected(algorithm, algorithm_file or ())
-        registered = cwndlab.kernel.attach(algorithm, report=report, policies=policies, classes=classes)
-        with registered as attached, _ended_by_signals() as ended:
-            say(f"registered: {', '.join(attached.names)}")
-            for text in dict.fromkeys(algorithm):
-                if cwndlab.custom.base_name(text) not in {*policies, *classes}:
-                    say(cwndlab.validation.report_schedule.sentence(text, report))
-            if not attached.real_time:
-                say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
-            _show(attached, ended, span_s)
-        write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
-        for one in attached.totals:
-            for failure in one["failures"]:
-                say(f"{one['algorithm']}: stopped deciding for a connection: {failure}")
-        if any(one["failures"] for one in attached.totals):
-            raise typer.Exit(1)
 
-    @kernel.command(epilog="Example: cwndlab kernel reports vegas phcc")
-    def reports(
-        names: Annotated[
-            list[str] | None,
-            typer.Argument(help="Algorithms; by default all that run in the kernel.", metavar="[NAME…]"),
-        ] = None,
-        format: FormatOption = Format.table,
-    ) -> None:
-        """Predict the effect of report schedules.
+def reports(
+    names: Annotated[
+        list[str] | None, Argument("[NAME…]", "Algorithms; by default all that run in the kernel.")
+    ] = None,
+    format: Format = Format.table,
+) -> None:
+    """Predict the effect of report schedules.
 
-        Runs each algorithm in the simulator on twelve paths, with a call per ACK, and as in the kernel with a report
-        at each ACK and with one per round trip. Goodput and mean RTT are changes relative to a call per ACK.
-        """
-        schedules = cwndlab.validation.report_schedule
-        effects = [one for name in names or schedules.in_kernel() for one in schedules.effects(name)]
-        if format is Format.table:
-            rows = [_shown_effect(one) for one in effects]
-            write_rows(rows, tuple(rows[0]), format)
-        else:
-            write_rows([one.as_dict() for one in effects], schedules.COLUMNS, format)
+    Runs each algorithm in the simulator on twelve paths, with a call per ACK, and as in the kernel with a report
+    at each ACK and with one per round trip. Goodput and mean RTT are changes relative to a call per ACK.
+    """
+    schedules = cwndlab.validation.report_schedule
+    effects = [one for name in names or schedules.in_kernel() for one in schedules.effects(name)]
+    if format is Format.table:
+        rows = [_shown_effect(one) for one in effects]
+        write_rows(rows, tuple(rows[0]), format)
+    else:
+        write_rows([one.as_dict() for one in effects], schedules.COLUMNS, format)
 
-    @kernel.command("list", epilog="Example: cwndlab kernel list")
-    def list_(format: FormatOption = Format.table) -> None:
-        """List the kernel's algorithms; mark those of cwndlab."""
-        known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
-        rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
-        write_rows(rows, ("name", "ours"), format)
+
+def list_(format: Format = Format.table) -> None:
+    """List the kernel's algorithms; mark those of cwndlab."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
+    write_rows(rows, ("name", "ours"), format)
 
 
 def _shown_effect(one: ReportEffect) -> dict[str, Any]:
@@ -240,3 +213,11 @@ def _row(total: dict[str, Any]) -> dict[str, Any]:
         "applied_p99_us": applied["p99_ns"] / 1e3,
         "applied_at_next": total["applied_at_next"] / max(1, applied["count"]),
     }
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command and what it does."""
+    kernel = group(app, "kernel", "Run cwndlab's algorithms in the kernel's TCP.")
+    command(kernel, run, "kernel run --algorithm phcc --algorithm cubic+ccm-ss")
+    command(kernel, reports, "kernel reports vegas phcc")
+    command(kernel, list_, "kernel list", name="list")

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, write, write_rows
-from cwndlab.cli.options import (
-    FormatOption,
-)
+from cwndlab.cli.options import Option, command
 from cwndlab.errors import Fault, ScenarioError
-
-if TYPE_CHECKING:
-    pass
 
 
 def list_(
     kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind", help="Only this kind: growth, slow-start, recovery, whole, router or mechanism.", metavar="KIND"
-        ),
+        str | None, Option("KIND", "Only this kind: growth, slow-start, recovery, whole, router or mechanism.")
     ] = None,
-    aliases: Annotated[
-        bool, typer.Option("--aliases", help="The aliases that papers and stacks use, instead.")
-    ] = False,
-    metrics: Annotated[bool, typer.Option("--metrics", help="The metrics instead.")] = False,
-    presets: Annotated[bool, typer.Option("--presets", help="The bundled scenarios instead.")] = False,
-    format: FormatOption = Format.table,
+    aliases: Annotated[bool, "The aliases that papers and stacks use, instead."] = False,
+    metrics: Annotated[bool, "The metrics instead."] = False,
+    presets: Annotated[bool, "The bundled scenarios instead."] = False,
+    format: Format = Format.table,
 ) -> None:
     """List algorithms, metrics or bundled scenarios.
 
@@ -39,7 +29,8 @@ def list_(
         write_rows(cwndlab.presets.listing(), ("name", "title"), format)
         return
     if metrics:
-        write_rows(cwndlab.metrics.listing(), ("name", "title", "unit", "wanted"), format)
+        further = ("formula",) if format is Format.table else ("formula", "source")
+        write_rows(cwndlab.metrics.listing(), ("name", "title", "unit", "wanted", *further), format, wrap=("formula",))
         return
     if aliases:
         write_rows(cwndlab.catalogue.other_names(), ("alias", "means"), format)
@@ -47,7 +38,7 @@ def list_(
 
     kinds = sorted({entry.kind for entry in cwndlab.algorithms()})
     if kind is not None and kind not in kinds:
-        raise ScenarioError(Fault("--kind", f"'{kind}' is no kind", f"there are {', '.join(kinds)}"))
+        raise ScenarioError(Fault("--kind", f"'{kind}' is not a kind", f"there are {', '.join(kinds)}"))
     columns = ("name", "kind", "source", "confidence", "parameters")
     rows: list[dict[str, Any]] = []
     for entry in cwndlab.algorithms(kind):
@@ -63,4 +54,4 @@ def list_(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command("list", epilog="Example: cwndlab list --kind slow-start")(list_)
+    command(app, list_, "list --kind slow-start", name="list")

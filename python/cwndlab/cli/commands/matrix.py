@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say_seed, write, write_rows
-from cwndlab.cli.findings import StrictOption, judge
-from cwndlab.cli.options import (
-    AlgorithmsOption,
-    FileOption,
-    FormatOption,
-    PerturbOption,
-    SeedOption,
-    WorkersOption,
-    algorithms_of,
-)
+from cwndlab.cli.findings import judge
+from cwndlab.cli.options import algorithms_of, command
 from cwndlab.cli.progress import progress_bar
 from cwndlab.errors import Fault, ScenarioError
 
@@ -27,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def matrix(
-    algorithms: AlgorithmsOption = None,
-    seed: SeedOption = 1,
-    perturb: PerturbOption = None,
-    algorithm_file: FileOption = None,
-    workers: WorkersOption = None,
-    format: FormatOption = Format.table,
-    strict: StrictOption = False,
+    algorithms: str | None = None,
+    seed: int = 1,
+    perturb: bool | None = None,
+    algorithm_file: list[Path] | None = None,
+    workers: int | None = None,
+    format: Format = Format.table,
+    strict: bool = False,
 ) -> None:
     """Run every algorithm in the same settings."""
     listed, classes = algorithms_of(algorithms, algorithm_file)
@@ -94,4 +87,4 @@ def _check(texts: Sequence[str], classes: Classes | None) -> None:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab matrix --algorithms vegas,bbr1")(matrix)
+    command(app, matrix, "matrix --algorithms vegas,bbr1")

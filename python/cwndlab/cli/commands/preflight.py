@@ -9,107 +9,52 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import FormatOption, integer_option
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.cli.options import Argument, Option, command
 from cwndlab.files import json_text
 
 if TYPE_CHECKING:
     from cwndlab.live.preflight import Survey
 
 
-def add(app: typer.Typer) -> None:
-    """Adds the command."""
+def preflight(
+    host: Annotated[str | None, Argument("HOST", "The other end: HOST, HOST:PORT or a URL.")] = None,
+    count: Annotated[int, Option("N", "Number of round trips of each kind.", least=1, most=1000)] = 10,
+    trace: Annotated[
+        str | None, Option("udp|icmp|tcp", "Probes of the route; by default udp, then tcp.", noun="a kind of probe")
+    ] = None,
+    route: Annotated[Path | None, Option("FILE", "Read the output of traceroute or tracert instead.")] = None,
+    wifi: Annotated[Path | None, Option("FILE", "Read the output of iw, nmcli or netsh instead.")] = None,
+    device: Annotated[str, Option("NAME", "The Wi-Fi device that scans.")] = "",
+    all_channels: Annotated[bool, "Consider channels 1 to 13, not only 1, 6 and 11."] = False,
+    tcp_settings: Annotated[
+        Path | None, Option("FILE", "Read the output of Get-NetTCPSetting instead of this machine's settings.")
+    ] = None,
+    template: Annotated[str, Option("NAME", "Template of Get-NetTCPSetting; Internet by default.")] = "",
+    everything: Annotated[bool, Option(help="Also print less relevant sysctls.", flags=("--all-settings",))] = False,
+    out: Annotated[Path | None, Option("FILE", "Write the result to this file, as JSON.")] = None,
+    format: Format = Format.table,
+) -> None:
+    """Inspect a path before a measurement.
 
-    @app.command(epilog="Example: cwndlab preflight host.example:8443 --wifi scan.txt")
-    def preflight(
-        host: Annotated[
-            str | None,
-            typer.Argument(help="The other end: HOST, HOST:PORT or a URL.", metavar="HOST", show_default=False),
-        ] = None,
-        count: Annotated[
-            int,
-            typer.Option(
-                "--count",
-                help="Number of round trips of each kind.",
-                metavar="N",
-                parser=integer_option("--count", 1, 1000),
-            ),
-        ] = 10,
-        trace: Annotated[
-            str | None,
-            typer.Option(
-                "--trace",
-                help="Probes of the route; by default udp, then tcp.",
-                metavar="udp|icmp|tcp",
-                show_default=False,
-            ),
-        ] = None,
-        route: Annotated[
-            Path | None,
-            typer.Option(
-                "--route", help="Read the output of traceroute or tracert instead.", metavar="FILE", show_default=False
-            ),
-        ] = None,
-        wifi: Annotated[
-            Path | None,
-            typer.Option(
-                "--wifi", help="Read the output of iw, nmcli or netsh instead.", metavar="FILE", show_default=False
-            ),
-        ] = None,
-        device: Annotated[
-            str, typer.Option("--device", help="The Wi-Fi device that scans.", metavar="NAME", show_default=False)
-        ] = "",
-        all_channels: Annotated[
-            bool, typer.Option("--all-channels", help="Consider channels 1 to 13, not only 1, 6 and 11.")
-        ] = False,
-        tcp_settings: Annotated[
-            Path | None,
-            typer.Option(
-                "--tcp-settings",
-                help="Read the output of Get-NetTCPSetting instead of this machine's settings.",
-                metavar="FILE",
-                show_default=False,
-            ),
-        ] = None,
-        template: Annotated[
-            str,
-            typer.Option(
-                "--template",
-                help="Template of Get-NetTCPSetting; Internet by default.",
-                metavar="NAME",
-                show_default=False,
-            ),
-        ] = "",
-        everything: Annotated[bool, typer.Option("--all-settings", help="Also print less relevant sysctls.")] = False,
-        out: Annotated[
-            Path | None,
-            typer.Option("--out", help="Write the result to this file, as JSON.", metavar="FILE", show_default=False),
-        ] = None,
-        format: FormatOption = Format.table,
-    ) -> None:
-        """Inspect a path before a measurement.
+    Prints round-trip times, route, Wi-Fi networks and channels, and TCP settings.
+    """
 
-        Prints round-trip times, route, Wi-Fi networks and channels, and TCP settings.
-        """
-
-        if trace not in (None, "udp", "icmp", "tcp"):
-            raise ScenarioError(Fault("--trace", f"'{trace}' is no kind of probe", "write udp, icmp or tcp"))
-        survey = cwndlab.live.preflight.survey(
-            None if host is None else cwndlab.live.preflight.Target.parse(host),
-            count=count,
-            method=trace,  # type: ignore[arg-type]
-            route_file=route,
-            wifi_file=wifi,
-            wifi_device=device,
-            candidates=cwndlab.live.preflight.channels.ALL if all_channels else cwndlab.live.preflight.CANDIDATES,
-            settings_file=tcp_settings,
-            template=template,
-            everything=everything,
-        )
-        show(survey, format)
-        if out is not None:
-            cwndlab.files.save(json_text(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
-            say(f"preflight: {out}")
+    survey = cwndlab.live.preflight.survey(
+        None if host is None else cwndlab.live.preflight.Target.parse(host),
+        count=count,
+        method=trace,  # type: ignore[arg-type]
+        route_file=route,
+        wifi_file=wifi,
+        wifi_device=device,
+        candidates=cwndlab.live.preflight.channels.ALL if all_channels else cwndlab.live.preflight.CANDIDATES,
+        settings_file=tcp_settings,
+        template=template,
+        everything=everything,
+    )
+    show(survey, format)
+    if out is not None:
+        cwndlab.files.save(json_text(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
+        say(f"preflight: {out}")
 
 
 def show(survey: Survey, format: Format) -> None:
@@ -190,3 +135,8 @@ def _shown(
 
 def _toml(value: str | int | bool) -> str:
     return cwndlab.live.preflight.tcp.as_toml({"": value})[len("stack = {  = ") : -2]
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    command(app, preflight, "preflight host.example:8443 --wifi scan.txt")

@@ -11,80 +11,34 @@ import typer
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import StyleOption, TableFormatOption, integer_option, listed
-from cwndlab.cli.tables import SHOWN_CELLS, show_result, show_run
+from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed
+from cwndlab.cli.show import SHOWN_CELLS, show_result, show_run
 from cwndlab.errors import Fault, ScenarioError
 
 
 def report(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(
-            help="A folder of results, or two or three folders of runs.",
-            metavar="DIR…",
-            show_default=False,
-        ),
-    ],
+    folders: Annotated[list[Path], Argument("DIR…", "A folder of results, or two or three folders of runs.")],
     report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="The HTML page; DIR/report.html by default, DIR/side-by-side.html for several runs.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        Path | None, "The HTML page; DIR/report.html by default, DIR/side-by-side.html for several runs."
     ] = None,
     figures: Annotated[
-        str | None,
-        typer.Option(
-            "--figures",
-            help="Also write the figures to DIR/figures, in these formats.",
-            metavar="png,svg,pdf",
-            show_default=False,
-        ),
+        str | None, Option("png,svg,pdf", "Also write the figures to DIR/figures, in these formats.")
     ] = None,
-    style: StyleOption = "screen",
+    style: str = "screen",
     figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure",
-            help="One figure of a comparison or a sweep, in the format of the name: PDF, SVG or PNG.",
-            metavar="FILE",
-            show_default=False,
-        ),
+        Path | None, Option("FILE", "One figure of a comparison or sweep, in the format of the name: PDF, SVG, PNG.")
     ] = None,
-    x: Annotated[
-        str | None,
-        typer.Option("--x", help="What varies along --figure, or a metric.", metavar="AXIS", show_default=False),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", help="What has colours in --figure.", metavar="AXIS", show_default=False)
-    ] = None,
+    x: Annotated[str | None, Option("AXIS", "What varies along --figure, or a metric.")] = None,
+    by: Annotated[str | None, Option("AXIS", "What has colours in --figure.")] = None,
     threshold: Annotated[
         list[str] | None,
-        typer.Option(
-            "--threshold",
-            help="Mark a value of a metric in its figures, such as queue_ms=20. May be repeated.",
-            metavar="METRIC=VALUE",
-            show_default=False,
-        ),
+        Option("METRIC=VALUE", "Mark a value of a metric in its figures, such as queue_ms=20. May be repeated."),
     ] = None,
     series: Annotated[
-        int,
-        typer.Option(
-            "--series",
-            help="For a sweep: repeat the first N runs of every cell for their time series.",
-            metavar="N",
-            parser=integer_option("--series", 0),
-        ),
+        int, Option("N", "For a sweep: repeat the first N runs of every cell for their time series.", least=0)
     ] = 0,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics", help="Metrics of tables and figures, joined by commas.", metavar="A,B", show_default=False
-        ),
-    ] = None,
-    format: TableFormatOption = Format.table,
+    metrics: Annotated[str | None, "Metrics of tables and figures, joined by commas."] = None,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
 ) -> None:
     """Draw finished results as one HTML file.
 
@@ -130,11 +84,11 @@ def _thresholds(texts: Sequence[str]) -> dict[str, float]:
             made[metric.strip()] = float(value)
         except ValueError:
             raise ScenarioError(
-                Fault("--threshold", f"'{text}' is no value", "write --threshold queue_ms=20")
+                Fault("--threshold", f"'{text}' is not a value", "write --threshold queue_ms=20")
             ) from None
     return made
 
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab report out --figures svg,pdf --style print")(report)
+    command(app, report, "report out --figures svg,pdf --style print")

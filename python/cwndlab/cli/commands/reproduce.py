@@ -10,8 +10,8 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
-from cwndlab.cli.findings import StrictOption, judge
-from cwndlab.cli.options import FormatOption, PerturbOption, SeedOption, WorkersOption
+from cwndlab.cli.findings import judge
+from cwndlab.cli.options import Argument, Option, command
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.errors import Fault, ScenarioError
 
@@ -20,136 +20,102 @@ if TYPE_CHECKING:
     from cwndlab.reproduction.multiverse import Multiverse, Robustness
 
 
-def add(app: typer.Typer) -> None:
-    """Adds the command."""
-
-    @app.command(epilog="Example: cwndlab reproduce ccm-ss/fig14 --quick --out site")
-    def reproduce(
-        target: Annotated[
-            str | None,
-            typer.Argument(help="A paper, or one of its figures.", metavar="PAPER[/FIGURE]", show_default=False),
-        ] = None,
-        all_: Annotated[bool, typer.Option("--all", help="Every experiment of every paper.")] = False,
-        quick: Annotated[
-            bool, typer.Option("--quick", help="A reduced size that takes minutes, instead of the paper's.")
-        ] = False,
-        list_: Annotated[bool, typer.Option("--list", help="Print the experiments and exit.")] = False,
-        out: Annotated[
-            Path | None,
-            typer.Option(
-                "--out",
-                help="Folder for pages; finished runs in it are not repeated.",
-                metavar="DIR",
-                show_default=False,
-            ),
-        ] = None,
-        results: Annotated[
-            Path | None,
-            typer.Option(
-                "--results",
-                help="Folder for the rows of finished runs, which are not repeated while behaviour is unchanged.",
-                metavar="DIR",
-                show_default=False,
-            ),
-        ] = None,
-        multiverse: Annotated[
-            bool,
-            typer.Option("--multiverse", help="Evaluate headline claims over combinations of open assumptions."),
-        ] = False,
-        kept: Annotated[
-            bool, typer.Option("--kept", help="Make the pages of --out from --results alone; run nothing.")
-        ] = False,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate runs and hours; run nothing.")] = False,
-        only: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--only", help="Run cases with this label; evaluate nothing.", metavar="LABEL=VALUE", show_default=False
-            ),
-        ] = None,
-        perturb: PerturbOption = None,
-        seed: SeedOption = 1,
-        workers: WorkersOption = None,
-        format: FormatOption = Format.table,
-        strict: StrictOption = False,
-    ) -> None:
-        """Run published experiments and evaluate their claims."""
-        if list_:
-            write_rows(cwndlab.reproduction.listing(), ("id", "title"), format)
-            return
-        if (target is None) is not all_:
-            what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
-            raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
-        if kept:
-            _write_kept(target or "", seed, out, results)
-            return
-        if multiverse:
-            if dry_run or only:
-                what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
-                raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
-            _run_universes(target or "", quick, seed, workers, out, results, perturb, format)
-            return
-        labels = _labels(only)
-        if labels and out is None and results is None:
-            what = "the runs of --only would be kept nowhere"
-            raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
-        if dry_run:
-            _show_plan(target or "", quick, seed, out, results, labels, perturb, format)
-            return
-        outcomes: list[Reproduction] = []
-        stop: Stopped | None = None
-        runs = None if out is None else out / "runs"
-        try:
-            with progress_bar() as progress:
-                reproduced = cwndlab.reproduce(
-                    target or "",
-                    quick=quick,
-                    seed=seed,
-                    workers=workers,
-                    progress=progress,
-                    out=runs,
-                    results=results,
-                    only=labels,
-                    message=say,
-                    perturb=perturb,
-                )
-                # Closed here, where an error of its folders is reported like any other one.
-                with closing(reproduced):
-                    for outcome in reproduced:
-                        outcomes.append(outcome)
-                        if out is not None:
-                            cwndlab.reproduction.site.write_experiment(outcome, out)
-        except Stopped:
-            stop = Stopped(
-                f"stopped after {len(outcomes)} experiments, whose findings are above{_resumes(out, results)}"
+def reproduce(
+    target: Annotated[str | None, Argument("PAPER[/FIGURE]", "A paper, or one of its figures.")] = None,
+    all_: Annotated[bool, "Every experiment of every paper."] = False,
+    quick: Annotated[bool, "A reduced size that takes minutes, instead of the paper's."] = False,
+    list_: Annotated[bool, "Print the experiments and exit."] = False,
+    out: Annotated[Path | None, "Folder for pages; finished runs in it are not repeated."] = None,
+    results: Annotated[
+        Path | None,
+        Option("DIR", "Folder for the rows of finished runs, which are not repeated while behaviour is unchanged."),
+    ] = None,
+    multiverse: Annotated[bool, "Evaluate headline claims over combinations of open assumptions."] = False,
+    kept: Annotated[bool, "Make the pages of --out from --results alone; run nothing."] = False,
+    dry_run: Annotated[bool, "Estimate runs and hours; run nothing."] = False,
+    only: Annotated[list[str] | None, Option("LABEL=VALUE", "Run cases with this label; evaluate nothing.")] = None,
+    perturb: bool | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+    format: Format = Format.table,
+    strict: bool = False,
+) -> None:
+    """Run published experiments and evaluate their claims."""
+    if list_:
+        write_rows(cwndlab.reproduction.listing(), ("id", "title"), format)
+        return
+    if (target is None) is not all_:
+        what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
+        raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+    if kept:
+        _write_kept(target or "", seed, out, results)
+        return
+    if multiverse:
+        if dry_run or only:
+            what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
+            raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
+        _run_universes(target or "", quick, seed, workers, out, results, perturb, format)
+        return
+    labels = _labels(only)
+    if labels and out is None and results is None:
+        what = "the runs of --only would be kept nowhere"
+        raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
+    if dry_run:
+        _show_plan(target or "", quick, seed, out, results, labels, perturb, format)
+        return
+    outcomes: list[Reproduction] = []
+    stop: Stopped | None = None
+    runs = None if out is None else out / "runs"
+    try:
+        with progress_bar() as progress:
+            reproduced = cwndlab.reproduce(
+                target or "",
+                quick=quick,
+                seed=seed,
+                workers=workers,
+                progress=progress,
+                out=runs,
+                results=results,
+                only=labels,
+                message=say,
+                perturb=perturb,
             )
-        index = None
-        if out is not None and outcomes:
-            index = cwndlab.reproduction.site.write_index(out)
-        if all_ and format is Format.table:
-            _show_counts(outcomes)
-        else:
-            rows: list[dict[str, Any]] = []
-            for finding in (finding for outcome in outcomes for finding in outcome.findings):
-                doubt = cwndlab.reproduction.doubts.doubt_of(finding)
-                rows.append(finding.as_dict() | {"doubt": doubt})
-                if format is Format.table:
-                    mean, ends = cwndlab.reproduction.summary.shown(finding)
-                    reason = "; ".join(filter(None, (finding.reason, doubt)))
-                    rows[-1] |= {"measured": mean, "95 % interval": ends, "reason": reason}
+            # Closed here, where an error of its folders is reported like any other one.
+            with closing(reproduced):
+                for outcome in reproduced:
+                    outcomes.append(outcome)
+                    if out is not None:
+                        cwndlab.reproduction.site.write_experiment(outcome, out)
+    except Stopped:
+        stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{_resumes(out, results)}")
+    index = None
+    if out is not None and outcomes:
+        index = cwndlab.reproduction.site.write_index(out)
+    if all_ and format is Format.table:
+        _show_counts(outcomes)
+    else:
+        rows: list[dict[str, Any]] = []
+        for finding in (finding for outcome in outcomes for finding in outcome.findings):
+            doubt = cwndlab.reproduction.doubts.doubt_of(finding)
+            rows.append(finding.as_dict() | {"doubt": doubt})
             if format is Format.table:
-                columns = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
-                write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
-            else:
-                write_rows(rows, (*cwndlab.reproduction.COLUMNS, "doubt"), format)
-        if format is Format.table and len(outcomes) == 1:
-            for sentence in outcomes[0].why:
-                say(sentence)
-        say_seed(seed)
-        if index is not None:
-            say(f"site: {index}")
-        if stop is not None:
-            raise stop
-        judge([row for outcome in outcomes for row in outcome.run_findings], strict)
+                mean, ends = cwndlab.reproduction.summary.shown(finding)
+                reason = "; ".join(filter(None, (finding.reason, doubt)))
+                rows[-1] |= {"measured": mean, "95 % interval": ends, "reason": reason}
+        if format is Format.table:
+            columns = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
+            write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
+        else:
+            write_rows(rows, (*cwndlab.reproduction.COLUMNS, "doubt"), format)
+    if format is Format.table and len(outcomes) == 1:
+        for sentence in outcomes[0].why:
+            say(sentence)
+    say_seed(seed)
+    if index is not None:
+        say(f"site: {index}")
+    if stop is not None:
+        raise stop
+    judge([row for outcome in outcomes for row in outcome.run_findings], strict)
 
 
 def _resumes(*folders: Path | None) -> str:
@@ -162,11 +128,7 @@ def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) 
     if out is None or results is None:
         what = "pages are made from --results and written to --out"
         raise ScenarioError(Fault("--kept", what, "name both folders"))
-    for one in cwndlab.reproduction.standings(results, target, seed=seed):
-        if one.reproduction is not None:
-            cwndlab.reproduction.site.write_experiment(one.reproduction, out)
-    cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
-    say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+    say(f"site: {cwndlab.reproduction.site.write_kept(results, out, target, seed=seed)}")
 
 
 def _run_universes(
@@ -270,3 +232,8 @@ def _show_counts(outcomes: list[Reproduction]) -> None:
         for outcome in outcomes
     ]
     write_rows(rows, ("id", *cwndlab.reproduction.claims.OUTCOMES, "cpu_s"), Format.table)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    command(app, reproduce, "reproduce ccm-ss/fig14 --quick --out site")

@@ -10,18 +10,9 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, Row, say, say_seed, write_rows, write_table
-from cwndlab.cli.findings import StrictOption, judge, say_findings
-from cwndlab.cli.options import (
-    FileOption,
-    FormatOption,
-    PerturbOption,
-    ScenarioArgument,
-    SeedOption,
-    SetOption,
-    classes_of,
-    scenario_of,
-)
-from cwndlab.cli.tables import show_run
+from cwndlab.cli.findings import judge, say_findings
+from cwndlab.cli.options import Option, classes_of, command, scenario_of
+from cwndlab.cli.show import show_run
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
@@ -32,40 +23,24 @@ _SCHEDULES = 4
 
 
 def run(
-    scenario: ScenarioArgument,
-    seed: SeedOption = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder for the records (Parquet).", metavar="DIR", show_default=False),
-    ] = None,
-    pcap: Annotated[
-        Path | None,
-        typer.Option("--pcap", help="Packet capture at the senders (pcapng).", metavar="FILE", show_default=False),
-    ] = None,
+    scenario: Path,
+    seed: int = 1,
+    out: Annotated[Path | None, "Folder for the records (Parquet)."] = None,
+    pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
-        str,
-        typer.Option(
-            "--engine", help="The simulator, real TCP between namespaces, or both.", metavar="simulate|emulate|both"
-        ),
+        str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
     ] = "simulate",
-    accept_late: Annotated[bool, typer.Option("--accept-late", help="Keep an emulation with late deliveries.")] = False,
+    accept_late: Annotated[bool, "Keep an emulation with late deliveries."] = False,
     datapath: Annotated[
-        str,
-        typer.Option(
-            "--datapath", help="The algorithms in the kernel: its own, or cwndlab's.", metavar="kernel|cwndlab"
-        ),
+        str, Option("kernel|cwndlab", "The algorithms in the kernel: its own, or cwndlab's.", noun="a datapath")
     ] = "kernel",
-    perturb: PerturbOption = None,
-    set_: SetOption = None,
-    algorithm_file: FileOption = None,
-    format: FormatOption = Format.table,
-    strict: StrictOption = False,
+    perturb: bool | None = None,
+    set_: list[str] | None = None,
+    algorithm_file: list[Path] | None = None,
+    format: Format = Format.table,
+    strict: bool = False,
 ) -> None:
     """Run a scenario once; print its flows and links."""
-    if engine not in ("simulate", "emulate", "both"):
-        raise ScenarioError(Fault("--engine", f"'{engine}' is no engine", "write simulate, emulate or both"))
-    if datapath not in ("kernel", "cwndlab"):
-        raise ScenarioError(Fault("--datapath", f"'{datapath}' is no datapath", "write kernel or cwndlab"))
     if engine != "simulate" and pcap is not None:
         raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
 
@@ -82,29 +57,30 @@ def run(
             _say_schedules(described)
     if out is not None:
         records.save(out)
+    findings = records.rows("findings")
     if engine == "both":
         simulated = cwndlab.run(described, seed=seed)
-        rows = cwndlab.emulation.deviations(simulated, records)
-        _show_deviations(rows, format)
-        for one in cwndlab.emulation.substitutions(simulated, records):
-            say(
-                f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
-                f"write that, or --datapath cwndlab, to compare the same"
-            )
-        say_findings(records.rows("findings"))
-        say_seed(seed)
-        if out is not None:
-            say(f"records: {out}")
-        judge([*records.rows("findings"), *simulated.rows("findings")], strict)
-        return
-    if pcap is not None:
-        cwndlab.export.export(records, "pcap", pcap)
-    show_run(records, format)
-    if pcap is not None:
-        say(f"packets: {pcap}")
-    if out is not None:
-        say(f"records: {out}")
-    judge(records.rows("findings"), strict)
+        _show_both(simulated, records, format)
+        findings += simulated.rows("findings")
+    else:
+        if pcap is not None:
+            cwndlab.export.export(records, "pcap", pcap)
+        show_run(records, format)
+    for what, place in (("packets", pcap), ("records", out)):
+        if place is not None:
+            say(f"{what}: {place}")
+    judge(findings, strict)
+
+
+def _show_both(simulated: cwndlab.Records, emulated: cwndlab.Records, format: Format) -> None:
+    _show_deviations(cwndlab.emulation.deviations(simulated, emulated), format)
+    for one in cwndlab.emulation.substitutions(simulated, emulated):
+        say(
+            f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
+            f"write that, or --datapath cwndlab, to compare the same"
+        )
+    say_findings(emulated.rows("findings"))
+    say_seed(emulated.seed)
 
 
 #: How the quantities of both engines are shown: in which unit, and the factor to it.
@@ -155,4 +131,4 @@ def _say_schedules(scenario: cwndlab.Scenario) -> None:
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab run path.toml --out out --set 'duration=5 s'")(run)
+    command(app, run, "run path.toml --out out --set 'duration=5 s'")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import cwndlab
 from cwndlab.cli.console import write
+from cwndlab.cli.options import Argument, command
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import json_text
 
-if TYPE_CHECKING:
-    pass
-
 
 def schema(
-    kind: Annotated[
-        str, typer.Argument(help="The kind of file.", metavar="[scenario|sweep|compare|tune]")
-    ] = "scenario",
+    kind: Annotated[str, Argument("[scenario|sweep|compare|tune]", "The kind of file.")] = "scenario",
 ) -> None:
     """Print the JSON Schema of a kind of file.
 
@@ -33,4 +29,4 @@ def schema(
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    app.command(epilog="Example: cwndlab schema scenario > scenario.schema.json")(schema)
+    command(app, schema, "schema scenario > scenario.schema.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,91 +10,30 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import say, write, write_json, write_table
-from cwndlab.cli.options import FileOption, WorkersOption, classes_of
+from cwndlab.cli.options import Option, classes_of, command, group
 from cwndlab.cli.packetdrill import packetdrill
 from cwndlab.cli.progress import progress_bar
-from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import save
 
 if TYPE_CHECKING:
     from cwndlab.suites import SuiteResult
 
-#: The suites of cases: name and what its statements are from. Those of the package take time to import.
-_SUITES = {
-    "bbr-draft": "The example test cases of the BBR draft.",
-    "rfc9438": "Statements of RFC 9438, CUBIC.",
-    "rfc9406": "Statements of RFC 9406, HyStart++.",
-    "rfc5681": "Statements of RFC 5681, TCP congestion control.",
-    "rfc6298": "Statements of RFC 6298, TCP's retransmission timer.",
-    "rfc6675": "Statements of RFC 6675, SACK-based loss recovery.",
-    "rfc8985": "Statements of RFC 8985, RACK-TLP.",
-    "rfc9937": "Statements of RFC 9937, proportional rate reduction.",
-}
-
-
-class _Format(StrEnum):
-    """What is printed on standard output."""
-
-    text = "text"
-    json = "json"
-
-
-def _format(text: str) -> _Format:
-    try:
-        return _Format(text)
-    except ValueError:
-        raise ScenarioError(Fault("--format", f"'{text}' is no format", "write text or json")) from None
-
-
-def add(app: typer.Typer) -> None:
-    """Adds the command and its subcommands."""
-    suite = typer.Typer(help="Test algorithms and the transport by their sources.", no_args_is_help=True)
-    app.add_typer(suite, name="suite")
-    for name, what in _SUITES.items():
-        suite.command(name, help=what, epilog=f"Example: cwndlab suite {name} --algorithm mine.py")(_command(name))
-    suite.command(epilog="Example: cwndlab suite packetdrill known-answers/packetdrill")(packetdrill)
-
 
 def _command(name: str) -> Callable[..., None]:
     """The command of a suite."""
 
-    def command(
+    def run(
         algorithm: Annotated[
             str | None,
-            typer.Option(
-                "--algorithm",
-                help="An algorithm, or a file of Python with one; by default that of the source.",
-                metavar="NAME|FILE",
-                show_default=False,
-            ),
+            Option("NAME|FILE", "An algorithm, or a file of Python with one; by default that of the source."),
         ] = None,
-        case: Annotated[
-            list[str] | None,
-            typer.Option("--case", help="Only this case. May be repeated.", metavar="CASE", show_default=False),
-        ] = None,
-        path: Annotated[
-            list[str] | None,
-            typer.Option("--path", help="Only this path. May be repeated.", metavar="PATH", show_default=False),
-        ] = None,
-        out: Annotated[
-            Path | None,
-            typer.Option(
-                "--out",
-                help="Write records, qlog and figure of each case.",
-                metavar="DIR",
-                show_default=False,
-            ),
-        ] = None,
-        report: Annotated[
-            Path | None,
-            typer.Option("--report", help="Write an HTML page.", metavar="FILE", show_default=False),
-        ] = None,
-        algorithm_file: FileOption = None,
-        workers: WorkersOption = None,
-        format: Annotated[
-            _Format,
-            typer.Option("--format", help="How the outcomes are printed.", metavar="text|json", parser=_format),
-        ] = _Format.text,
+        case: Annotated[list[str] | None, Option("CASE", "Only this case. May be repeated.")] = None,
+        path: Annotated[list[str] | None, Option("PATH", "Only this path. May be repeated.")] = None,
+        out: Annotated[Path | None, "Write records, qlog and figure of each case."] = None,
+        report: Annotated[Path | None, "Write an HTML page."] = None,
+        algorithm_file: list[Path] | None = None,
+        workers: int | None = None,
+        format: Annotated[str, Option("text|json", "How the outcomes are printed.", noun="a format")] = "text",
     ) -> None:
         with progress_bar("cases") as progress:
             result = cwndlab.suites.run(
@@ -112,14 +50,14 @@ def _command(name: str) -> Callable[..., None]:
             cwndlab.suites.write(result, out)
         if report is not None:
             save(cwndlab.suites.page(result), report)
-        if format is _Format.json:
+        if format == "json":
             write_json(result.as_dict())
         else:
             _show(result)
         if not result.holds:
             raise typer.Exit(1)
 
-    return command
+    return run
 
 
 def _show(result: SuiteResult) -> None:
@@ -146,3 +84,13 @@ def _show(result: SuiteResult) -> None:
 
 
 _SHORT = {"passed": "passed", "failed": "FAILED", "not applicable": "–", "contradicts": "contradicts"}
+
+
+def add(app: typer.Typer) -> None:
+    """Adds the command and its subcommands."""
+    suite = group(app, "suite", "Test algorithms and the transport by their sources.")
+    for name, one in cwndlab.suites.SUITES.items():
+        run = _command(name)
+        run.__doc__ = f"{one.title}."
+        command(suite, run, f"suite {name} --algorithm mine.py", name=name)
+    command(suite, packetdrill, "suite packetdrill known-answers/packetdrill")

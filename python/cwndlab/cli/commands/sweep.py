@@ -9,18 +9,10 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, span, write, write_rows, write_table
-from cwndlab.cli.findings import StrictOption, judge
-from cwndlab.cli.options import (
-    FileOption,
-    PerturbOption,
-    SetOption,
-    TableFormatOption,
-    WorkersOption,
-    changes_of,
-    classes_of,
-)
+from cwndlab.cli.findings import judge
+from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.tables import show_result
+from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
@@ -32,80 +24,49 @@ if TYPE_CHECKING:
 _CROWDED = 1.25
 
 
-def add(app: typer.Typer) -> None:
-    """Adds the command."""
+def sweep(
+    file: Annotated[Path, Argument("FILE", "The description of the sweep, in TOML or Python.")],
+    out: Annotated[str | None, Option("DIR|URL", "Folder or URL for the rows; FILE.sweep by default.")] = None,
+    cluster: Annotated[str | None, Option("CLUSTER", "Run on Dask: tcp://host:port, local:N or slurm:…")] = None,
+    dry_run: Annotated[bool, "Estimate packets and hours; run nothing."] = False,
+    show: Annotated[bool, "Print the rows in --out; run nothing."] = False,
+    metrics: Annotated[str | None, Option("A,B", "Metrics to show, joined by commas.")] = None,
+    pivot: Annotated[str | None, Option("ROWS,COLUMNS", "Print the first metric over two fields.")] = None,
+    perturb: bool | None = None,
+    set_: list[str] | None = None,
+    algorithm_file: list[Path] | None = None,
+    workers: int | None = None,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
+    strict: bool = False,
+) -> None:
+    """Run scenarios × algorithms × seeds.
 
-    @app.command(epilog="Example: cwndlab sweep examples/sweep.toml --out out/sweep")
-    def sweep(
-        file: Annotated[
-            Path,
-            typer.Argument(help="The description of the sweep, in TOML or Python.", metavar="FILE", show_default=False),
-        ],
-        out: Annotated[
-            str | None,
-            typer.Option(
-                "--out",
-                help="Folder or URL for the rows; FILE.sweep by default.",
-                metavar="DIR|URL",
-                show_default=False,
-            ),
-        ] = None,
-        cluster: Annotated[
-            str | None,
-            typer.Option(
-                "--cluster",
-                help="Run on Dask: tcp://host:port, local:N or slurm:…",
-                metavar="CLUSTER",
-                show_default=False,
-            ),
-        ] = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate packets and hours; run nothing.")] = False,
-        show: Annotated[bool, typer.Option("--show", help="Print the rows in --out; run nothing.")] = False,
-        metrics: Annotated[
-            str | None,
-            typer.Option("--metrics", help="Metrics to show, joined by commas.", metavar="A,B", show_default=False),
-        ] = None,
-        pivot: Annotated[
-            str | None,
-            typer.Option(
-                "--pivot", help="Print the first metric over two fields.", metavar="ROWS,COLUMNS", show_default=False
-            ),
-        ] = None,
-        perturb: PerturbOption = None,
-        set_: SetOption = None,
-        algorithm_file: FileOption = None,
-        workers: WorkersOption = None,
-        format: TableFormatOption = Format.table,
-        strict: StrictOption = False,
-    ) -> None:
-        """Run scenarios × algorithms × seeds.
-
-        The same command resumes an interrupted sweep.
-        """
-        place = out or f"{file.stem}.sweep"
-        names = [name.strip() for name in metrics.split(",")] if metrics else None
-        if show:
-            show_result(cwndlab.Result.read(place), format, names, pivot=pivot)
-            return
-        spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
-        spec = spec.perturbed(perturb)
-        where = _cluster(cluster, spec)
-        if dry_run:
-            _dry_run(spec, place, where, workers, format)
-            return
-        result = _run(spec, place, where, workers)
-        outcome = result.outcome
-        if outcome.finished:
-            show_result(result, format, names, pivot=pivot)
-        say(f"rows: {place}")
-        for job, error in outcome.failed[:5]:
-            say(f"cell {job.point}, seed {job.seed}: {error}")
-        if outcome.stopped:
-            raise Stopped(stopped(outcome.finished, outcome.total, place) + "; the same command resumes")
-        if outcome.failed:
-            what = f"{len(outcome.failed)} of {outcome.total} runs failed"
-            raise RunError(Fault("sweep", what, "the same command tries them again"))
-        judge(result.findings_of(), strict)
+    The same command resumes an interrupted sweep.
+    """
+    place = out or f"{file.stem}.sweep"
+    names = [name.strip() for name in metrics.split(",")] if metrics else None
+    if show:
+        show_result(cwndlab.Result.read(place), format, names, pivot=pivot)
+        return
+    spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
+    spec = spec.perturbed(perturb)
+    where = _cluster(cluster, spec)
+    if dry_run:
+        _dry_run(spec, place, where, workers, format)
+        return
+    result = _run(spec, place, where, workers)
+    outcome = result.outcome
+    if outcome.finished:
+        show_result(result, format, names, pivot=pivot)
+    say(f"rows: {place}")
+    for job, error in outcome.failed[:5]:
+        say(f"cell {job.point}, seed {job.seed}: {error}")
+    if outcome.stopped:
+        raise Stopped(stopped(outcome.finished, outcome.total, place) + "; the same command resumes")
+    if outcome.failed:
+        what = f"{len(outcome.failed)} of {outcome.total} runs failed"
+        raise RunError(Fault("sweep", what, "the same command tries them again"))
+    judge(result.findings_of(), strict)
 
 
 def _cluster(text: str | None, spec: Sweep) -> Cluster | None:
@@ -163,3 +124,8 @@ def _workers_of(cluster: Cluster) -> int:
     with cwndlab.study.cluster.connected(cluster) as client:
         count: int = sum(client.nthreads().values())
     return max(1, count)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    command(app, sweep, "sweep examples/sweep.toml --out out/sweep")

@@ -9,31 +9,22 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import say_seed, write
-from cwndlab.errors import Fault, ScenarioError, text_of
-
-trace = typer.Typer(
-    help="Make, convert and describe traces in Mahimahi's format.", rich_markup_mode=None, no_args_is_help=True
-)
+from cwndlab.cli.options import Argument, Option, command, group
+from cwndlab.errors import text_of
 
 
-@trace.command(epilog="Example: cwndlab trace make lte-driving --seed 2 > my.down")
 def make(
-    kind: Annotated[str, typer.Argument(help="lte-driving, lte-stationary, 3g or satellite.", metavar="KIND")],
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.", metavar="N")] = 1,
-    duration: Annotated[int, typer.Option("--duration", help="Length in seconds.", metavar="SECONDS")] = 120,
+    kind: Annotated[str, Argument("KIND", "lte-driving, lte-stationary, 3g or satellite.")],
+    seed: int = 1,
+    duration: Annotated[int, Option("SECONDS", "Length in seconds.", least=1, most=86_400)] = 120,
 ) -> None:
     """Write a synthetic trace to standard output."""
-    if seed < 0:
-        raise ScenarioError(Fault("--seed", f"{seed} is no integer from 0 on", "write --seed 1"))
-    if not 1 <= duration <= 86_400:
-        raise ScenarioError(Fault("--duration", f"{duration} s are not between 1 s and a day", "write --duration 120"))
     write("\n".join(map(str, cwndlab.scenario.traces.make(kind, seed=seed, duration_s=duration))))
     say_seed(seed)
 
 
-@trace.command(epilog="Example: cwndlab trace info lte-driving")
 def info(
-    file: Annotated[str, typer.Argument(help="A file, or the name of a synthetic trace.", metavar="FILE")],
+    file: Annotated[str, Argument("FILE", "A file, or the name of a synthetic trace.")],
 ) -> None:
     """Print rates and outages of a trace."""
     traces = cwndlab.scenario.traces
@@ -49,15 +40,10 @@ def info(
     write(f"over time      {cwndlab.scenario.traces.picture(result.second_bps)}")
 
 
-@trace.command(epilog="Example: cwndlab trace convert rates.csv --time ms --rate kbit/s > my.down")
 def convert(
-    file: Annotated[
-        Path, typer.Argument(help="Two columns: a time, and the rate from it on.", metavar="FILE", show_default=False)
-    ],
-    time: Annotated[str, typer.Option("--time", help="Unit of the times: s or ms.", metavar="UNIT")] = "s",
-    rate: Annotated[
-        str, typer.Option("--rate", help="Unit of the rates: bit/s, kbit/s or Mbit/s.", metavar="UNIT")
-    ] = "Mbit/s",
+    file: Annotated[Path, Argument("FILE", "Two columns: a time, and the rate from it on.")],
+    time: Annotated[str, Option("UNIT", "Unit of the times: s or ms.")] = "s",
+    rate: Annotated[str, Option("UNIT", "Unit of the rates: bit/s, kbit/s or Mbit/s.")] = "Mbit/s",
 ) -> None:
     """Write a trace of rates in Mahimahi's format."""
     text = text_of(file, "name a file with two columns")
@@ -66,4 +52,7 @@ def convert(
 
 def add(app: typer.Typer) -> None:
     """Registers the commands."""
-    app.add_typer(trace, name="trace")
+    trace = group(app, "trace", "Make, convert and describe traces in Mahimahi's format.")
+    command(trace, make, "trace make lte-driving --seed 2 > my.down")
+    command(trace, info, "trace info lte-driving")
+    command(trace, convert, "trace convert rates.csv --time ms --rate kbit/s > my.down")

@@ -9,67 +9,49 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_rows
-from cwndlab.cli.findings import StrictOption, judge, say_findings
-from cwndlab.cli.options import FileOption, FormatOption, WorkersOption, classes_of, integer_option
+from cwndlab.cli.findings import judge, say_findings
+from cwndlab.cli.options import Argument, Option, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar
 
 
+def tune(
+    file: Annotated[Path, Argument("FILE", "The description of the search, in TOML or Python.")],
+    out: Annotated[Path | None, "Folder of the search; FILE.tune by default."] = None,
+    trials: Annotated[int | None, Option("N", "Number of trials, instead of the file's.", least=1)] = None,
+    list_: Annotated[bool, "Print every trial instead of the verdict."] = False,
+    algorithm_file: list[Path] | None = None,
+    workers: int | None = None,
+    format: Format = Format.table,
+    strict: bool = False,
+) -> None:
+    """Search for an algorithm's best parameters.
+
+    The result is evaluated on held-out scenarios. The same command resumes an interrupted search.
+    """
+    spec = cwndlab.study.tuning.load(file, classes=classes_of(algorithm_file))
+    place = out or Path(f"{file.stem}.tune")
+    with progress_bar() as progress:
+        result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
+    if list_ or not result.complete:
+        write_rows(result.trials, ("trial", *spec.parameters, "score", "feasible"), format)
+    else:
+        rows = cwndlab.study.tuning.tables.verdicts(result)
+        if format is Format.table:
+            # Ratios near one: four digits would hide differences.
+            rows = [row | {"score": f"{row['score']:.6g}"} for row in rows]
+        write_rows(rows, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
+        if format is Format.table:
+            rows = cwndlab.study.tuning.tables.landscape(result)
+            write("")
+            write_rows(rows, tuple(rows[0]), format)
+            say(cwndlab.study.tuning.tables.spread(result))
+    say_findings(result.findings)
+    say(f"search: {place}")
+    if not result.complete:
+        raise Stopped(f"stopped after {len(result.trials)} trials, which are kept; the same command resumes")
+    judge(result.findings, strict)
+
+
 def add(app: typer.Typer) -> None:
-    """Adds the command."""
-
-    @app.command(epilog="Example: cwndlab tune examples/tune-ccm-ss.toml --trials 20")
-    def tune(
-        file: Annotated[
-            Path,
-            typer.Argument(
-                help="The description of the search, in TOML or Python.", metavar="FILE", show_default=False
-            ),
-        ],
-        out: Annotated[
-            Path | None,
-            typer.Option(
-                "--out", help="Folder of the search; FILE.tune by default.", metavar="DIR", show_default=False
-            ),
-        ] = None,
-        trials: Annotated[
-            int | None,
-            typer.Option(
-                "--trials",
-                help="Number of trials, instead of the file's.",
-                metavar="N",
-                show_default=False,
-                parser=integer_option("--trials", 1),
-            ),
-        ] = None,
-        list_: Annotated[bool, typer.Option("--list", help="Print every trial instead of the verdict.")] = False,
-        algorithm_file: FileOption = None,
-        workers: WorkersOption = None,
-        format: FormatOption = Format.table,
-        strict: StrictOption = False,
-    ) -> None:
-        """Search for an algorithm's best parameters.
-
-        The result is evaluated on held-out scenarios. The same command resumes an interrupted search.
-        """
-        spec = cwndlab.study.tuning.load(file, classes=classes_of(algorithm_file))
-        place = out or Path(f"{file.stem}.tune")
-        with progress_bar() as progress:
-            result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
-        if list_ or not result.complete:
-            write_rows(result.trials, ("trial", *spec.parameters, "score", "feasible"), format)
-        else:
-            rows = cwndlab.study.tuning.tables.verdicts(result)
-            if format is Format.table:
-                # Ratios near one: four digits would hide differences.
-                rows = [row | {"score": f"{row['score']:.6g}"} for row in rows]
-            write_rows(rows, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
-            if format is Format.table:
-                rows = cwndlab.study.tuning.tables.landscape(result)
-                write("")
-                write_rows(rows, tuple(rows[0]), format)
-                say(cwndlab.study.tuning.tables.spread(result))
-        say_findings(result.findings)
-        say(f"search: {place}")
-        if not result.complete:
-            raise Stopped(f"stopped after {len(result.trials)} trials, which are kept; the same command resumes")
-        judge(result.findings, strict)
+    """Registers the command."""
+    command(app, tune, "tune examples/tune-ccm-ss.toml --trials 20")

@@ -33,7 +33,7 @@ def decoded(content: bytes) -> str:
 
 
 def read(path: Path, what: str) -> str:
-    """A file with ``what`` in it; raises ``ScenarioError`` where it cannot be read."""
+    """A file with ``what`` in it; raises ``ScenarioError`` if it cannot be read."""
     hint = f"a file with {what}"
     try:
         if path.stat().st_size > _MOST_BYTES:

@@ -88,7 +88,7 @@ def trace(
     probes: int = 3,
     timeout_s: float = 1.0,
 ) -> list[Hop]:
-    """The hops to an address, the last one being it where it answers. Raises ``Unknown`` where the machine has no such
+    """The hops to an address, the last one being it where it answers. Raises ``Unknown`` if the machine has no such
     sockets."""
     hops: list[Hop] = []
     silent = 0
@@ -233,7 +233,7 @@ _ADDRESS = re.compile(
 
 def parse_route(text: str, where: str = "route") -> list[Hop]:
     """The hops in the output of ``traceroute`` (Linux, BSD; with names or ``-n``) or ``tracert`` (Windows, any
-    language). ``<1 ms`` counts as 1 ms. Raises ``ScenarioError`` where there is none."""
+    language). ``<1 ms`` counts as 1 ms. Raises ``ScenarioError`` if there is none."""
     hops = list(_hops(text))
     if not hops:
         raise ScenarioError(Fault(where, "holds no hops", "output of `traceroute HOST` or `tracert HOST`"))

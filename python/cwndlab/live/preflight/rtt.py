@@ -73,7 +73,7 @@ COLUMNS = (
 
 def reachable(host: str, port: int) -> Address:
     """The first address of a name that answers a handshake, also by a refusal; the first one where none does. A name
-    may have an IPv6 address that is not reachable from here. Raises ``Unknown`` where it has none."""
+    may have an IPv6 address that is not reachable from here. Raises ``Unknown`` if it has none."""
     known = addresses(host)
     if len(known) > 1:
         return next((one for one in known if connect_ns(one, port, 2.0) is not None), known[0])

@@ -121,7 +121,7 @@ _COMPILED = "compiled in (RFC 6928) where no route says `initcwnd`"
 def linux_settings(folder: Path = Path("/proc/sys/net"), *, everything: bool = False) -> list[Setting]:
     """The sysctls ``net.ipv4.tcp_*`` that matter, or all of them; then the root qdisc, and what routes override.
 
-    Raises ``Unknown`` where there is no such system.
+    Raises ``Unknown`` if there is no such system.
     """
     files = sorted((folder / "ipv4").glob("tcp_*"))
     if not files:
@@ -202,7 +202,7 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     of all templates in it.
 
     Without a name it is ``Internet``, which connections over longer RTTs use, else the first. Raises
-    ``ScenarioError`` where there is no such template.
+    ``ScenarioError`` if there is no such template.
     """
     blocks = _blocks(text)
     if not blocks:

@@ -147,7 +147,7 @@ def _between(value: _Value | None, least: float, most: float) -> _Value | None:
 
 
 def _valid(one: Network) -> Network:
-    """The network without values that no network has: a damaged line is no measurement."""
+    """The network without values that no network has: a damaged line is not a measurement."""
     mhz = one.frequency_mhz if one.frequency_mhz is not None and band_of(one.frequency_mhz) else None
     channel = _between(one.channel, 1, 253)
     return replace(
@@ -164,7 +164,7 @@ def _valid(one: Network) -> Network:
 
 
 def parse_networks(text: str, where: str = "wifi") -> list[Network]:
-    """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` where it is of no
+    """The networks in the output of one of the tools, which is recognised; raises ``ScenarioError`` if it is of no
     tool. Values outside of what their field can hold are ``None``."""
     return [_valid(one) for one in _parsed(text, where)]
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from cwndlab.plot.description import Axis, Band, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Robustness, Tally
-from cwndlab.reproduction.multiverse.space import Space
+from cwndlab.reproduction.universes import Space
 
 #: Positions in the palette: green, orange, vermilion, sky blue, gray.
 _COLOURS: dict[Tally, int] = {"holds": 2, "ties": 4, "opposite": 1, "inconclusive": 5, "cannot discriminate": 7}

@@ -11,10 +11,11 @@ from typing import Any
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import atomic_write, json_text, parsed
 from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
 from cwndlab.reproduction.kept import Probe
 from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
-from cwndlab.reproduction.multiverse.space import Space, spaces
+from cwndlab.reproduction.universes import Space
 
 _VERSION = 1
 _DIGITS = 6

@@ -19,7 +19,7 @@ from typing import Literal
 from scipy.stats import chi2_contingency
 
 from cwndlab.reproduction.claims import Claim, Finding, Less, Outcome, RatioIn, Value, ValueIn, Welch
-from cwndlab.reproduction.multiverse.space import Space, Universe
+from cwndlab.reproduction.universes import Space, Universe
 
 Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
 #: What an outcome counts as.

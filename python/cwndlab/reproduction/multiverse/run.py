@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
-from cwndlab.files import json_text
+from cwndlab.reproduction import case_study
 from cwndlab.reproduction.cases import Case, Size
+from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
 from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
-from cwndlab.reproduction.multiverse.space import Space, spaces
-from cwndlab.reproduction.payload import payload
+from cwndlab.reproduction.universes import Space
 from cwndlab.reproduction.verdicts import judge
-from cwndlab.scenario.reader import check
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Measure, Point, Progress, Study
@@ -79,7 +77,7 @@ def multiverse(
                 space = space.perturbed()
             done = None if folder is None else valid(folder, space, quick=quick, seed=seed)
             works.append(done or _Work(space, quick, seed, store))
-        left = {key for work in works if isinstance(work, _Work) for key in work.missing(work.first)}
+        left = {key for work in works if isinstance(work, _Work) for key in case_study.missing(work.first, store)}
         total = len(left)
         report(0, total)
         for work in works:
@@ -87,7 +85,7 @@ def multiverse(
                 yield work
                 continue
             for study in work.studies():
-                new = work.missing(study) - left
+                new = case_study.missing(study, store) - left
                 left |= new
                 total += len(new)
                 for job, row in results_of(Plan(study, store), store, threads(workers)):
@@ -116,12 +114,11 @@ class _Work:
         for universe in self._universes:
             mine = []
             for case in space.cases(universe):
-                checked = check(json_text(case.scenario), "json")
-                measure = Measure(None, payload=partial(payload, case.measure))
-                key = (checked.hash, measure.digest)
+                point, measure = case_study.point_of(len(self._points), case), case_study.measure_of(case)
+                key = (point.hash, measure.digest)
                 if key not in numbers:
-                    numbers[key] = len(self._points)
-                    self._points.append(Point(numbers[key], dict(case.labels), checked.hash, checked.document))
+                    numbers[key] = point.number
+                    self._points.append(point)
                     self._measures.append(measure)
                 mine.append((numbers[key], case))
             self._cases.append(mine)
@@ -133,11 +130,6 @@ class _Work:
             seeds=range(self._seed, self._seed + repetitions),
             measure=lambda point, seed: self._measures[point.number],
         )
-
-    def missing(self, study: Study) -> set[str]:
-        """The keys of the runs that the store lacks."""
-        keys = {study.job(point, seed).key for point in study.points for seed in study.seeds}
-        return keys - set(self._store.keys()["key"])
 
     def studies(self) -> Iterator[Study]:
         """The runs to do; the second study depends on the outcome of the first."""

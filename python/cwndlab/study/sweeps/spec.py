@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.numbers import NAMES
 from cwndlab.metrics.of_flow import groups, is_flow, parse
+from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.like import scenario_of
@@ -155,19 +155,19 @@ class Sweep:
     def _kind_faults(self) -> Iterator[Fault]:
         """The faults of arguments of another type; the other checks rely on the types."""
         if not is_list(self.seeds):
-            yield Fault("sweep.seeds", f"{short(self.seeds)} is no list of seeds", "write seeds = 10, or [1, 2, 3]")
+            yield Fault("sweep.seeds", f"{short(self.seeds)} is not a list of seeds", "write seeds = 10, or [1, 2, 3]")
         yield from not_texts(self.algorithms, "sweep.algorithms", '["cubic", "reno"]')
         yield from not_texts(self.metrics, "sweep.metrics", '["p95_queue_ms"]')
         yield from not_text(self.title, "sweep.title", "a line of text")
         if self.until is not None:
             yield from not_text(self.until, "sweep.until", '"goodput_bps within 2 %"')
         if self.at_most is not None and (not isinstance(self.at_most, int) or isinstance(self.at_most, bool)):
-            yield Fault("sweep.at_most", f"{short(self.at_most)} is no whole number", "write at_most = 100")
+            yield Fault("sweep.at_most", f"{short(self.at_most)} is not a whole number", "write at_most = 100")
         for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
             if time_s is not None and not (is_number(plain_scalar(time_s)) and time_s >= 0):
-                yield Fault(f"sweep.{name}", f"{short(time_s)} is no time", "write seconds from 0 on, such as 5.0")
+                yield Fault(f"sweep.{name}", f"{short(time_s)} is not a time", "write seconds from 0 on, such as 5.0")
         if not is_list(self.zips):
-            yield Fault("sweep.zip", f"{short(self.zips)} is no list of tables", "write [[sweep.zip]] tables")
+            yield Fault("sweep.zip", f"{short(self.zips)} is not a list of tables", "write [[sweep.zip]] tables")
         groups = [("sweep.product", self.product)]
         groups += [(f"sweep.zip[{index}]", one) for index, one in enumerate(self.zips if is_list(self.zips) else ())]
         for place, fields in groups:
@@ -245,7 +245,7 @@ class Sweep:
         most = 2**63 - (self.at_most or 0)
         for seed in listed(self.seeds):
             if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < most:
-                yield Fault("sweep.seeds", f"{short(seed)} is no seed", "a seed is a whole number from 0 on")
+                yield Fault("sweep.seeds", f"{short(seed)} is not a seed", "a seed is a whole number from 0 on")
                 return
 
     def _rule_faults(self) -> Iterator[Fault]:
@@ -444,13 +444,13 @@ def _field_faults(fields: object, place: str) -> Iterator[Fault]:
     """The faults of values by field that are of another type, or that no field can have."""
     if not isinstance(fields, Mapping):
         yield Fault(
-            place, f"{short(fields)} is no table of values by field", 'write "flow[0].rtt" = ["20 ms", "40 ms"]'
+            place, f"{short(fields)} is not a table of values by field", 'write "flow[0].rtt" = ["20 ms", "40 ms"]'
         )
         return
     for name, values in fields.items():
         where = f'{place}."{name}"'
         if not isinstance(name, str):
-            yield Fault(where, "is no name of a field", "write a text such as 'flow[0].rtt'")
+            yield Fault(where, "is not a name of a field", "write a text such as 'flow[0].rtt'")
         elif not is_list(values):
             hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
             yield Fault(where, "no list of values", hint)

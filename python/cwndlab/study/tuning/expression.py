@@ -47,11 +47,11 @@ class Expression:
         """Reads it; raises ``ScenarioError`` with every fault."""
         hint = 'write "goodput_bps", or "goodput_bps / 1e6 - 10 * loss_ratio"'
         if not isinstance(text, str):
-            raise ScenarioError(Fault(where, f"{short(text)} is no expression", hint))
+            raise ScenarioError(Fault(where, f"{short(text)} is not an expression", hint))
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            raise ScenarioError(Fault(where, f"{short(text)} is no expression", hint)) from None
+            raise ScenarioError(Fault(where, f"{short(text)} is not an expression", hint)) from None
         except (RecursionError, MemoryError):  # both as the parser of Python reports deep nesting
             tree = None
         if tree is None or _depth(tree) > _MOST_LEVELS:
@@ -104,7 +104,7 @@ def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Faul
                 yield from _faults(argument, where, metrics)
         case _:
             hint = f"numbers, metrics, + - * / **, and {', '.join([*_FUNCTIONS, 'otherwise'])}"
-            yield Fault(where, f"'{ast.unparse(node)}' is no arithmetic", hint)
+            yield Fault(where, f"'{ast.unparse(node)}' is not arithmetic", hint)
 
 
 def _value(node: ast.expr, row: Mapping[str, float | None]) -> float:

@@ -19,7 +19,7 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
 from cwndlab.files import json_text, parsed, save
 from cwndlab.lazy import extra
-from cwndlab.metrics.numbers import NAMES, metrics_version
+from cwndlab.metrics.summary import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
 from cwndlab.study.rendering import Table
 from cwndlab.study.spec import Progress, Row

@@ -13,7 +13,7 @@ from cwndlab.catalogue import Parameter, canonical, entries_of
 from cwndlab.custom import CustomAlgorithm, base_name, described, registered, validate_classes
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import json_text
-from cwndlab.metrics.numbers import NAMES
+from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.declared import Entry, near, schema
 from cwndlab.scenario.declared import faults as declared_faults
 from cwndlab.study.sweeps.files import ENTRIES as SWEEP_ENTRIES
@@ -102,7 +102,7 @@ class Constraint:
         """Reads ``"timeouts <= 1"``."""
         match = re.fullmatch(r"([^<>=]+)(<=|>=)([^<>=]+)", text) if isinstance(text, str) else None
         if match is None:
-            raise ScenarioError(Fault(where, f"{short(text)} is no constraint", 'write "timeouts <= 1"'))
+            raise ScenarioError(Fault(where, f"{short(text)} is not a constraint", 'write "timeouts <= 1"'))
         left, right = (Expression.parse(match[side], where, list(NAMES)) for side in (1, 3))
         return cls(text, left, right, 1 if match[2] == "<=" else -1)
 
@@ -156,24 +156,24 @@ class Tuning:
         yield from not_texts(self.constraints, "tune.constraints", '["timeouts <= 1"]')
         yield from not_texts(self.fields, "tune.fields", '["flow[*].algorithm"]')
         if self.goal not in ("maximise", "minimise"):
-            yield Fault("tune.goal", f"{short(self.goal)} is no goal", "write maximise or minimise")
+            yield Fault("tune.goal", f"{short(self.goal)} is not a goal", "write maximise or minimise")
         for name, value, low, example in (("trials", self.trials, 1, 40), ("seed", self.seed, 0, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**63:
                 hint = f"write {name} = {example}"
-                yield Fault(f"tune.{name}", f"{short(value)} is no whole number from {low} on", hint)
+                yield Fault(f"tune.{name}", f"{short(value)} is not a whole number from {low} on", hint)
         for name, table in (("parameters", self.parameters), ("published", self.published)):
             if not isinstance(table, Mapping):
-                yield Fault(f"tune.{name}", f"{short(table)} is no table of values by parameter", _TABLE)
+                yield Fault(f"tune.{name}", f"{short(table)} is not a table of values by parameter", _TABLE)
                 continue
             for key, given in table.items():
                 where = f'tune.{name}."{key}"'
                 if not isinstance(key, str):
-                    yield Fault(where, "is no name of a parameter", "write a text such as 'ccm-ss.mu'")
+                    yield Fault(where, "is not a name of a parameter", "write a text such as 'ccm-ss.mu'")
                 elif name == "parameters" and not isinstance(given, Range | Mapping):
-                    yield Fault(where, "is no table", "write { low = 0.5, high = 4 }, or {}")
+                    yield Fault(where, "is not a table", "write { low = 0.5, high = 4 }, or {}")
         for side in ("train", "test"):
             if not isinstance(getattr(self, side), Sweep):
-                yield Fault(f"tune.{side}", "is no sweep", "write cwndlab.study.sweeps.Sweep(…)")
+                yield Fault(f"tune.{side}", "is not a sweep", "write cwndlab.study.sweeps.Sweep(…)")
 
     def _faults(self) -> Iterator[Fault]:
         if not self.parameters:
@@ -182,7 +182,7 @@ class Tuning:
             what = "there is no field that the algorithm would be written to"
             yield Fault("tune.fields", what, 'write ["flow[*].algorithm"]')
         if self.scale not in ("relative", "absolute"):
-            yield Fault("tune.scale", f"{short(self.scale)} is no scale", "write relative or absolute")
+            yield Fault("tune.scale", f"{short(self.scale)} is not a scale", "write relative or absolute")
         try:
             self._canonical(self.algorithm)
             Expression.parse(self.objective, f"tune.{self.goal}", list(NAMES))
@@ -349,7 +349,7 @@ def _choice_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -
     """The faults of a list of values that are searched."""
     values = given["values"]
     if not is_list(values):
-        yield Fault(f"{where}.values", f"{short(values)} is no list of values", "write { values = [1, 2, 4] }")
+        yield Fault(f"{where}.values", f"{short(values)} is not a list of values", "write { values = [1, 2, 4] }")
         return
     if len(values) == 0:
         yield Fault(
@@ -372,7 +372,7 @@ def _value_faults(value: object, parameter: Parameter, where: str) -> Iterator[F
         return
     value = plain_scalar(value)
     if not is_number(value):
-        yield Fault(where, f"{short(value)} is no number", f"it is {parameter.domain}")
+        yield Fault(where, f"{short(value)} is not a number", f"it is {parameter.domain}")
     elif not (parameter.low is None or parameter.low <= value) or not (
         parameter.high is None or value <= parameter.high
     ):
@@ -388,7 +388,7 @@ def _span_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> 
         yield Fault(where, f"it is {parameter.domain}, which has no end", "write { low = 0.5, high = 4 }")
     elif not is_number(low) or not is_number(high) or not low < high:
         ends = " to ".join(f"{end:g}" if is_number(end) else short(end) for end in (low, high))
-        yield Fault(where, f"from {ends} is no range", "write { low = 0.5, high = 4 }")
+        yield Fault(where, f"from {ends} is not a range", "write { low = 0.5, high = 4 }")
     elif low < (parameter.low or 0) or (parameter.high is not None and high > parameter.high):
         yield Fault(where, f"{low} to {high} leaves {parameter.domain}", "stay within it")
     elif given.get("log") and low <= 0:
@@ -427,7 +427,9 @@ def load(path: str | Path, *, classes: Mapping[str, type] | None = None) -> Tuni
     if isinstance(table.get("parameters"), dict):
         for name, one in table["parameters"].items():
             if not isinstance(one, dict):
-                faults.append(Fault(f'tune.parameters."{name}"', "is no table", "write { low = 0.5, high = 4 }, or {}"))
+                faults.append(
+                    Fault(f'tune.parameters."{name}"', "is not a table", "write { low = 0.5, high = 4 }, or {}")
+                )
     for side in ("train", "test"):
         part = table.get(side)
         for key in ("algorithms", "until", "at_most"):

@@ -3,12 +3,5 @@
 from __future__ import annotations
 
 from cwndlab.suites.bbr_draft import adaptation, cycle, further, spurious, startup
-from cwndlab.suites.case import Suite
 
-SUITE = Suite(
-    name="bbr-draft",
-    title="BBR example test cases",
-    source="draft-ietf-ccwg-bbr, appendix (August 2026)",
-    cases=(*startup.CASES, *cycle.CASES, *adaptation.CASES, *spurious.CASES, *further.CASES),
-    reference="bbr3",
-)
+CASES = (*startup.CASES, *cycle.CASES, *adaptation.CASES, *spurious.CASES, *further.CASES)

@@ -107,9 +107,9 @@ def unknown(file: str, place: str, table: Any, known: Collection[str]) -> Iterat
     file
         The file, as the fault names it.
     place
-        Where the table stands in the file (``c.flows[0]``), empty for the file itself.
+        If the table stands in the file (``c.flows[0]``), empty for the file itself.
     table
-        The table; anything that is no table has no keys.
+        The table; anything that is not a table has no keys.
     known
         Keys that may stand there.
     """
@@ -146,7 +146,7 @@ def of_scenarios(file: str, scenarios: Mapping[str, Any]) -> Iterator[Fault]:
             place = f"{name}.flows[{index}]"
             yield from unknown(file, place, flow, _FLOW)
             if isinstance(flow, Mapping) and flow.get("direction", "forward") not in ("forward", "reverse"):
-                what = f"'{flow['direction']}' is no direction"
+                what = f"'{flow['direction']}' is not a direction"
                 yield Fault(f"{file}: {place}.direction", what, "write forward or reverse")
 
 

@@ -31,7 +31,7 @@ class Trial:
     rate_bps: float
     #: In the shape of a scenario's TOML, for either engine.
     document: dict[str, Any]
-    #: By flow, the size of its transfers, each over a connection of its own; empty where flows always have data.
+    #: By flow, the size of its transfers, each over a connection of its own; empty if flows always have data.
     transfers: tuple[str, ...] = ()
     #: Counts that are judged beside those of every path (`cwndlab.validation.kernel.judge`).
     counts: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
     for index, text in enumerate(entry["flows"]):
         match = _FLOW.fullmatch(text)
         if match is None:
-            what = f"'{text}' is no flow"
+            what = f"'{text}' is not a flow"
             hint = "write '* over 30 ms after 5 s until 20 s'"
             raise ScenarioError(Fault(f"{entry['name']}.flows[{index}]", what, hint))
         sender = about["beside"][algorithm] if match[1] == "beside" else algorithm

@@ -140,7 +140,7 @@ class Reference:
         except ValueError as error:
             raise RecordsError(Fault(str(path), f"is no JSON: {error}", "")) from None
         if not isinstance(loaded, dict):
-            raise RecordsError(Fault(str(path), "is no table", "see known-answers/README.md"))
+            raise RecordsError(Fault(str(path), "is not a table", "see known-answers/README.md"))
         return loaded
 
     def summary(self, scenario: str) -> list[dict[str, str]]:
@@ -163,7 +163,7 @@ class Reference:
             return list(csv.DictReader(file))
 
     def cuts(self, scenario: str) -> list[dict[str, str]]:
-        """Window reductions of a scenario; none where the folder has no such file."""
+        """Window reductions of a scenario; none if the folder has no such file."""
         path = self.folder / f"{scenario}_cuts.csv.gz"
         if not path.is_file():
             return []

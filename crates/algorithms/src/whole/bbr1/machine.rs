@@ -6,7 +6,8 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{send_quantum, Departures, FlowRandom, Mode, RecoveryState};
+use crate::shared::bbr::{send_quantum, FlowRandom, Mode, RecoveryState};
+use crate::shared::departures::Departures;
 use crate::whole::bbr1::path_model::{Options, PathModel};
 
 const HIGH_GAIN: f64 = 739.0 / 256.0;

@@ -5,7 +5,8 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use crate::shared::bbr::{send_quantum, whole_over, Departures, FlowRandom, Mode, ProbeRtt, RecoveryState};
+use crate::shared::bbr::{send_quantum, whole_over, FlowRandom, Mode, ProbeRtt, RecoveryState};
+use crate::shared::departures::Departures;
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::{Cycle, Phase};
 use crate::whole::bbr3::options::{Options, Text};

@@ -1,0 +1,232 @@
+"""The tables that commands print: a run, a comparison, a sweep, reports of the conformance battery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import cwndlab
+from cwndlab.cli.console import (
+    Format,
+    Row,
+    rounded,
+    say,
+    say_seed,
+    visible,
+    write,
+    write_csv,
+    write_json,
+    write_rows,
+    write_table,
+)
+from cwndlab.cli.findings import say_findings
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
+    from cwndlab.study.result import Result
+    from cwndlab.validation.conformance import CheckReport
+
+# Rows of a table that a person is shown.
+_SHOWN_FLOWS = 40
+_SHOWN_LINKS = 8
+_SHOWN_TRANSFERS = 9
+#: Cells of a sweep beside its report.
+SHOWN_CELLS = 20
+
+
+def show_run(records: Records, format: Format) -> None:
+    flows, links = records.rows("flows"), records.rows("links")
+    match format:
+        case Format.json:
+            write_json({"flows": flows, "links": links, "findings": records.rows("findings")})
+        case Format.csv:
+            write_csv(flows, tuple(flows[0]) if flows else ())
+            write("")
+            write_csv(links, tuple(links[0]) if links else ())
+        case Format.table:
+            _flows_and_links(flows, links)
+            _transfers(records, flows)
+    say_findings(records.rows("findings"))
+    say_seed(records.seed)
+
+
+def _milliseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value / 1e6:.2f} ms"
+
+
+def _bytes(value: int) -> str:
+    return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
+
+
+def _transfers(records: Records, flows: Sequence[Row]) -> None:
+    """Completion times, where a flow has more than one transfer: of all, then by flow."""
+    if records.height("transfers") < 2:
+        return
+    import polars as pl
+
+    frame = records.transfers.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("took"))
+    if not frame["flow"].is_duplicated().any():
+        return
+    by_flow = frame.partition_by("flow", as_dict=True, maintain_order=True)
+    named = [(flows[int(key[0])]["name"], part) for key, part in by_flow.items()]
+    parts = [("all", frame), *named] if len(named) > 1 else named
+    names = ("transfers", "count", "mean size", "mean", "median", "95 %", "99 %", "longest")
+    cells = [
+        (
+            name,
+            f"{part.height}",
+            _bytes(int(part["size_bytes"].sum()) // part.height),
+            _milliseconds(part["took"].mean()),  # type: ignore[arg-type]
+            *(_milliseconds(part["took"].quantile(share, "linear")) for share in (0.5, 0.95, 0.99, 1.0)),
+        )
+        for name, part in parts[:_SHOWN_TRANSFERS]
+    ]
+    write("")
+    write_table(cells, names, right=names[1:])
+
+
+Columns = Mapping[str, Callable[[Row], str]]
+_FLOWS: Columns = {
+    "flow": lambda row: row["name"],
+    "algorithm": lambda row: row["algorithm"],
+    "delivered": lambda row: _bytes(row["delivered_bytes"]),
+    "sent": lambda row: f"{row['sent_packets']}",
+    "resent": lambda row: f"{row['retransmitted_packets']}",
+    "timeouts": lambda row: f"{row['timeouts']}",
+    "min rtt": lambda row: _milliseconds(row["min_rtt_ns"]),
+    "mean rtt": lambda row: _milliseconds(row["mean_rtt_ns"]),
+}
+# Flows over UDP: no window and no RTT, but losses and delays one way.
+_DATAGRAMS: Columns = {
+    "flow": lambda row: row["name"],
+    "delivered": lambda row: _bytes(row["delivered_bytes"]),
+    "sent": lambda row: f"{row['sent_packets']}",
+    "lost": lambda row: f"{row['queue_drops'] + row['wire_losses']}",
+    "min delay": lambda row: _milliseconds(row["min_delay_ns"]),
+    "mean delay": lambda row: _milliseconds(row["mean_delay_ns"]),
+    "max delay": lambda row: _milliseconds(row["max_delay_ns"]),
+}
+_LINKS: Columns = {
+    "link": lambda row: row["name"],
+    "rate": lambda row: "–" if row["rate_bps"] is None else f"{row['rate_bps'] / 1e6:g} Mbit/s",
+    "utilisation": lambda row: f"{row['utilisation']:.1%}",
+    "mean queue": lambda row: f"{row['mean_queue_packets']:.1f}",
+    "max queue": lambda row: f"{row['max_queue_packets']}",
+    "dropped": lambda row: f"{row['dropped_packets']}",
+    "lost": lambda row: f"{row['lost_packets']}",
+    "marked": lambda row: f"{row['marked_packets']}",
+}
+
+
+def _write(rows: Sequence[Row], columns: Columns) -> None:
+    """A table with names on the left."""
+    right = [name for name in columns if name not in ("flow", "algorithm", "link")]
+    write_table([[cell(row) for cell in columns.values()] for row in rows], tuple(columns), right=right)
+
+
+def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
+    hidden = {"flows": 0, "links": len(links) - _SHOWN_LINKS}
+    for columns, is_datagrams in ((_FLOWS, False), (_DATAGRAMS, True)):
+        rows = [row for row in flows if (row["profile"] == "udp") is is_datagrams]
+        hidden["flows"] += max(len(rows) - _SHOWN_FLOWS, 0)
+        if rows:
+            _write(rows[:_SHOWN_FLOWS], columns)
+            write("")
+    # Where packets waited is where something happened.
+    busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
+    _write(sorted(busiest, key=lambda row: row["link"]), _LINKS)
+    left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
+    if left_out:
+        say(f"{' and '.join(left_out)} more with --format json")
+
+
+def show_result(
+    result: Result,
+    format: Format,
+    metrics: Sequence[str] | None = None,
+    *,
+    pivot: str | None = None,
+    most: int | None = None,
+) -> None:
+    """A comparison or a sweep: means, of what `compare` compared also the differences; ``pivot`` names two fields over
+    which the first metric is shown, ``most`` is how many cells people are shown."""
+    tables = cwndlab.study.tables
+    if not len(result.runs):
+        say(f"{result.place}: no run has ended yet")
+        return
+    is_compared, is_table = bool(result.header.compared), format in FORMS
+    if result.title and is_table and not is_compared:
+        say(result.title)
+    if result.unfinished and not is_compared:
+        say(f"{result.place}: {result.unfinished}")
+    if pivot is not None:
+        table, note = tables.pivot(result, pivot, metrics)
+        say_findings(result.finding_rows())
+        if note:
+            say(note)
+        if is_table:
+            say(table.caption)
+            write(visible(table.to(FORMS[format])))
+        else:
+            write_rows([dict(zip(table.header, line, strict=True)) for line in table.rows], table.header, format)
+        return
+    if format is Format.json:
+        write_json(result.to_dict() if is_compared else tables.by_cell(result, metrics))
+    elif format is Format.csv and is_compared:
+        rows = result.entries()
+        write_csv([rounded(row) for row in rows], tuple(rows[0]))
+    else:
+        _means(result, format, metrics, most)
+    if is_compared and is_table:
+        _differences(result, format, metrics)
+    say_findings(result.finding_rows())
+    if is_compared:
+        say_seed(result.seeds[0], result.seeds[-1])
+
+
+#: The forms of tables by format.
+FORMS = {Format.table: "text", Format.markdown: "markdown", Format.latex: "latex"}
+
+
+def _means(result: Result, format: Format, metrics: Sequence[str] | None, most: int | None) -> None:
+    table = result.table(metrics)
+    shown = table if most is None or format is Format.csv else replace(table, rows=table.rows[:most])
+    write(visible(shown.to(FORMS.get(format, format.value))))
+    if len(shown.rows) < len(table.rows):
+        say(f"{len(table.rows) - len(shown.rows)} cells more with --format csv")
+
+
+def _differences(result: Result, format: Format, metrics: Sequence[str] | None) -> None:
+    table = cwndlab.study.tables.differences(result, result.shown if metrics is None else metrics)
+    if table.rows:
+        write("")
+        write(visible(table.to(FORMS[format])))
+        write("")
+        say(result.method())
+    for note in result.notes:
+        say(note)
+
+
+def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
+    """``begins`` is false for CSV whose header was printed before."""
+    rows = [rule.as_dict() for report in reports for rule in report.rules]
+    if format is Format.csv:
+        write_csv(rows, cwndlab.validation.conformance.COLUMNS, header=begins)
+        return
+    if format is Format.table and len(reports) > 1:
+        summary = [
+            {
+                "algorithm": report.algorithm,
+                "rules": len(report.rules),
+                "broken": ", ".join(report.broken) or "none",
+                "ns per ACK": report.ns_per_ack,
+            }
+            for report in reports
+        ]
+        write_rows(summary, tuple(summary[0]), format)
+        rows = [row for row in rows if not row["holds"]]
+        if rows:
+            write("")
+    if rows or format is not Format.table:
+        write_rows(rows, cwndlab.validation.conformance.COLUMNS, format, wrap=("detail",))

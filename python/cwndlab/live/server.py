@@ -1,0 +1,51 @@
+"""What `cwndlab serve` keeps and needs beside the engine's server: tokens, a folder for them, names of the host."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from secrets import token_urlsafe
+
+from cwndlab.errors import Fault, RunError, text_of
+
+
+def state_folder() -> Path:
+    """The folder for generated tokens and certificates (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "cwndlab"
+
+
+def certificate_names(listen: str, more: Sequence[str]) -> list[str]:
+    """What a certificate is made for: this host by its usual names, where it listens, and what was named."""
+    host = listen.rpartition(":")[0].strip("[]")
+    usual = ["localhost", "127.0.0.1", "::1", socket.gethostname(), host]
+    wild = {"", "0.0.0.0", "::"}
+    return list(dict.fromkeys(one for one in [*usual, *(name.strip("[]") for name in more)] if one not in wild))
+
+
+def clients(text: str) -> list[str]:
+    """The names in a text of tokens, which the engine has checked; no token is printed."""
+    lines = (line.split() for line in text.splitlines())
+    return [words[0] for words in lines if words and not words[0].startswith("#")]
+
+
+def tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:
+    """The text of the tokens, and those that were made just now."""
+    if file is not None:
+        return text_of(file, "lines 'NAME TOKEN'; `openssl rand -hex 32` makes a token"), {}
+    kept = folder / "tokens"
+    if kept.exists():
+        return text_of(kept, "remove it, and a new one is made"), {}
+    token = token_urlsafe(32)
+    text = f"client {token}\n"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as cause:
+        hint = "name another folder by --state, or tokens by --token"
+        raise RunError(Fault(str(kept), f"cannot be written ({cause.strerror})", hint)) from None
+    return text, {"client": token}
