@@ -12,6 +12,7 @@ import cwndlab
 import pytest
 from browser import chromium
 from cwndlab.errors import ArgumentError, ScenarioError
+from cwndlab.reports.sections import described_scenario
 from cwndlab.study.result import Result
 
 Called = tuple[int, str, str]
@@ -110,6 +111,25 @@ def test_a_call_is_marked_at_150_ms_where_delays_come_near(found: Result) -> Non
     near = Result(found.header, found.points, found.runs.with_columns(queue_ms=found.runs["queue_ms"] * 0 + 100.0))
     assert near.plot("queue_ms").panels[0].thresholds == ((150.0, "150 ms (ITU-T G.114)"),)
     assert found.plot("queue_ms").panels[0].thresholds == ()
+
+
+def test_the_sentence_about_a_scenario_leaves_out_what_varies(found: Result) -> None:
+    """The preset `single` has one flow of CUBIC, 50 Mbit/s, 5 ms and a queue of 1 BDP."""
+    whole = "1 flow (cubic) for 1 s over a dumbbell (50 Mbps, delay 5 ms, queue 1 bdp)."
+    assert described_scenario(found.scenario) == whole
+    assert described_scenario(found.scenario, found.documents()) == "1 flow for 1 s over a dumbbell (delay 5 ms)."
+
+
+def test_a_page_of_several_axes_says_how_it_is_made_again(found: Result, tmp_path: Path) -> None:
+    """Its command names the folder, the metrics and the marks; it needs no file of the scenario."""
+    folder, page = tmp_path / "out", tmp_path / "page.html"
+    cwndlab.report(found, page)
+    assert "Make this page again" not in page.read_text()  # nothing keeps the runs
+    found.save(folder)
+    cwndlab.report(folder, page, metrics=["queue_ms"], thresholds={"queue_ms": 20.0})
+    text = page.read_text()
+    assert f"cwndlab report {folder} --metrics queue_ms --threshold queue_ms=20<" in text
+    assert "Save the scenario" not in text
 
 
 def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Callable[..., Called]) -> None:

@@ -651,7 +651,10 @@ def test_fields_that_change_together_are_one_axis(
         if status == 0:
             first, second = json.loads(printed)
             assert [list(first)[1:], list(second)[1:]] == [places, places]
-            assert "–" not in (*first.values(), *second.values())
+            assert None not in (*first.values(), *second.values())
+            _, printed, _ = cli("sweep", file, "--out", out, "--show", *over)
+            line = next(one for one in printed.splitlines() if one.startswith("cubic"))
+            assert all(row[2] in line for row in table.rows[:3])  # with the intervals of the table
     status, _, said = cli("sweep", file, "--out", out, "--show", "--pivot", "rate,rtt")
     assert (status, said.splitlines()[0]) == (2, "--pivot: 'rate' and 'rtt' change together")
     # The page and the figures.

@@ -169,7 +169,7 @@ def show_result(
             say(table.caption)
             write(visible(table.to(FORMS[format])))
         else:
-            write_rows([dict(zip(table.header, line, strict=True)) for line in table.rows], table.header, format)
+            write_rows([rounded(row) for row in table.values], table.header, format)
         return
     if format is Format.json:
         write_json(result.to_dict() if is_compared else tables.by_cell(result, metrics))

@@ -11,7 +11,7 @@ from cwndlab.plot import bars, boxes
 from cwndlab.reports.charts import figure, thresholds
 from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
-from cwndlab.reports.sections import described_scenario, over_time
+from cwndlab.reports.sections import again, described_scenario, over_time
 from cwndlab.reports.tables import presented
 from cwndlab.study.axes import short, text
 from cwndlab.study.result import Result
@@ -62,7 +62,7 @@ def comparison_page(
         "comparison.html",
         title=_title(comparison),
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
-        commands=_commands(comparison),
+        commands=_commands(comparison, metrics, marks),
         run_findings=comparison.finding_rows(),
         data=_packed(comparison),
         intro=_intro(comparison),
@@ -135,7 +135,7 @@ def _title(comparison: Result) -> str:
 
 
 def _intro(comparison: Result) -> str:
-    seeds, scenario = len(comparison.seeds), f"{described_scenario(comparison.scenario)} "
+    seeds, scenario = len(comparison.seeds), f"{described_scenario(comparison.scenario, comparison.documents())} "
     count, total = len(comparison.rows), len(comparison.labels) * seeds
     missing = "" if count == total else f" {count} of {total} runs finished."
     method = f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
@@ -153,10 +153,10 @@ def _intro(comparison: Result) -> str:
     return f"{scenario}{many}, {seeds} runs each with the same seeds.{method}"
 
 
-def _commands(comparison: Result) -> list[str]:
-    """The command that makes the comparison again from the scenario on its page."""
-    if not comparison.header.compared or comparison.compared.startswith("@"):
-        return [shlex.join(["cwndlab", "report", comparison.place or "DIR"])]
+def _commands(comparison: Result, opened: Sequence[str] | None, marks: Mapping[str, float] | None) -> list[str]:
+    """The command that makes the comparison again from the scenario on its page, or else the page from its folder."""
+    if not comparison.header.compared or len(comparison.columns) > 1 or comparison.compared.startswith("@"):
+        return again(comparison, opened, marks)
     count = len(comparison.seeds)
     words = ["cwndlab", "compare", "scenario.toml"]
     if comparison.compared == "algorithm":

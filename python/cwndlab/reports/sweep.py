@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS
-from cwndlab.plot.curves import MOST_LINES, curves
+from cwndlab.plot.curves import MOST_LINES, curves, is_ordered
 from cwndlab.plot.heat import heat
 from cwndlab.plot.interactive import LINE_SIGNS, threshold
 from cwndlab.reports.charts import thresholds
 from cwndlab.reports.page import Page
 from cwndlab.reports.runs import MOST_RUNS, Group, described, packed, single
-from cwndlab.reports.sections import described_scenario
+from cwndlab.reports.sections import again, described_scenario
 from cwndlab.reports.tables import Table, presented, table
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
@@ -110,7 +109,7 @@ def sweep_page(
     across, up = _axes(grid)
     cells, targets = _values(grid, metric)
     values = [[None if one is None else one.mean for one in row] for row in cells]
-    named = {_line(grid, word): row for word, row in zip(up[1], cells, strict=True)}
+    named = dict(zip(_lines(*up), cells, strict=True))
     behind = [("cell by cell in the table", "#means")]
     at = {cell: n for n, cell in enumerate(grid.cells.values())}
     opens = [f"#runs={at[cell]}" for cell in result.runs["cell"].unique(maintain_order=True)]
@@ -119,7 +118,7 @@ def sweep_page(
         "sweep.html",
         title=result.title or f"{result.scenario.title or 'A sweep'}: {', '.join(grid.names)}",
         footer=f"{len(result.runs)} runs in {len(grid.cells)} cells",
-        commands=[f"cwndlab report {shlex.quote(result.place or 'DIR')}"],
+        commands=again(result, metrics, marks),
         run_findings=result.finding_rows(),
         data=_packed(grid, series, marks),
         intro=_intro(grid),
@@ -158,7 +157,10 @@ def _packed(grid: Grid, series: int, marks: Mapping[str, float] | None) -> dict[
     data = packed(fields, metrics, groups if is_small else [], again if is_small else [], flows=2)
     data["signs"] = list(LINE_SIGNS)
     data["sweep"] = {
-        "fields": [{"name": name, "values": axis.texts} for name, axis in zip(grid.names, grid.axes, strict=True)],
+        "fields": [
+            {"name": name, "values": axis.texts, "lines": _lines(name, axis.texts)}
+            for name, axis in zip(grid.names, grid.axes, strict=True)
+        ],
         "cells": [list(place) for place in grid.cells],
         "metrics": [
             described(name)
@@ -193,8 +195,11 @@ def _axes(grid: Grid) -> tuple[tuple[str, Sequence[str]], tuple[str, Sequence[st
     return first, rest[0] if rest else ("", [""])
 
 
-def _line(grid: Grid, word: str) -> str:
-    return f"{grid.names[1]} {word}" if len(grid.axes) > 1 else "mean"
+def _lines(name: str, words: Sequence[str]) -> list[str]:
+    """What the lines of an axis are called: its values, quantities with its name."""
+    if not name:
+        return ["mean"]
+    return [f"{name} {word}" for word in words] if is_ordered(words) else list(words)
 
 
 def _values(grid: Grid, metric: str) -> tuple[list[list[Estimate | None]], list[list[str]]]:
@@ -214,8 +219,9 @@ def _intro(grid: Grid) -> str:
     more = (
         "" if count <= MOST_RUNS else f" Of more than {number(MOST_RUNS)} runs only the cells' means are on this page."
     )
+    what = described_scenario(grid.result.scenario, grid.result.documents())
     return (
-        f"{described_scenario(grid.result.scenario)} {count} runs, {len(grid.cells)} combinations of {fields}, "
+        f"{what} {count} runs, {len(grid.cells)} combinations of {fields}, "
         f"with {runs} runs each. Intervals are 95 % of Student's t over the runs of a cell.{more}"
     )
 
@@ -260,15 +266,17 @@ def _choices(grid: Grid, metric: str) -> list[Choice]:
     ]
 
 
-def sweep_figures(result: Result, metrics: Sequence[str] | None = None) -> dict[str, Figure]:
-    """A heat map and curves of every metric over the first two axes."""
+def sweep_figures(
+    result: Result, metrics: Sequence[str] | None = None, marks: Mapping[str, float] | None = None
+) -> dict[str, Figure]:
+    """A heat map and curves of every metric over the first two axes; ``marks`` are values that curves mark."""
     grid, drawn = _grid_of(result), {}
     across, up = _axes(grid)
     for metric in [name for name in metrics or result.judged() if name in grid.metrics] or grid.metrics:
         cells, _ = _values(grid, metric)
         means = [[one.mean if one is not None else None for one in row] for row in cells]
-        lines = {_line(grid, word): row for word, row in list(zip(up[1], cells, strict=True))[:MOST_LINES]}
+        lines = dict(list(zip(_lines(*up), cells, strict=True))[:MOST_LINES])
         if len(up[1]) > 1:
             drawn[f"heat-{metric}"] = heat(across, up, means, COLUMNS[metric])
-        drawn[f"curves-{metric}"] = curves(across, lines, COLUMNS[metric])
+        drawn[f"curves-{metric}"] = curves(across, lines, COLUMNS[metric], thresholds=thresholds(result, metric, marks))
     return drawn

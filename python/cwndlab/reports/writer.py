@@ -14,6 +14,7 @@ from cwndlab.plot.series import present
 from cwndlab.plot.style import chosen
 from cwndlab.records import Records
 from cwndlab.reports.charts import figure
+from cwndlab.reports.charts import thresholds as marked
 from cwndlab.reports.comparison import comparison_page
 from cwndlab.reports.measurement import measurement_page
 from cwndlab.reports.run import run_page, runs_page, side_by_side
@@ -131,6 +132,7 @@ def figures(
     folder: Path | str,
     *,
     metrics: Sequence[str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
     format: str = "png",
     style: str = "screen",
 ) -> list[Path]:
@@ -142,6 +144,8 @@ def figures(
         The result or its folder; two or three runs are drawn side by side.
     metrics
         The metrics of a comparison or a sweep that are drawn, by default all that are compared.
+    thresholds
+        Values to mark, as in `report`.
     format
         ``png``, ``svg`` or ``pdf``, or several joined by commas.
     style
@@ -158,10 +162,12 @@ def figures(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if isinstance(one, Result) and not one.is_comparison:
-            drawn = {} if not one.header.compared else {m: figure(one, m) for m in metrics or one.judged()}
-            drawn = drawn or sweep_figures(one, metrics)
+            named = metrics or one.judged() if one.header.compared else ()
+            drawn = {name: figure(one, name, marks=thresholds) for name in named}
+            drawn = drawn or sweep_figures(one, metrics, thresholds)
         else:
-            drawn = _figures(one if not isinstance(one, Sequence) else [_run(each) for each in one], metrics)
+            several = [_run(each) for each in one] if isinstance(one, Sequence) else one
+            drawn = _figures(several, metrics, thresholds)
         made = []
         for ending in formats:
             for name, one_figure in drawn.items():
@@ -181,7 +187,9 @@ def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping
 
 
 def _figures(
-    result: Result | Measurement | Records | Sequence[Records], metrics: Sequence[str] | None
+    result: Result | Measurement | Records | Sequence[Records],
+    metrics: Sequence[str] | None,
+    thresholds: Mapping[str, float] | None,
 ) -> dict[str, Figure]:
     """The figures of the page, by the names of their files."""
     is_linked = not isinstance(result, Result | Measurement)
@@ -205,7 +213,9 @@ def _figures(
         labels, repetitions = result.labels, len(result.seeds)
     for metric in metrics or result.judged():
         look = column(metric)
-        made[metric] = bars(labels, [result.estimate(label, metric) for label in labels], look)
+        marks = marked(result, metric, thresholds) if isinstance(result, Result) else ()
+        estimates = [result.estimate(label, metric) for label in labels]
+        made[metric] = bars(labels, estimates, look, thresholds=marks)
         if repetitions > 1:
             made[f"boxes-{metric}"] = boxes(result.by_seed(metric), look)
     return made

@@ -50,9 +50,13 @@ def mean_with_interval(one: Estimate, factor: float = 1.0) -> str:
     >>> from cwndlab.statistics import estimate
     >>> mean_with_interval(estimate([1.0, 2.0, 3.0])), mean_with_interval(estimate([7.0, 7.0]), factor=100)
     ('2.0 ± 2.5', '700 (one result)')
+    >>> mean_with_interval(estimate([40.0, 40.0]))
+    '40 (one result)'
     """
-    text = mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
-    return f"{text} (one result)" if one.is_constant else text
+    mean = one.mean * factor
+    if one.is_constant:
+        return f"{mean:.0f} (one result)" if mean == round(mean) else f"{number(mean)} (one result)"
+    return mean_and_half(mean, None if one.half is None else one.half * factor)
 
 
 def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:

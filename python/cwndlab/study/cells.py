@@ -33,6 +33,8 @@ SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retran
 _WITH_FLOWS = ("utilisation", "loss_ratio", "queue_ms")
 #: Cells that a message names.
 MOST_NAMED = 12
+# Scenarios that are read to find what they share.
+_MOST_READ = 1000
 
 Labels = tuple[Any, ...]
 
@@ -115,6 +117,10 @@ class Cells:
         if not 0 <= cell < len(self.points):
             raise ScenarioError(Fault(f"cell {cell}", "does not exist", f"there are 0 to {len(self.points) - 1}"))
         return Scenario.from_json(self.points["scenario"][cell])
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The scenarios of the cells as plain values; of very many cells some."""
+        return [json.loads(one) for one in self.points["scenario"].gather_every(1 + len(self.points) // _MOST_READ)]
 
     @cached_property
     def labels_by_cell(self) -> dict[int, str]:

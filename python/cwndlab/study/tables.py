@@ -12,8 +12,8 @@ from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
-from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, p_value
-from cwndlab.study.axes import short, text
+from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
+from cwndlab.study.axes import short
 from cwndlab.study.findings import lines
 from cwndlab.study.rendering import Table
 from cwndlab.study.result import Result
@@ -183,7 +183,8 @@ def html(result: Result) -> str:
 
 
 def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tuple[Table, str]:
-    """The first metric over two axes, and the axes over which its values are means; empty where each is of a cell.
+    """The first metric over two axes, and the axes over which its values are means; empty where each is of a cell, and
+    has its interval. The values for programs are in the unit of the metric's name.
 
     Parameters
     ----------
@@ -199,20 +200,27 @@ def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tu
         raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
     metric, rows = chosen(result, metrics)[0], by_cell(result, metrics)
     at = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         up, side = (at[axis.name][tuple(row[name] for name in axis.columns)] for axis in (vertical, horizontal))
-        found.setdefault((up, side), []).extend([] if row[metric] is None else [row[metric]])
+        found.setdefault((up, side), []).append(row)
 
-    def mean(up: str, side: str) -> str:
-        numbers = found.get((up, side))
-        return f"{sum(numbers) / len(numbers) * column(metric).factor:.4g}" if numbers else "–"
+    def mean(up: str, side: str) -> float | None:
+        there = [row[metric] for row in found.get((up, side), ()) if row[metric] is not None]
+        return sum(there) / len(there) if there else None
 
-    cells = [[up, *(mean(up, side) for side in horizontal.texts)] for up in vertical.texts]
+    def written(up: str, side: str) -> str:
+        value, cells = mean(up, side), found.get((up, side), ())
+        if value is None:
+            return "–"
+        return _value(cells[0], metric) if len(cells) == 1 else number(value * column(metric).factor)
+
+    cells = [[up, *(written(up, side) for side in horizontal.texts)] for up in vertical.texts]
     names = short([axis.name for axis in result.axes])
     called = dict(zip([axis.name for axis in result.axes], names, strict=True))
     rest = [axis for axis in result.axes if axis not in (vertical, horizontal) and len(axis.texts) > 1]
     means_over = ", ".join(f"{len(axis.texts)} values of {called[axis.name]}" for axis in rest)
     corner = f"{called[vertical.name]} \\ {called[horizontal.name]}"
-    table = Table(column(metric).heading, [corner, *map(text, horizontal.texts)], cells)
+    values = [{corner: up} | {side: mean(up, side) for side in horizontal.texts} for up in vertical.texts]
+    table = Table(column(metric).heading, [corner, *horizontal.texts], cells, 1, values)
     return table, f"each value is a mean over {means_over}" if means_over else ""

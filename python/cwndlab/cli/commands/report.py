@@ -56,7 +56,7 @@ def report(
     drawn = (
         []
         if figures is None
-        else cwndlab.figures(one, folders[0] / "figures", metrics=names, format=figures, style=style)
+        else cwndlab.figures(one, folders[0] / "figures", metrics=names, thresholds=marks, format=figures, style=style)
     )
     if figure is not None:
         if not isinstance(one, cwndlab.Result):

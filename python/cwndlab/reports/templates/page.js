@@ -350,7 +350,7 @@
     const few = table.length * xs.values.length <= 150;
     const heat = by('sweep-heat');
     Plotly.update(heat, {x: [xs.values], y: [names], z: [table.map(row => row.map(one => one[0]))], customdata: [table.map(row => row.map(one => `#runs=${one[1]}`))],
-      text: [table.map(row => row.map(one => one[0] === null || !few ? '' : number(one[0])))], texttemplate: '%{text}', 'colorbar.title.text': metric.unit || metric.title, hovertemplate: `${xs.name} %{x}, ${ys.name} %{y}: %{z:.4g}<extra></extra>`},
+      text: [table.map(row => row.map(one => one[0] === null || !few ? '' : number(one[0])))], texttemplate: '%{text}', 'colorbar.title.text': metric.title + (metric.unit ? `, ${metric.unit}` : ''), hovertemplate: `${xs.name} %{x}, ${ys.name} %{y}: %{z:.4g}<extra></extra>`},
     // New values of x or y make plotly guess the types of the axes again.
     {'xaxis.type': 'category', 'yaxis.type': 'category', 'xaxis.categoryarray': xs.values, 'yaxis.categoryarray': names, 'xaxis.title.text': xs.name, 'yaxis.title.text': across === up ? '' : ys.name, height: Math.max(300, 30 * rows.length + 140)});
     const curves = by('sweep-curves');
@@ -360,7 +360,7 @@
       const [mean, low, high] = [0, 1, 2].map(value);
       const gap = (one, other) => one.map((end, n) => (end === null || other[n] === null ? null : end - other[n]));
       const ordered = xs.values.every(value => /^[-+]?\.?\d/.test(value));
-      return {type: ordered ? 'scatter' : 'bar', x: xs.values, y: mean, name: across === up ? metric.title : `${ys.name} ${names[y]}`, ...(ordered ? {mode: 'lines+markers'} : {}),
+      return {type: ordered ? 'scatter' : 'bar', x: xs.values, y: mean, name: across === up ? metric.title : ys.lines[y], ...(ordered ? {mode: 'lines+markers'} : {}),
         error_y: {type: 'data', array: gap(high, mean), arrayminus: gap(mean, low), thickness: 1.2}, customdata: points.map(([x, one]) => `#runs=${cell(x, one)}`),
         ...(ordered ? {line: {color: data.colours[position], width: 1.4}, marker: {symbol: data.signs[position % data.signs.length], size: 8}} : {marker: {color: data.colours[position]}}), hovertemplate: '%{x}: %{y:.4g}'};
     });
