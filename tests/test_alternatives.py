@@ -12,7 +12,9 @@ import cwndlab
 import pytest
 from browser import chromium
 from cwndlab.errors import ArgumentError, ScenarioError
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.sections import described_scenario
+from cwndlab.reports.sweep import Grid
 from cwndlab.study.result import Result
 
 Called = tuple[int, str, str]
@@ -126,10 +128,20 @@ def test_a_page_of_several_axes_says_how_it_is_made_again(found: Result, tmp_pat
     cwndlab.report(found, page)
     assert "Make this page again" not in page.read_text()  # nothing keeps the runs
     found.save(folder)
-    cwndlab.report(folder, page, metrics=["queue_ms"], thresholds={"queue_ms": 20.0})
+    cwndlab.report(folder, page, metrics=["queue_ms"], x="path", by="remedy", thresholds={"queue_ms": 20.0})
     text = page.read_text()
-    assert f"cwndlab report {folder} --metrics queue_ms --threshold queue_ms=20<" in text
+    assert f"cwndlab report {folder} --metrics queue_ms --x path --by remedy --threshold queue_ms=20<" in text
     assert "Save the scenario" not in text
+
+
+def test_a_page_has_the_axes_that_were_asked_for(found: Result, tmp_path: Path) -> None:
+    """By default the axis with the most values is across, and the algorithms up."""
+    assert Grid(found).names == ["remedy", "path", "algorithm"]
+    assert Grid(found, Asked(x="algorithm", by="path")).names == ["algorithm", "path", "remedy"]
+    figure = Asked(x="algorithm", by="path").figure(found, "queue_ms")
+    assert (figure.x.title, [one.label for one in figure.panels[0].series]) == ("algorithm", ["slow", "fast"])
+    with pytest.raises(ArgumentError, match="by: nothing that varies is called 'remdy'\n  hint: did you mean 'remedy'"):
+        cwndlab.report(found, tmp_path / "page.html", by="remdy")
 
 
 def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Callable[..., Called]) -> None:

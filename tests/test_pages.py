@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 from browser import Browser, chromium
 from cwndlab.plot.series import SERIES, lines
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.runs import ROOM, pack
 from cwndlab.reports.sweep import sweep_figures
 from cwndlab.reports.writer import figures, report
@@ -483,5 +484,5 @@ def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
         for ending in ("svg", "pdf")
     }
     assert [path.name for path in made if is_blank(path)] == []
-    marked = sweep_figures(swept(), ["queue_ms"], {"queue_ms": 20.0})["curves-queue_ms"]
+    marked = sweep_figures(swept(), Asked(["queue_ms"], marks={"queue_ms": 20.0}))["curves-queue_ms"]
     assert marked.panels[0].thresholds == ((20.0, "20 ms"),)

@@ -86,7 +86,7 @@ def _layout(figure: Description) -> dict[str, Any]:
     ]
     gaps = _gaps(figure)
     inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
-    top = _TOP if not figure.shows_title else 64 if _has_legend(figure) else 40
+    top = (64 if figure.shows_title else _TOP) if _has_legend(figure) else 40
     bottom = _BOTTOM if figure.x.title else 30
     layout: dict[str, Any] = {
         "height": round(inner + top + bottom),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cwndlab.errors import ArgumentError, parameter_fault
@@ -15,13 +16,34 @@ if TYPE_CHECKING:
     from cwndlab.plot.figure import Figure
     from cwndlab.study.result import Result
 
-__all__ = ["Kind", "figure", "thresholds"]
+__all__ = ["Asked", "Kind", "figure", "thresholds"]
 
 #: The one-way delay that ITU-T G.114 (05/2003) recommends not to exceed for conversations; in ms.
 _G114_MS = 150.0
 _DELAYS = ("queue_ms", "one_way_delay_ms")
 # A threshold far above all values would only squeeze them.
 _NEAR = 0.4
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of a page and its figures: the metrics, the axis along them, the axis with colours, and values to
+    mark."""
+
+    metrics: Sequence[str] | None = None
+    x: str | None = None
+    by: str | None = None
+    marks: Mapping[str, float] | None = None
+
+    def axes(self, result: Result) -> list[Axis]:
+        """The axes that were named; raises where there is none of the name."""
+        named = (("x", self.x), ("by", self.by))
+        return [result.axis(name, parameter=parameter) for parameter, name in named if name is not None]
+
+    def figure(self, result: Result, metric: str) -> Figure:
+        """The figure of a metric."""
+        return figure(result, metric, x=self.x, by=self.by, marks=self.marks)
+
 
 Kind = Literal["lines", "bars", "points"]
 _KINDS = ("lines", "bars", "points")

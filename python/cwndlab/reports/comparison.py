@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.plot import bars, boxes
-from cwndlab.reports.charts import figure, thresholds
+from cwndlab.reports.charts import Asked, figure, thresholds
 from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import again, described_scenario, over_time
@@ -24,15 +23,15 @@ _METHOD = (
     "shown beside."
 )
 
+_ANYTHING = Asked()
 
-def comparison_page(
-    comparison: Result, metrics: Sequence[str] | None = None, marks: Mapping[str, float] | None = None
-) -> str:
-    """The page of a comparison, which opens with ``metrics`` and marks values of them."""
+
+def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
+    """The page of a comparison, which opens with what was asked for."""
     if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
     page, behind = Page(), _behind(comparison)
-    shown = list(dict.fromkeys([*chosen(comparison, metrics), *comparison.judged()]))
+    shown = list(dict.fromkeys([*chosen(comparison, asked.metrics), *comparison.judged()]))
     targets = {place: f"#run={at}" for at, place in enumerate(_places(comparison))}
     means, spreads = [], []
     is_single = comparison.is_comparison
@@ -42,7 +41,7 @@ def comparison_page(
         traded = [page.figure(trade, "trade-off", heading="Goodput over delay")]
     for metric in shown:
         if not is_single:
-            means.append(page.figure(figure(comparison, metric, marks=marks), f"bars-{metric}"))
+            means.append(page.figure(asked.figure(comparison, metric), f"bars-{metric}"))
             continue
         estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.labels]
         drawn = bars(
@@ -50,7 +49,7 @@ def comparison_page(
             estimates,
             column(metric),
             [target for _, target in behind],
-            thresholds(comparison, metric, marks),
+            thresholds(comparison, metric, asked.marks),
         )
         means.append(page.figure(drawn, f"bars-{metric}", opens=behind))
         if len(comparison.seeds) > 1:
@@ -62,13 +61,13 @@ def comparison_page(
         "comparison.html",
         title=_title(comparison),
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
-        commands=_commands(comparison, metrics, marks),
+        commands=_commands(comparison, asked),
         run_findings=comparison.finding_rows(),
         data=_packed(comparison),
         intro=_intro(comparison),
         base=comparison.axis(comparison.compared).texts[0] if comparison.axes else "",
         verdicts=verdicts(comparison),
-        means=presented(comparison.table(metrics), opens=[target for _, target in behind]),
+        means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
         # On one printed page there are the first figures.
         bars=[*means[:2], *traded, *means[2:]],
         narrow=is_single or len(comparison.axes) == 2,
@@ -153,10 +152,10 @@ def _intro(comparison: Result) -> str:
     return f"{scenario}{many}, {seeds} runs each with the same seeds.{method}"
 
 
-def _commands(comparison: Result, opened: Sequence[str] | None, marks: Mapping[str, float] | None) -> list[str]:
+def _commands(comparison: Result, asked: Asked) -> list[str]:
     """The command that makes the comparison again from the scenario on its page, or else the page from its folder."""
     if not comparison.header.compared or len(comparison.columns) > 1 or comparison.compared.startswith("@"):
-        return again(comparison, opened, marks)
+        return again(comparison, asked)
     count = len(comparison.seeds)
     words = ["cwndlab", "compare", "scenario.toml"]
     if comparison.compared == "algorithm":

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
 from cwndlab.plot.series import MOST_FLOWS, present
 from cwndlab.records import Records
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.page import Page, Placed
 from cwndlab.scenario.document import Scenario
 from cwndlab.study.result import Result
@@ -57,12 +58,15 @@ def _facts(document: Mapping[str, Any]) -> dict[str, str]:
     return facts
 
 
-def again(result: Result, metrics: Sequence[str] | None, marks: Mapping[str, float] | None) -> list[str]:
+def again(result: Result, asked: Asked) -> list[str]:
     """The command that makes the page of a result again; there is none where no folder keeps it."""
     if not result.place:
         return []
-    words = ["cwndlab", "report", result.place, *(["--metrics", ",".join(metrics)] if metrics else [])]
-    for name, value in (marks or {}).items():
+    words = ["cwndlab", "report", result.place, *(["--metrics", ",".join(asked.metrics)] if asked.metrics else [])]
+    words += [
+        word for name, axis in (("--x", asked.x), ("--by", asked.by)) if axis is not None for word in (name, axis)
+    ]
+    for name, value in (asked.marks or {}).items():
         words += ["--threshold", f"{name}={value:g}"]
     return [shlex.join(words)]
 

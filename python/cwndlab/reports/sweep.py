@@ -11,7 +11,7 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.plot.curves import MOST_LINES, curves, is_ordered
 from cwndlab.plot.heat import heat
 from cwndlab.plot.interactive import LINE_SIGNS, threshold
-from cwndlab.reports.charts import thresholds
+from cwndlab.reports.charts import Asked, thresholds
 from cwndlab.reports.page import Page
 from cwndlab.reports.runs import MOST_RUNS, Group, described, packed, single
 from cwndlab.reports.sections import again, described_scenario
@@ -28,14 +28,18 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.study.result import Result
 
+_ANYTHING = Asked()
+
 
 class Grid:
-    """The cells of a result over its axes: those with the most values first, algorithms last; an axis with one value is
-    left out."""
+    """The cells of a result over its axes: those that were asked for first, then those with the most values, algorithms
+    last; an axis with one value is left out."""
 
-    def __init__(self, result: Result) -> None:
-        varied = [axis for axis in result.axes if len(axis.texts) > 1] or result.axes[:1]
-        self.axes = sorted(varied, key=lambda axis: (axis.name.endswith("algorithm"), -len(axis.texts)))
+    def __init__(self, result: Result, asked: Asked = _ANYTHING) -> None:
+        first = asked.axes(result)
+        varied = [axis for axis in result.axes if len(axis.texts) > 1 and axis not in first]
+        rest = sorted(varied, key=lambda axis: (axis.name.endswith("algorithm"), -len(axis.texts)))
+        self.axes = [*first, *rest] or result.axes[:1]
         self.names = short([axis.name for axis in self.axes])
         self.result = result
         self.metrics = [name for name in result.metrics if name in COLUMNS and result.runs[name].count()]
@@ -82,8 +86,8 @@ class Grid:
         return ", ".join(f"{name} {axis.texts[at]}" for name, axis, at in pairs)
 
 
-def _grid_of(result: Result) -> Grid:
-    grid = Grid(result)
+def _grid_of(result: Result, asked: Asked) -> Grid:
+    grid = Grid(result, asked)
     what = None
     if not len(result.runs):
         what = "holds no finished run"
@@ -96,16 +100,15 @@ def _grid_of(result: Result) -> Grid:
 
 def sweep_page(
     result: Result,
+    asked: Asked = _ANYTHING,
     *,
-    metrics: Sequence[str] | None = None,
-    marks: Mapping[str, float] | None = None,
     series: int = 0,
 ) -> str:
-    """The page of a sweep, which opens with ``metrics``, with the time series of the first ``series`` runs of every
-    cell, which are run again."""
-    grid, page = _grid_of(result), Page()
-    table = result.table(metrics)
-    metric = _first_metric(grid, metrics)
+    """The page of a sweep, which opens with what was asked for, with the time series of the first ``series`` runs of
+    every cell, which are run again."""
+    grid, page = _grid_of(result, asked), Page()
+    table = result.table(asked.metrics)
+    metric = _first_metric(grid, asked.metrics)
     across, up = _axes(grid)
     cells, targets = _values(grid, metric)
     values = [[None if one is None else one.mean for one in row] for row in cells]
@@ -113,14 +116,14 @@ def sweep_page(
     behind = [("cell by cell in the table", "#means")]
     at = {cell: n for n, cell in enumerate(grid.cells.values())}
     opens = [f"#runs={at[cell]}" for cell in result.runs["cell"].unique(maintain_order=True)]
-    differences = differences_table(result, chosen(result, metrics))
+    differences = differences_table(result, chosen(result, asked.metrics))
     return page.render(
         "sweep.html",
         title=result.title or f"{result.scenario.title or 'A sweep'}: {', '.join(grid.names)}",
         footer=f"{len(result.runs)} runs in {len(grid.cells)} cells",
-        commands=again(result, metrics, marks),
+        commands=again(result, asked),
         run_findings=result.finding_rows(),
-        data=_packed(grid, series, marks),
+        data=_packed(grid, series, asked.marks),
         intro=_intro(grid),
         note=result.unfinished,
         choices=_choices(grid, metric),
@@ -130,7 +133,7 @@ def sweep_page(
         method=result.method() if differences.rows else "",
         heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),
         curves=page.figure(
-            curves(across, named, COLUMNS[metric], targets, thresholds(result, metric, marks)),
+            curves(across, named, COLUMNS[metric], targets, thresholds(result, metric, asked.marks)),
             "sweep-curves",
             opens=behind,
         ),
@@ -266,17 +269,17 @@ def _choices(grid: Grid, metric: str) -> list[Choice]:
     ]
 
 
-def sweep_figures(
-    result: Result, metrics: Sequence[str] | None = None, marks: Mapping[str, float] | None = None
-) -> dict[str, Figure]:
-    """A heat map and curves of every metric over the first two axes; ``marks`` are values that curves mark."""
-    grid, drawn = _grid_of(result), {}
+def sweep_figures(result: Result, asked: Asked = _ANYTHING) -> dict[str, Figure]:
+    """A heat map and curves of every metric over the first two axes."""
+    grid, drawn = _grid_of(result, asked), {}
     across, up = _axes(grid)
-    for metric in [name for name in metrics or result.judged() if name in grid.metrics] or grid.metrics:
+    for metric in [name for name in asked.metrics or result.judged() if name in grid.metrics] or grid.metrics:
         cells, _ = _values(grid, metric)
         means = [[one.mean if one is not None else None for one in row] for row in cells]
         lines = dict(list(zip(_lines(*up), cells, strict=True))[:MOST_LINES])
         if len(up[1]) > 1:
             drawn[f"heat-{metric}"] = heat(across, up, means, COLUMNS[metric])
-        drawn[f"curves-{metric}"] = curves(across, lines, COLUMNS[metric], thresholds=thresholds(result, metric, marks))
+        drawn[f"curves-{metric}"] = curves(
+            across, lines, COLUMNS[metric], thresholds=thresholds(result, metric, asked.marks)
+        )
     return drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import save
@@ -13,7 +13,7 @@ from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series
 from cwndlab.plot.series import present
 from cwndlab.plot.style import chosen
 from cwndlab.records import Records
-from cwndlab.reports.charts import figure
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.charts import thresholds as marked
 from cwndlab.reports.comparison import comparison_page
 from cwndlab.reports.measurement import measurement_page
@@ -67,17 +67,18 @@ def load(place: Path | str) -> Saved:
     return Result.read(folder) if is_study else Records.read(folder)
 
 
-def _result_page(result: Result, **options: Any) -> str:
+def _result_page(result: Result, asked: Asked, series: int) -> str:
+    asked.axes(result)
     if (result.is_comparison or result.header.compared) and len(result.labels) <= _MOST_COMPARED:
-        return comparison_page(result, options["metrics"], options["marks"])
-    return sweep_page(result, **options)
+        return comparison_page(result, asked)
+    return sweep_page(result, asked, series=series)
 
 
 #: What makes the page of each kind of result.
 _PAGES: dict[type, Callable[..., str]] = {
     Result: _result_page,
-    Records: lambda one, **_: run_page(one),
-    Measurement: lambda one, **_: measurement_page(one),
+    Records: lambda one, *_: run_page(one),
+    Measurement: lambda one, *_: measurement_page(one),
 }
 #: Values of one field that have a page with bars of their own.
 _MOST_COMPARED = 24
@@ -88,6 +89,8 @@ def report(
     path: Path | str,
     *,
     metrics: Sequence[str] | None = None,
+    x: str | None = None,
+    by: str | None = None,
     thresholds: Mapping[str, float] | None = None,
     series: int = 0,
 ) -> None:
@@ -101,6 +104,8 @@ def report(
         The HTML file.
     metrics
         The metrics with which the page of a comparison or a sweep opens, by default those that were asked for.
+    x, by
+        What varies along the figures of several axes, and what has colours, as in `Result.plot`.
     thresholds
         Values that figures of a comparison or a sweep mark, such as a deadline, by metric and in the unit shown.
         Delays near it have 150 ms of ITU-T G.114.
@@ -116,7 +121,7 @@ def report(
         save(runs_page([_run(one) for one in result]), path)
         return
     one = load(result) if isinstance(result, Path | str) else result
-    save(_PAGES[type(one)](one, metrics=metrics, marks=thresholds, series=series), path)
+    save(_PAGES[type(one)](one, Asked(metrics, x, by, thresholds), series), path)
 
 
 def _run(result: Records | Path | str) -> Records:
@@ -132,6 +137,8 @@ def figures(
     folder: Path | str,
     *,
     metrics: Sequence[str] | None = None,
+    x: str | None = None,
+    by: str | None = None,
     thresholds: Mapping[str, float] | None = None,
     format: str = "png",
     style: str = "screen",
@@ -144,8 +151,8 @@ def figures(
         The result or its folder; two or three runs are drawn side by side.
     metrics
         The metrics of a comparison or a sweep that are drawn, by default all that are compared.
-    thresholds
-        Values to mark, as in `report`.
+    x, by, thresholds
+        As in `report`.
     format
         ``png``, ``svg`` or ``pdf``, or several joined by commas.
     style
@@ -156,18 +163,17 @@ def figures(
     list of Path
         The files.
     """
-    formats, look = chosen(format, style)
+    (formats, look), asked = chosen(format, style), Asked(metrics, x, by, thresholds)
     one = load(result) if isinstance(result, Path | str) else result
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if isinstance(one, Result) and not one.is_comparison:
             named = metrics or one.judged() if one.header.compared else ()
-            drawn = {name: figure(one, name, marks=thresholds) for name in named}
-            drawn = drawn or sweep_figures(one, metrics, thresholds)
+            drawn = {name: asked.figure(one, name) for name in named} or sweep_figures(one, asked)
         else:
             several = [_run(each) for each in one] if isinstance(one, Sequence) else one
-            drawn = _figures(several, metrics, thresholds)
+            drawn = _figures(several, asked)
         made = []
         for ending in formats:
             for name, one_figure in drawn.items():
@@ -186,11 +192,7 @@ def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping
     return result.examples if isinstance(result, Result | Measurement) else side_by_side(result)
 
 
-def _figures(
-    result: Result | Measurement | Records | Sequence[Records],
-    metrics: Sequence[str] | None,
-    thresholds: Mapping[str, float] | None,
-) -> dict[str, Figure]:
+def _figures(result: Result | Measurement | Records | Sequence[Records], asked: Asked) -> dict[str, Figure]:
     """The figures of the page, by the names of their files."""
     is_linked = not isinstance(result, Result | Measurement)
     runs = {name: records for name, records in _runs(result).items() if len(records.samples)}
@@ -211,9 +213,9 @@ def _figures(
         labels, repetitions = list(result.series), max(len(one.rounds) for one in result.servers)
     else:
         labels, repetitions = result.labels, len(result.seeds)
-    for metric in metrics or result.judged():
+    for metric in asked.metrics or result.judged():
         look = column(metric)
-        marks = marked(result, metric, thresholds) if isinstance(result, Result) else ()
+        marks = marked(result, metric, asked.marks) if isinstance(result, Result) else ()
         estimates = [result.estimate(label, metric) for label in labels]
         made[metric] = bars(labels, estimates, look, thresholds=marks)
         if repetitions > 1:

@@ -55,8 +55,13 @@ def mean_with_interval(one: Estimate, factor: float = 1.0) -> str:
     """
     mean = one.mean * factor
     if one.is_constant:
-        return f"{mean:.0f} (one result)" if mean == round(mean) else f"{number(mean)} (one result)"
+        return f"{_exact(mean)} (one result)"
     return mean_and_half(mean, None if one.half is None else one.half * factor)
+
+
+def _exact(value: float) -> str:
+    """A number without an interval: whole ones, such as counts, without decimals."""
+    return f"{value:.0f}" if value == round(value) else number(value)
 
 
 def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
@@ -68,7 +73,7 @@ def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
     ('100.000', '100.000', '100.001')
     """
     if one.low is None or one.high is None or one.half is None:
-        return number(one.mean * factor), "", ""
+        return _exact(one.mean * factor), "", ""
     values = [value * factor for value in (one.mean, one.low, one.high)]
     largest = max(values, key=abs)
     half = max(one.half * factor, abs(largest) * _NEXT_TO_NOTHING)

@@ -118,9 +118,10 @@ def differences(result: Result, metrics: Sequence[str] | None = None) -> Table:
             continue
         mean, low, high = interval(delta.paired, column(metric).factor)
         written = [f"{low} … {high}" if low else "–", p_value(adjusted), p_value(delta.welch_p)]
-        title = _title(metric).replace("\n", " ")
         verdict = verdict_of(metric, delta, adjusted)
-        rows.append([*named[label], title, mean, *written, effect_size(delta.effect), pairs(delta), verdict])
+        rows.append(
+            [*named[label], column(metric).heading, mean, *written, effect_size(delta.effect), pairs(delta), verdict]
+        )
     return Table(f"Paired differences to {base}; n counts the pairs", header, rows, len(others) + 2)
 
 

@@ -28,8 +28,8 @@ def report(
     figure: Annotated[
         Path | None, Option("FILE", "One figure of a comparison or sweep, in the format of the name: PDF, SVG, PNG.")
     ] = None,
-    x: Annotated[str | None, Option("AXIS", "What varies along --figure, or a metric.")] = None,
-    by: Annotated[str | None, Option("AXIS", "What has colours in --figure.")] = None,
+    x: Annotated[str | None, Option("AXIS", "What varies along the figures; of --figure also a metric.")] = None,
+    by: Annotated[str | None, Option("AXIS", "What has colours in the figures.")] = None,
     threshold: Annotated[
         list[str] | None,
         Option("METRIC=VALUE", "Mark a value of a metric in its figures, such as queue_ms=20. May be repeated."),
@@ -52,11 +52,10 @@ def report(
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
     marks = _thresholds(threshold or ())
-    cwndlab.report(one, page, metrics=names, thresholds=marks, series=series)
+    asked: dict[str, Any] = {"metrics": names, "x": None if _is_metric(one, x) else x, "by": by, "thresholds": marks}
+    cwndlab.report(one, page, **asked, series=series)
     drawn = (
-        []
-        if figures is None
-        else cwndlab.figures(one, folders[0] / "figures", metrics=names, thresholds=marks, format=figures, style=style)
+        [] if figures is None else cwndlab.figures(one, folders[0] / "figures", **asked, format=figures, style=style)
     )
     if figure is not None:
         if not isinstance(one, cwndlab.Result):
@@ -73,6 +72,11 @@ def report(
     say(f"report: {page}")
     for file in drawn:
         say(f"figure: {file}")
+
+
+def _is_metric(one: object, x: str | None) -> bool:
+    """Whether ``--x`` names a metric, over which only ``--figure`` is drawn."""
+    return isinstance(one, cwndlab.Result) and x in one.metrics
 
 
 def _thresholds(texts: Sequence[str]) -> dict[str, float]:

@@ -102,13 +102,16 @@
     (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column); });
     return made;
   };
-  // Titles of y axes only where they extend beyond the figure: labels of the x axes take a part of its height.
+  // Titles of y axes only where they extend beyond the figure or, of several, beyond their axis: labels of the x axes
+  // take a part of its height.
   const breakTall = div => {
     const {top, bottom} = div.getBoundingClientRect(), change = {};
-    div.querySelectorAll('.infolayer [class^="g-y"][class$="title"]').forEach(one => {
+    const titles = div.querySelectorAll('.infolayer [class^="g-y"][class$="title"]');
+    titles.forEach(one => {
       const box = one.getBoundingClientRect(), key = one.getAttribute('class').replace(/^g-y(\d*)title$/, 'yaxis$1');
       const axis = div._fullLayout[key];
-      if (box.height && (box.top < top || box.bottom > bottom)) change[`${key}.title.text`] = broken(axis.title.text, axis._length);
+      const room = titles.length > 1 ? axis?._length : Infinity;
+      if (box.height && (box.top < top || box.bottom > bottom || box.height > room)) change[`${key}.title.text`] = broken(axis.title.text, axis._length);
     });
     return Object.keys(change).length ? Plotly.relayout(div, change) : null;
   };
