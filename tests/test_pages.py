@@ -50,13 +50,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def swept(keep: Callable[[dict[str, Any]], bool] = lambda row: True, *, labels: int = 3) -> Result:
     """Three fields and values that say of which cell they are; the largest buffer was not run at 100 Mbit/s."""
-    chance = random.Random(1)
+    chance, scenario = random.Random(1), cwndlab.presets.load("single")
     columns = ["dumbbell.bottleneck.queue.capacity", "dumbbell.bottleneck.rate_mbps", "flow[0].algorithm"][:labels]
     points, rows = [], []
     for cell, values in enumerate(product(BUFFERS, RATES, ALGORITHMS)):
         buffer, rate, algorithm = values
         labelled = dict(zip(columns, values, strict=False))
-        points.append({"cell": cell, **labelled, "scenario_hash": f"{cell}", "scenario": "{}"})
+        points.append({"cell": cell, **labelled, "scenario_hash": f"{cell}", "scenario": scenario.to_json()})
         rows += [
             {
                 "cell": cell,
@@ -69,8 +69,9 @@ def swept(keep: Callable[[dict[str, Any]], bool] = lambda row: True, *, labels: 
             for seed in (1, 2, 3)
             if not (buffer == "4 bdp" and rate == 100)
         ]
-    scenario = cwndlab.presets.load("single").document
-    header = Header(scenario=scenario, seeds=[1, 2, 3], columns=columns, title="buffers & rates", complete=True)
+    header = Header(
+        scenario=scenario.document, seeds=[1, 2, 3], columns=columns, title="buffers & rates", complete=True
+    )
     runs = pl.DataFrame([row for row in rows if keep(row)], schema_overrides={"queue_ms": pl.Float64})
     there = set(runs["cell"]) if len(runs) else {0}
     return Result(header, pl.DataFrame([one for one in points if one["cell"] in there or labels == 3]), runs)
