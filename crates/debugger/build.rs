@@ -200,7 +200,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut found = Vec::new();
     for name in ["algorithms", "control"] {
         let folder = root.join("crates").join(name).join("src");

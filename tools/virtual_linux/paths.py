@@ -66,7 +66,10 @@ class Path:
                     "algorithm": ALGORITHMS[algorithm],
                     "rtt": f"{self.rtt_ms - self.spread_ms:g} ms",
                     "profile": "linux",
-                    "stack": {"initial_receive_window": f"{RECEIVE_BUFFER // 2} B"},  # tcp_adv_win_scale = 1: half
+                    "stack": {
+                        "initial_receive_window": f"{RECEIVE_BUFFER // 2} B",  # tcp_adv_win_scale = 1: half
+                        "rto_granularity": "1 ms",  # HZ = 1000
+                    },
                 }
             ],
         }

@@ -59,7 +59,7 @@ fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../..");
     copy_data(&root);
     let mut files = vec![root.join("Cargo.toml")];
     for name in CRATES {

@@ -52,8 +52,8 @@ fn another_packet_is_named_with_line_time_and_both_packets() {
     let (line, expected, got) = failure(rest);
     assert_eq!(line, 9);
     assert_eq!(expected, ". 1:11001(11000) ack 1 at 0.100007 s");
-    // RFC 8985, section 7.2: the probe after two round trips.
-    let next = "next is . 10001:11001(1000) ack 1 at 0.303000 s";
+    // RFC 8985, section 7.2: the probe after two round trips and 2 ms, at the tick after (`calc_index`).
+    let next = "next is . 10001:11001(1000) ack 1 at 0.304000 s";
     assert_eq!(got, format!(". 1:10001(10000) ack 1 at 0.100006 s; {next}"));
 }
 
@@ -62,16 +62,16 @@ fn another_packet_is_named_with_line_time_and_both_packets() {
 fn a_packet_that_is_not_sent_is_a_failure() {
     let rest = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+.1 > P. 1:1001(1000) ack 1\n";
     let (line, _, got) = failure(rest);
-    let sent = "no packet until 0.212507 s; it is sent at 0.401000 s";
+    let sent = "no packet until 0.212507 s; it is sent at 0.408000 s";
     assert_eq!((line, got.as_str()), (10, sent));
 }
 
-/// The retransmission timer expires after 300 ms: that is too early for a script that expects it after 600 ms.
+/// The retransmission timer expires after 300 ms, at a multiple of 8 ms above (`calc_index`): that is too early for a script that expects it after 600 ms.
 #[test]
 fn a_packet_that_is_sent_early_is_a_failure() {
     let rest = "+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+.6 > P. 1:1001(1000) ack 1\n";
     let (line, _, got) = failure(rest);
-    assert_eq!((line, got.as_str()), (10, ". 1:1001(1000) ack 1 at 0.401000 s"));
+    assert_eq!((line, got.as_str()), (10, ". 1:1001(1000) ack 1 at 0.408000 s"));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) struct DelayedAck {
     echo: Time,
     /// The delay of an ACK, adapted to the gaps between arrivals (Linux, `icsk_ack.ato`); zero before the first arrival.
     timeout: Duration,
+    /// When the timer of a delayed ACK was started; `Time::MAX` once its expiry is at a tick, or another timer runs.
+    pub(crate) armed: Time,
     /// RTT of the handshake; before the first arrival the delay of the SYN-ACK. A receiver sends no data and has no other
     /// sample.
     rtt: Duration,
@@ -45,6 +47,7 @@ impl DelayedAck {
             last_arrival: Time::ZERO,
             echo: Time::ZERO,
             timeout: Duration::ZERO,
+            armed: Time::MAX,
             rtt: Duration::ZERO,
         }
     }

@@ -75,6 +75,7 @@ pub mod sender;
 pub mod stack;
 mod state;
 mod tcb;
+mod ticks;
 mod timers;
 mod tso;
 mod undo;

@@ -9,6 +9,7 @@ use crate::delayed_ack::DelayedAck;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::stack::{Ecn, Rules, Stack};
+use crate::ticks;
 use crate::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
 
 /// ACKs of out-of-order segments that are sent at once for each value of RCV.NXT (Linux, `TCP_FASTRETRANS_THRESH`).
@@ -138,7 +139,12 @@ impl Receiver {
                 let ack = self.next_ack(now);
                 out.ack(&ack);
             }
-            Some(due) => self.timer = due,
+            Some(due) => {
+                if due < self.timer {
+                    self.acks.armed = now;
+                }
+                self.timer = due;
+            }
         }
     }
 
@@ -203,7 +209,10 @@ impl Receiver {
         queue.compressed += 1;
         queue.duplicate = duplicate; // an earlier one is forgotten (Linux, tcp_data_queue: `rx_opt.dsack`)
         if queue.compressed == 1 {
-            self.timer = self.timer.min(now + self.acks.compression_delay());
+            let due = now + self.acks.compression_delay(); // a timer of high resolution, without ticks
+            if due < self.timer {
+                (self.timer, self.acks.armed) = (due, Time::MAX);
+            }
         }
         true
     }
@@ -282,6 +291,7 @@ impl Receiver {
         let window = self.window.advertise(now, &self.stack);
         if let Some(read_rate) = self.stack.read_rate.filter(|_| window == Bytes::ZERO) {
             self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
+            self.acks.armed = Time::MAX;
         }
         AckPacket {
             ack: self.expected,
@@ -308,10 +318,23 @@ impl Receiver {
 
     /// Handles the expiry of [`timer`](Self::timer): sends a delayed or compressed ACK, or an update of a closed window.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
+        if self.waits_for_tick(now) {
+            return;
+        }
         if self.reassembly.is_none() {
             self.acks.on_expired();
         }
         self.send_ack(now, out, None);
+    }
+
+    /// Whether a delayed ACK that is due waits for a tick of Linux' timers, which becomes the expiry.
+    fn waits_for_tick(&mut self, now: Time) -> bool {
+        let armed = std::mem::replace(&mut self.acks.armed, Time::MAX);
+        if armed == Time::MAX || self.timer == Time::MAX {
+            return false;
+        }
+        self.timer = ticks::expiry(armed, self.timer, self.stack.tick());
+        self.timer > now
     }
 }
 
@@ -351,6 +374,20 @@ mod tests {
         receiver.on_established(Duration::from_millis(5));
         receiver.on_data(us(20_000), segment(0, us(15_000)), false, out);
         receiver
+    }
+
+    /// Linux, HZ = 250: an ACK delayed by 40 ms at 20 ms, in tick 5, leaves at tick 5 + 10 + 1, 64 ms (`calc_index`). The
+    /// timer of compressed ACKs has high resolution.
+    #[test]
+    fn a_delayed_ack_leaves_at_a_tick() {
+        let (stack, mut out) = (Stack { rto_granularity: Duration::from_millis(4), ..stack() }, Acks::default());
+        let mut receiver = opened(&stack, &mut out);
+        while receiver.timer() < us(60_001) {
+            receiver.on_timer(receiver.timer(), &mut out);
+        }
+        assert_eq!((receiver.timer(), out.0.len()), (us(64_000), 0));
+        receiver.on_timer(us(64_000), &mut out);
+        assert_eq!((receiver.timer(), out.0.len()), (Time::MAX, 1));
     }
 
     /// Linux, __tcp_ack_snd_check, by hand: of 60 segments above a hole, one each 10 µs, the first three are acknowledged

@@ -172,7 +172,7 @@ pub struct Stack {
     pub initial_rto: Duration,
     /// Arithmetic of the timeout.
     pub rto_arithmetic: RtoArithmetic,
-    /// Clock granularity G of RFC 6298, or the tick; RTT samples for the RTO are rounded only in ticks.
+    /// Clock granularity G of RFC 6298, or the tick; RTT samples for the RTO are rounded only in ticks. Timers of Linux expire at ticks; 0: exactly.
     pub rto_granularity: Duration,
     /// The floor `min_rto` applies to the variance term (Linux), not to the sum.
     pub rto_floor_on_variance: bool,
@@ -252,6 +252,15 @@ const fn bytes_equal(one: &[u8], other: &[u8]) -> bool {
 }
 
 impl Stack {
+    /// The ticks at which timers expire, as Linux' do; zero: they expire exactly.
+    pub(crate) fn tick(&self) -> Duration {
+        if self.rules == Rules::Linux && self.rto_arithmetic == RtoArithmetic::Exact {
+            self.rto_granularity
+        } else {
+            Duration::ZERO
+        }
+    }
+
     /// The documentation of a field.
     ///
     /// # Panics

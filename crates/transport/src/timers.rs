@@ -3,6 +3,8 @@
 
 use cwndlab_units::{Duration, Time};
 
+use crate::ticks;
+
 /// Maximum doublings of the persist timer (Linux, tcp_probe0_when: maximum RTO over minimum RTO).
 const MAX_PERSIST_BACKOFF: u32 = 10;
 /// Linux adds this to RACK's and to the tail loss probe's timers (`TCP_TIMEOUT_MIN_US`).
@@ -61,51 +63,69 @@ pub(crate) struct Timers {
     persist_backoff: u32,
     /// Its expiry; `Time::MAX` if no timer runs.
     pub(crate) due: Time,
+    /// When it was started; `Time::MAX` once its expiry is at a tick.
+    armed: Time,
     /// Expiry of the retransmission timer by RFC 6298, while another timer runs.
     pub(crate) rto_at: Time,
     /// SND.NXT at the transmission of an unacknowledged tail loss probe (`TLP.end_seq`).
     pub(crate) tlp_end_seq: Option<u64>,
     /// SND.UNA at the last expiry of the retransmission timer.
     pub(crate) timed_out_una: Option<u64>,
+    /// Ticks at whose multiples timers expire; zero: they expire exactly.
+    tick: Duration,
 }
 
 impl Timers {
     /// No timer runs. `probes`: tail loss probes are enabled.
-    pub(crate) fn new(probes: bool) -> Self {
+    pub(crate) fn new(probes: bool, tick: Duration) -> Self {
         Self {
             running: Timer::Off,
             probes,
             tlp_retrans: false,
             persist_backoff: 0,
             due: Time::MAX,
+            armed: Time::MAX,
             rto_at: Time::MAX,
             tlp_end_seq: None,
             timed_out_una: None,
+            tick,
         }
     }
 
     /// Starts `timer` in place of the running one.
     #[inline]
-    pub(crate) fn arm(&mut self, timer: Timer, due: Time) {
+    pub(crate) fn arm(&mut self, now: Time, timer: Timer, due: Time) {
         self.running = timer;
         self.due = due;
+        self.armed = now;
+    }
+
+    /// Whether a timer that is due expires later: at a tick, which becomes its expiry. Most timers are restarted before they
+    /// are due, so that only here it is asked which tick that is.
+    pub(crate) fn waits_for_tick(&mut self, now: Time) -> bool {
+        if self.tick == Duration::ZERO || self.armed == Time::MAX || self.due == Time::MAX {
+            return false;
+        }
+        self.due = ticks::expiry(self.armed, self.due, self.tick);
+        self.armed = Time::MAX;
+        self.due > now
     }
 
     /// Stops the running timer.
     pub(crate) fn disarm(&mut self) {
-        self.arm(Timer::Off, Time::MAX);
+        self.arm(Time::MAX, Timer::Off, Time::MAX);
     }
 
     /// Starts the retransmission timer to expire at `due`.
     #[inline]
-    pub(crate) fn arm_rto(&mut self, due: Time) {
+    pub(crate) fn arm_rto(&mut self, now: Time, due: Time) {
         self.rto_at = due;
-        self.arm(Timer::Rto, due);
+        self.arm(now, Timer::Rto, due);
     }
 
     /// Resumes the retransmission timer, to expire at `due` but not in the past.
     pub(crate) fn resume_rto(&mut self, now: Time, due: Time) {
-        self.arm_rto(due.max(now + OVERDUE));
+        self.arm_rto(now, due.max(now + OVERDUE));
     }
 
     /// Whether the probe or the reordering timer runs in place of the retransmission timer.
@@ -124,14 +144,14 @@ impl Timers {
     pub(crate) fn start_persist(&mut self, now: Time, rto: Duration) {
         if self.running == Timer::Off {
             self.persist_backoff = 0;
-            self.arm(Timer::Persist, now + rto);
+            self.arm(now, Timer::Persist, now + rto);
         }
     }
 
     /// Restarts the persist timer after an ACK whose window is still closed (Linux, tcp_ack_probe).
     pub(crate) fn restart_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
         let wait = Duration(rto.0.saturating_mul(1 << self.persist_backoff.min(MAX_PERSIST_BACKOFF)));
-        self.arm(Timer::Persist, now + wait.min(max_rto));
+        self.arm(now, Timer::Persist, now + wait.min(max_rto));
     }
 
     /// Backs off the persist timer after a window probe.
@@ -156,9 +176,9 @@ mod tests {
     /// RFC 8985, section 8: one timer at a time; the expiry of the retransmission timer is kept.
     #[test]
     fn arming_a_timer_replaces_the_running_one() {
-        let mut timers = Timers::new(false);
-        timers.arm_rto(at(300));
-        timers.arm(Timer::LossProbe, at(202));
+        let mut timers = Timers::new(false, Duration::ZERO);
+        timers.arm_rto(Time::ZERO, at(300));
+        timers.arm(Time::ZERO, Timer::LossProbe, at(202));
         assert_eq!((timers.running, timers.due, timers.rto_at), (Timer::LossProbe, at(202), at(300)));
         assert!(timers.replaces_rto());
     }
@@ -166,7 +186,7 @@ mod tests {
     /// tcp_rearm_rto: an RTO that passed while another timer ran expires in a microsecond.
     #[test]
     fn an_overdue_retransmission_timer_expires_in_a_microsecond() {
-        let mut timers = Timers::new(false);
+        let mut timers = Timers::new(false, Duration::ZERO);
         timers.resume_rto(at(400), at(300));
         assert_eq!(timers.due, at(400) + Duration::from_micros(1));
         timers.resume_rto(at(400), at(500));
@@ -176,7 +196,7 @@ mod tests {
     /// RFC 9293, section 3.8.6.1: the first probe after an RTO, then exponential back-off; by hand, RTO 300 ms, ceiling 2 s.
     #[test]
     fn the_persist_timer_doubles_up_to_the_maximum_rto() {
-        let mut timers = Timers::new(false);
+        let mut timers = Timers::new(false, Duration::ZERO);
         timers.start_persist(at(0), ms(300));
         assert_eq!(timers.due, at(300));
         let waits = [0; 4].map(|_: u32| {

@@ -9,6 +9,7 @@ mod script;
 
 use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{Ecn, Stack};
+use cwndlab_units::Duration;
 use script::{linux, rfc, Script};
 
 /// tcp_schedule_loss_probe limits the probe timeout to the RTO, and tcp_send_loss_probe restarts the RTO timer. By
@@ -21,6 +22,18 @@ fn a_lone_segments_probe_is_sent_when_the_rto_is_due_and_restarts_the_rto() {
     it.write(1).sends([1]).after_silence_sends(300.0, [1]).counts(0, 1);
     it.after_silence_sends(300.0, [1]).counts(1, 1);
     it.after(100.0).ack(2, &[]).has_cwnd(2).has_ssthresh(7);
+}
+
+/// The same with HZ = 250, by hand from `calc_index` (kernel/time/timer.c): 300 ms are 75 ticks, for which the buckets of the
+/// timer wheel are 8 ticks wide. Sent at 201 ms, in tick 50: 125 ticks lie below 128, 512 ms, which is 311 ms later. Restarted
+/// there: 203 ticks lie below 208, 832 ms.
+#[test]
+fn timers_of_linux_expire_at_ticks() {
+    let ticks = Stack { rto_granularity: Duration::from_millis(4), ..linux() };
+    let mut it = Script::new(&ticks, 100.0);
+    it.write(1).sends([0]).after(100.0).ack(1, &[]);
+    it.write(1).sends([1]).after_silence_sends(311.0, [1]).counts(0, 1);
+    it.after_silence_sends(320.0, [1]).counts(1, 1);
 }
 
 /// RFC 8985, section 7.2, limits the probe timeout as well: `PTO = TCP_RTO_expiration() - Now()`.

@@ -133,8 +133,8 @@ impl<P: Packet> Discipline<P> for Blue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Purpose;
     use crate::aqm::Codepoint;
+    use crate::random::Purpose;
 
     const fn ms(n: u64) -> Time {
         Time(n * 1_000_000)

@@ -347,8 +347,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Purpose;
     use crate::aqm::Codepoint;
+    use crate::random::Purpose;
 
     const CONFIG: Parameters = Parameters {
         weight: 0.002,

@@ -48,7 +48,7 @@ impl Output for Wire {
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 
-/// The tick of Linux' timers, HZ = 1000.
+/// The tick of Linux' timers with HZ = 1000, which the scripts assume.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The end of our side.
@@ -91,6 +91,7 @@ fn stack(negotiated: &Negotiated, settings: &Settings) -> Stack {
         sack: negotiated.sack,
         timestamps: negotiated.timestamps,
         initial_window: settings.initial_window,
+        rto_granularity: TICK,
         min_rto: settings.min_rto.unwrap_or(linux.min_rto),
         dup_thresh: settings.dup_thresh,
         ecn: match negotiated.ecn {
@@ -142,12 +143,9 @@ impl Connection {
         &self.negotiated
     }
 
-    /// When the next timer expires; `Time::MAX` if none runs. All timers but that of pacing expire at the next tick, as
-    /// in Linux.
+    /// When the next timer expires; `Time::MAX` if none runs.
     pub(super) fn next_timer(&self) -> Time {
-        let due = self.sender.timer();
-        let tick = if due < Time::MAX { Time(due.0.next_multiple_of(TICK.0)) } else { due };
-        tick.min(self.sender.pace_timer()).max(self.wire.now)
+        self.sender.timer().min(self.sender.pace_timer()).max(self.wire.now)
     }
 
     /// Handles the next timer.

@@ -250,7 +250,7 @@ fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> b
         if summary.restart_timer {
             tcb.timers.rto_at = rto_at;
         }
-        tcb.timers.arm(Timer::Reordering, (overdue_at + slack).max(now + Duration(1)).min(rto_at));
+        tcb.timers.arm(now, Timer::Reordering, (overdue_at + slack).max(now + Duration(1)).min(rto_at));
         summary.restart_timer = false;
     }
     tcb.scoreboard.retrans < retrans
@@ -273,7 +273,7 @@ fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bo
         return false;
     }
     tcb.timers.rto_at = now + tcb.rtt.rto();
-    tcb.timers.arm(Timer::Rto, now + (tcb.rtt.srtt() / 2).max(RENEGING));
+    tcb.timers.arm(now, Timer::Rto, now + (tcb.rtt.srtt() / 2).max(RENEGING));
     summary.restart_timer = false;
     true
 }

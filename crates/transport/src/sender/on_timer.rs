@@ -10,7 +10,7 @@ use crate::wire::{Data, Output};
 impl Sender {
     /// Handles the expiry of [`timer`](Self::timer).
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
-        if now < self.tcb.timers.due {
+        if now < self.tcb.timers.due || self.tcb.timers.waits_for_tick(now) {
             return;
         }
         if !self.established {

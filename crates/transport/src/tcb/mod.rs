@@ -90,7 +90,7 @@ impl Tcb {
             rate: if linux { RateSampler::counting_packets(mss) } else { RateSampler::default() },
             rtt: RttEstimator::new(stack),
             rack: Rack::new(stack.dup_thresh, features.linux),
-            timers: Timers::new(stack.tail_loss_probe && features.time_based),
+            timers: Timers::new(stack.tail_loss_probe && features.time_based, stack.tick()),
             counters: Counters::default(),
             controller: Controller::new(algorithm, mss),
             scoreboard: if features.time_based {

@@ -11,7 +11,7 @@ impl Tcb {
     /// Restarts the retransmission timer.
     #[inline]
     pub(crate) fn arm_rto(&mut self, now: Time) {
-        self.timers.arm_rto(now + self.rtt.rto());
+        self.timers.arm_rto(now, now + self.rtt.rto());
     }
 
     /// Expiry of the retransmission timer while another timer runs: by RFC 6298 one RTO after the last ACK of new data;
@@ -46,7 +46,7 @@ impl Tcb {
         } else if self.features.linux && self.timers.replaces_rto() {
             self.rearm_rto(now);
         } else {
-            self.timers.arm_rto(rto_at);
+            self.timers.arm_rto(now, rto_at);
         }
     }
 
@@ -88,7 +88,7 @@ impl Tcb {
         }
         let linux = self.features.linux.then_some(self.stack.min_rto);
         let at = now + probe_timeout(self.rtt.srtt(), self.scoreboard.flight_size(), linux);
-        self.timers.arm(Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
+        self.timers.arm(now, Timer::LossProbe, if rto_at > now { at.min(rto_at) } else { at });
         true
     }
 }

@@ -1,0 +1,71 @@
+//! When a timer of Linux expires: at a tick, never early. The wheel keeps timers in levels of 64 buckets each, whose width
+//! grows eightfold from level to level, and rounds each expiry up to the next bucket (Linux, kernel/time/timer.c,
+//! `calc_wheel_index` and `calc_index`).
+
+use cwndlab_units::{Duration, Time};
+
+/// Buckets of a level (`LVL_SIZE`).
+const BUCKETS: u64 = 64;
+/// The width of a bucket doubles this often from level to level (`LVL_CLK_SHIFT`).
+const SHIFT: u32 = 3;
+/// The highest level with HZ above 100 (`LVL_DEPTH` - 1).
+const HIGHEST: u32 = 8;
+
+/// When a timer expires that was started at `armed` to expire at `due`, with ticks of this length at the multiples of it;
+/// with a tick of zero exactly at `due`.
+#[cold]
+pub(crate) fn expiry(armed: Time, due: Time, tick: Duration) -> Time {
+    if tick == Duration::ZERO {
+        return due;
+    }
+    let jiffies = armed.0 / tick.0;
+    let delta = (due - armed).0.div_ceil(tick.0); // usecs_to_jiffies rounds up
+    let level = (0..HIGHEST).find(|&level| delta < (BUCKETS - 1) << (SHIFT * level)).unwrap_or(HIGHEST);
+    let shift = SHIFT * level;
+    let expires = (((jiffies + delta) >> shift) + 1) << shift;
+    Time(expires.saturating_mul(tick.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HZ_250: Duration = Duration::from_millis(4);
+    const HZ_1000: Duration = Duration::from_millis(1);
+
+    fn us(count: u64) -> Time {
+        Time::ZERO + Duration::from_micros(count)
+    }
+
+    /// By hand from `calc_index` (Linux 6.1 and 6.18), HZ = 250. Started at 9.5 ms, in tick 2, for 2.3 ms: 2 + 1, and one tick
+    /// later, 16 ms. For 40 ms: 2 + 10 + 1 ticks, 52 ms.
+    #[test]
+    fn a_short_timer_expires_one_tick_after_its_own() {
+        assert_eq!(expiry(us(9_500), us(11_800), HZ_250), us(16_000));
+        assert_eq!(expiry(us(9_500), us(49_500), HZ_250), us(52_000));
+    }
+
+    /// By hand. HZ = 1000, 200 ms from 0.5 ms on: 200 ticks are above 63, so that buckets are 8 ticks wide: (200/8 + 1)·8 =
+    /// 208. HZ = 250: 200 ms are 50 ticks, and 51 are 204 ms; 252 ms are 63 ticks, of the next level: (63/8 + 1)·8 = 64
+    /// ticks, 256 ms; 2.016 s are 504 ticks, of the level after it: (504/64 + 1)·64 = 512 ticks, 2.048 s.
+    #[test]
+    fn long_timers_expire_at_wider_buckets() {
+        assert_eq!(expiry(us(500), us(200_500), HZ_1000), us(208_000));
+        assert_eq!(expiry(us(500), us(200_500), HZ_250), us(204_000));
+        assert_eq!(expiry(us(500), us(252_500), HZ_250), us(256_000));
+        assert_eq!(expiry(us(500), us(2_016_500), HZ_250), us(2_048_000));
+    }
+
+    proptest! {
+        /// "The timer wheel has to guarantee that a timer does not fire early"; and it is late by one bucket and two ticks at
+        /// most, a bucket being an eighth of the timeout or less, or a tick.
+        #[test]
+        fn a_timer_is_never_early_and_late_by_an_eighth_at_most(armed in 0u64..1 << 40, wait in 1u64..1 << 37) {
+            let (armed, wait) = (Time(armed), Duration(wait));
+            let late = expiry(armed, armed + wait, HZ_250) - (armed + wait);
+            prop_assert!(late.0 > 0 && late.0 <= wait.0 / 7 + 2 * HZ_250.0);
+        }
+    }
+}
