@@ -167,7 +167,7 @@ def compare(
         ``{"dumbbell.bottleneck.queue.kind": ["droptail", "codel"]}``. The first one is the base.
     alternatives
         Named alternatives of anything: ``{"remedy": {"none": {}, "CoDel": {"dumbbell.bottleneck.queue.kind":
-        "codel"}}, "path": {"DSL": "dsl-uplink", "fibre": scenario}}``. The inner values are fields that change, or a
+        "codel"}}, "path": {"LTE": "lte", "fibre": scenario}}``. The inner values are fields that change, or a
         scenario.
     by
         What differences are between, where several things vary: ``"algorithm"``, a field, or the name of an axis of
