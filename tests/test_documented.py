@@ -229,15 +229,15 @@ def test_python_that_is_not_run_compiles_and_its_imports_are_there() -> None:
     "name", [name for name, page in zip(NAMES, PAGES, strict=True) if page.name != "add-an-algorithm.md"]
 )
 def test_toml_of_a_page_is_taken(name: str, copy: Path) -> None:
-    """A scenario, a piece of one, a sweep, a search for parameters: each by its reader."""
+    """A scenario, a piece of one, a sweep, a comparison, a search for parameters: each by its reader."""
     for block in (one for one in documented.snippets(ROOT / name) if one.kind == "toml"):
         table = tomllib.loads(block.text)
         file = copy / "page.toml"
         file.write_text(block.text)
-        if "sweep" in table:
+        if kind := next((one for one in ("sweep", "compare") if one in table), ""):
             from cwndlab.study.sweeps import read
 
-            assert read(file)
+            assert read(file, where=kind)
         elif "tune" in table:
             from cwndlab.study.tuning import load
 
