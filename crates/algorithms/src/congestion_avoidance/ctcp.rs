@@ -17,13 +17,33 @@
 //! Differs from the source: the draft gives no value of λ; 1/4 as in the Linux port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{pow, sqrt};
 
 use super::reno::segments;
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// α, scale of the delay window's increase
+        alpha: f64 = 0.125 in 0.001..=10.0,
+        /// β, fraction by which a loss reduces the total window
+        beta: f64 = 0.5 in 0.1..=0.9,
+        /// exponent of the delay window's increase
+        k: f64 = 0.75 in 0.1..=1.0,
+        /// η, decrease of the delay window per queued segment
+        eta: f64 = 1.0 in 0.1..=10.0,
+        /// γ, backlog at which the delay window decreases
+        gamma: f64["segments"] = 30.0 in 1.0..=1000.0,
+        /// on: losses tune gamma (γ auto-tuning)
+        auto: bool = true,
+        /// λ, weight of a new sample in gamma; the draft gives no value
+        lambda: f64 = 0.25 in 0.0..=1.0,
+        /// window below which the delay window does not increase
+        low_window: f64["segments"] = 38.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,71 +54,14 @@ pub static SPEC: Spec = Spec {
     year: 2006,
     confidence: Confidence::High,
     summary: "The window is the sum of Reno's window and a delay window. The delay window increases while the queue is short and decreases when it is long.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "",
-            default: Value::Number(0.125),
-            domain: Domain::Range(0.001, 10.0),
-            doc: "α, scale of the delay window's increase",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.1, 0.9),
-            doc: "β, fraction by which a loss reduces the total window",
-        },
-        Parameter {
-            name: "k",
-            unit: "",
-            default: Value::Number(0.75),
-            domain: Domain::Range(0.1, 1.0),
-            doc: "exponent of the delay window's increase",
-        },
-        Parameter {
-            name: "eta",
-            unit: "",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.1, 10.0),
-            doc: "η, decrease of the delay window per queued segment",
-        },
-        Parameter {
-            name: "gamma",
-            unit: "segments",
-            default: Value::Number(30.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "γ, backlog at which the delay window decreases",
-        },
-        Parameter {
-            name: "auto",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: losses tune gamma (γ auto-tuning)",
-        },
-        Parameter {
-            name: "lambda",
-            unit: "",
-            default: Value::Number(0.25),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "λ, weight of a new sample in gamma; the draft gives no value",
-        },
-        Parameter {
-            name: "low_window",
-            unit: "segments",
-            default: Value::Number(38.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "window below which the delay window does not increase",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["win^k as in the paper, not dwnd^k as in the draft", "LowWindow is 38; other descriptions have about 40"],
     pitfalls: &["a base RTT that was measured with a standing queue includes that queue, so the backlog is underestimated"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Compound TCP.
@@ -126,18 +89,18 @@ pub struct Ctcp {
 }
 
 impl Ctcp {
-    fn new(arguments: &Arguments) -> Self {
-        let gamma = arguments.number("gamma");
+    fn new(options: Options) -> Self {
+        let gamma = options.gamma;
         Self {
-            alpha: arguments.number("alpha"),
-            beta: arguments.number("beta"),
-            k: arguments.number("k"),
-            eta: arguments.number("eta"),
+            alpha: options.alpha,
+            beta: options.beta,
+            k: options.k,
+            eta: options.eta,
             gamma0: gamma,
             gamma,
-            auto: arguments.word("auto") == "on",
-            lambda: arguments.number("lambda"),
-            low_window: arguments.number("low_window"),
+            auto: options.auto,
+            lambda: options.lambda,
+            low_window: options.low_window,
             dwnd: 0.0,
             base: u64::MAX,
             round: 0,
@@ -232,7 +195,7 @@ mod tests {
     /// Reference values: win = 100 with cwnd 60 and dwnd 40; after a loss 30 and 20.
     #[test]
     fn a_loss_halves_the_total_window() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         flow.dwnd = 40.0;
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         assert_eq!(flow.dwnd, 20.0);
@@ -241,7 +204,7 @@ mod tests {
     /// By hand: recovery ends with ten of 50 segments, which bound the delay window; an idle period resets it.
     #[test]
     fn a_window_set_by_the_transport_bounds_the_delay_window() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         flow.observe(&ack(1), 100.0);
         flow.dwnd = 40.0;
         flow.on_window(&Window { change: Change::Recovered, cwnd: MSS * 10, ..undo() });
@@ -253,7 +216,7 @@ mod tests {
     /// `known-answers.csv`: α win^k − 1, and γ = 26.25 after a loss with diff_reno = 20.
     #[test]
     fn increments_and_gamma_match_the_known_answers() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         for (win, step) in [
             (16.0, 0.0),
             (38.0, 0.913_144_222_023_742_2),

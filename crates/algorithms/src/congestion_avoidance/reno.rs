@@ -12,12 +12,24 @@
 //! `base = cwnd` halves the window instead of FlightSize, as Linux does (`reno(abc=1, base=cwnd)` is Linux' Reno);
 //! `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Path, Spec};
 use cwndlab_units::maths::float;
 
 use crate::shared::margin::whole_down;
+
+options! {
+    pub(crate) struct Options {
+        /// 1: counts acknowledged bytes and has whole segments, rounded down where it is reduced (RFC 3465, Linux); 0:
+        /// fractions of segments
+        abc: f64 = 0.0 in 0.0..=1.0,
+        /// quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)
+        base: Base { Flight = "flight", Cwnd = "cwnd" } = Flight,
+        /// multiplicative decrease factor of FlightSize, or of the window
+        beta: f64 = 0.5 in 0.1..=0.99,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck { False = "false", True = "true" } = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,37 +40,14 @@ pub static SPEC: Spec = Spec {
     year: 2009,
     confidence: Confidence::High,
     summary: "Additive increase of one segment per round trip (w += n/w); a congestion event halves FlightSize.",
-    parameters: &[
-        Parameter {
-            name: "abc",
-            unit: "",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "1: counts acknowledged bytes and has whole segments, rounded down where it is reduced (RFC 3465, Linux); 0: fractions of segments",
-        },
-        Parameter {
-            name: "base",
-            unit: "",
-            default: Value::Word("flight"),
-            domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor of FlightSize, or of the window",
-        },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["RFC 5681 halves FlightSize and adds fractions of a segment, Linux halves the window and adds whole segments; the default is that of the RFC"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Reno.
@@ -73,12 +62,12 @@ pub struct Reno {
 }
 
 impl Reno {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            byte_counting: arguments.number("abc") >= 1.0,
-            from_cwnd: arguments.word("base") == "cwnd",
-            per_ack: arguments.word("per_ack") == "true",
-            beta: arguments.number("beta"),
+            byte_counting: options.abc >= 1.0,
+            from_cwnd: options.base == Base::Cwnd,
+            per_ack: options.per_ack == PerAck::True,
+            beta: options.beta,
             credit: 0.0,
         }
     }
@@ -89,15 +78,6 @@ impl Reno {
 pub(crate) fn segments(ack: &Ack) -> f64 {
     float(ack.acked.0) / float(ack.mss.0)
 }
-
-/// The parameter `per_ack` of algorithms that ns-3 derives from its `TcpNewReno`, whose increase counts ACKs.
-pub(crate) const PER_ACK: Parameter = Parameter {
-    name: "per_ack",
-    unit: "",
-    default: Value::Word("false"),
-    domain: Domain::Words(&["false", "true"]),
-    doc: "true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)",
-};
 
 /// The n of the increase n/w: acknowledged segments, or the number of ACKs with `per_ack`.
 #[inline]

@@ -15,13 +15,26 @@
 //! as R, as Linux and ns-3 do, where every ACK resets the minimum.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
 use super::reno::{acked_count, segments};
 use crate::shared::margin::below;
 use crate::shared::round_rtt::{Round, RoundRtt};
+
+options! {
+    struct Options {
+        /// backlog from which on the path counts as congested
+        beta: f64["segments"] = 3.0 in 0.0..=1000.0,
+        /// R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)
+        rtt: Rtt { Round = "round", Last = "last" } = Round,
+        /// linux: whole segments, one per w + 1 ACKs
+        counter: Counter { Real = "real", Linux = "linux" } = Real,
+        /// delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its
+        /// samples at every ACK and then has too few
+        increase: Increase { Delay = "delay", Ns3 = "ns3" } = Delay,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,36 +45,7 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::High,
     summary: "Reno with a backlog estimate. From three queued segments on the increase is half of Reno's; a loss with a smaller backlog counts as random and reduces the window only to 0.8.",
-    parameters: &[
-        Parameter {
-            name: "beta",
-            unit: "segments",
-            default: Value::Number(3.0),
-            domain: Domain::Range(0.0, 1000.0),
-            doc: "backlog from which on the path counts as congested",
-        },
-        Parameter {
-            name: "rtt",
-            unit: "",
-            default: Value::Word("round"),
-            domain: Domain::Words(&["round", "last"]),
-            doc: "R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)",
-        },
-        Parameter {
-            name: "counter",
-            unit: "",
-            default: Value::Word("real"),
-            domain: Domain::Words(&["real", "linux"]),
-            doc: "linux: whole segments, one per w + 1 ACKs",
-        },
-        Parameter {
-            name: "increase",
-            unit: "",
-            default: Value::Word("delay"),
-            domain: Domain::Words(&["delay", "ns3"]),
-            doc: "delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its samples at every ACK and then has too few",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "R is the minimum of a round with at least three samples",
         "the reduction applies to the window, not to FlightSize",
@@ -71,7 +55,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments.into()))),
 };
 
 /// Multiplicative decrease factor of a random loss.
@@ -93,12 +77,12 @@ pub struct Veno {
 }
 
 impl Veno {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            beta: arguments.number("beta"),
-            last: arguments.word("rtt") == "last",
-            counter: arguments.word("counter") == "linux",
-            reno: arguments.word("increase") == "ns3",
+            beta: options.beta,
+            last: options.rtt == Rtt::Last,
+            counter: options.counter == Counter::Linux,
+            reno: options.increase == Increase::Ns3,
             rtts: RoundRtt::default(),
             queued: None,
             acks: 0.0,
@@ -187,7 +171,7 @@ mod tests {
 
     /// A flow after a round with an RTT of 100 ms and one of `ms`.
     fn at(ms: f64) -> Veno {
-        let mut flow = Veno::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Veno::new(Options::default());
         for (round, rtt) in [(1, 100.0), (2, ms), (3, ms)] {
             for _ in 0..3 {
                 flow.observe(&Ack { round, rtt: Some(Duration((rtt * 1e6) as u64)), ..ack(1) }, 30.0);

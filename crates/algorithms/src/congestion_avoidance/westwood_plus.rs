@@ -15,12 +15,27 @@
 //! 0.05` is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35
 //! sets the window to B RTT_min but ssthresh to half of the window.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
-use super::reno::{acked_count, PER_ACK};
+use super::reno::{acked_count, PerAck};
 use super::westwood::reduced_window;
+
+options! {
+    struct Options {
+        /// average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in
+        /// series
+        filter: Filter { Average = "average", Linux = "linux" } = Average,
+        /// minimum interval of a sample; 0.05 in Linux
+        min_interval: f64["s"] = 0.0 in 0.0..=10.0,
+        /// half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B
+        /// RTT_min back to it
+        ssthresh: Ssthresh { Bandwidth = "bandwidth", Half = "half" } = Bandwidth,
+        /// initial B: the first sample (Linux), or zero (ns-3)
+        first: First { Sample = "sample", Zero = "zero" } = Sample,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,37 +46,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "Reno that sets the window after a loss to the delivery rate, sampled once per round trip and filtered, times the minimum RTT.",
-    parameters: &[
-        Parameter {
-            name: "filter",
-            unit: "",
-            default: Value::Word("average"),
-            domain: Domain::Words(&["average", "linux"]),
-            doc: "average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in series",
-        },
-        Parameter {
-            name: "min_interval",
-            unit: "s",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 10.0),
-            doc: "minimum interval of a sample; 0.05 in Linux",
-        },
-        Parameter {
-            name: "ssthresh",
-            unit: "",
-            default: Value::Word("bandwidth"),
-            domain: Domain::Words(&["bandwidth", "half"]),
-            doc: "half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B RTT_min back to it",
-        },
-        Parameter {
-            name: "first",
-            unit: "",
-            default: Value::Word("sample"),
-            domain: Domain::Words(&["sample", "zero"]),
-            doc: "initial B: the first sample (Linux), or zero (ns-3)",
-        },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "B starts with the first sample, not with 0",
         "the length of an interval is the last RTT sample",
@@ -75,7 +60,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Westwood+.
@@ -97,14 +82,14 @@ pub struct WestwoodPlus {
 }
 
 impl WestwoodPlus {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            cascade: arguments.word("filter") == "linux",
-            half: arguments.word("ssthresh") == "half",
-            per_ack: arguments.word("per_ack") == "true",
-            min_interval: (arguments.number("min_interval") * 1e9) as u64,
+            cascade: options.filter == Filter::Linux,
+            half: options.ssthresh == Ssthresh::Half,
+            per_ack: options.per_ack == PerAck::True,
+            min_interval: (options.min_interval * 1e9) as u64,
             b: 0.0,
-            last: (arguments.word("first") == "zero").then_some(0.0),
+            last: (options.first == First::Zero).then_some(0.0),
             begin: None,
             bytes: 0,
             rtt: u64::MAX,
@@ -173,7 +158,7 @@ mod tests {
     use cwndlab_units::Time;
 
     fn flow() -> WestwoodPlus {
-        WestwoodPlus::new(&Arguments::defaults(SPEC.parameters))
+        WestwoodPlus::new(Options::default())
     }
 
     /// Reference values: samples of 10 Mbit/s from B = 0 give 0.5, then 1.45 Mbit/s.

@@ -15,12 +15,22 @@
 //! Differs from the source: nothing known.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Kind, Parameter, Reason, SlowStart, Spec,
-    Step, Value,
+    options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Kind, Reason, SlowStart, Spec, Step,
 };
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// rounds of conservative slow start
+        css_rounds: f64["rounds"] = 5.0 in 1.0..=100.0,
+        /// divisor of the increase in conservative slow start
+        css_growth_divisor: f64 = 4.0 in 2.0..=100.0,
+        /// L, maximum increment per ACK without pacing
+        l: f64["segments"] = 8.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,29 +41,7 @@ pub static SPEC: Spec = Spec {
     year: 2023,
     confidence: Confidence::High,
     summary: "A rise of the RTT starts conservative slow start, with a quarter of the increase. Slow start ends after five such rounds, or resumes when the RTT falls again.",
-    parameters: &[
-        Parameter {
-            name: "css_rounds",
-            unit: "rounds",
-            default: Value::Number(5.0),
-            domain: Domain::Range(1.0, 100.0),
-            doc: "rounds of conservative slow start",
-        },
-        Parameter {
-            name: "css_growth_divisor",
-            unit: "",
-            default: Value::Number(4.0),
-            domain: Domain::Range(2.0, 100.0),
-            doc: "divisor of the increase in conservative slow start",
-        },
-        Parameter {
-            name: "l",
-            unit: "segments",
-            default: Value::Number(8.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "L, maximum increment per ACK without pacing",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &["delay is the only signal: with a very small buffer a loss occurs first"],
     companion: "",
@@ -61,10 +49,11 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| {
+        let options = Options::from(arguments);
         Box::new(HyStartPp {
-            limit: if path.paced { f64::INFINITY } else { arguments.number("l") },
-            rounds: arguments.number("css_rounds") as u32,
-            divisor: arguments.number("css_growth_divisor"),
+            limit: if path.paced { f64::INFINITY } else { options.l },
+            rounds: options.css_rounds as u32,
+            divisor: options.css_growth_divisor,
             round: u64::MAX,
             last: u64::MAX,
             current: u64::MAX,
@@ -170,7 +159,7 @@ mod tests {
 
     fn start(path: &Path) -> Box<dyn SlowStart> {
         match SPEC.build {
-            Build::SlowStart(make) => make(path, &Arguments::defaults(SPEC.parameters)),
+            Build::SlowStart(make) => make(path, Options::default()),
             _ => unreachable!(),
         }
     }

@@ -17,14 +17,23 @@
 //! last one is completely acknowledged, so that it is not clocked by ACKs.
 
 use cwndlab_control::{
-    Ack, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart,
-    Spec, Step, Value, Window,
+    options, Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec,
+    Step, Window,
 };
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::train::{max_burst_gap, Pairs};
 use crate::shared::{exit, pace};
+
+options! {
+    struct Options {
+        /// ratio of ACK gap to source gap above which a train was too fast
+        wider: f64 = 1.1 in 1.0..=3.0,
+        /// maximum number of trains
+        trains: f64 = 8.0 in 1.0..=100.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,10 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::Medium,
     summary: "Sends short paced trains, one per round trip, and searches for the source gap at which the gaps of the ACKs are not wider. The window is RTT_min / gap.",
-    parameters: &[
-        Parameter { name: "wider", unit: "", default: Value::Number(1.1), domain: Domain::Range(1.0, 3.0), doc: "ratio of ACK gap to source gap above which a train was too fast" },
-        Parameter { name: "trains", unit: "", default: Value::Number(8.0), domain: Domain::Range(1.0, 100.0), doc: "maximum number of trains" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the search is a bisection between the gap of the bottleneck and the first gap at which ACKs are not wider",
         "the initial window is a burst before the trains",
@@ -58,9 +64,10 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
+        let options = Options::from(arguments);
         Box::new(PacedStart {
-            wider: arguments.number("wider"),
-            max_trains: arguments.number("trains") as u32,
+            wider: options.wider,
+            max_trains: options.trains as u32,
             phase: Phase::Burst,
             pairs: Pairs::default(),
             gaps: Gaps::default(),
@@ -279,7 +286,7 @@ mod tests {
     #[test]
     fn the_window_is_restricted_to_the_train_unless_application_limited() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut start = make(&path(10), Options::default());
         let mut ack = ack_at(Time(1_000_000_000), 2);
         ack.in_flight = Bytes(8000);
         assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
@@ -299,7 +306,7 @@ mod tests {
     #[test]
     fn without_competition_the_window_approaches_the_bdp() {
         let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut start = make(&path(10), Options::default());
         let (mut w, mut ssthresh, mut now, mut gap_ns) = (10.0, f64::INFINITY, 1_000_000_000u64, 1_000_000u64);
         for round in 0..20 {
             let size = w as u64;
