@@ -67,15 +67,9 @@ pub static SPEC: Spec = Spec {
 /// Congestion avoidance of Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Ctcp {
-    alpha: f64,
-    beta: f64,
-    k: f64,
-    eta: f64,
+    options: Options,
     gamma0: f64,
     gamma: f64,
-    auto: bool,
-    lambda: f64,
-    low_window: f64,
     dwnd: f64,
     base: u64,
     round: u64,
@@ -92,15 +86,9 @@ impl Ctcp {
     fn new(options: Options) -> Self {
         let gamma = options.gamma;
         Self {
-            alpha: options.alpha,
-            beta: options.beta,
-            k: options.k,
-            eta: options.eta,
+            options,
             gamma0: gamma,
             gamma,
-            auto: options.auto,
-            lambda: options.lambda,
-            low_window: options.low_window,
             dwnd: 0.0,
             base: u64::MAX,
             round: 0,
@@ -114,14 +102,14 @@ impl Ctcp {
 
     /// The increment of the delay window: (2). The default exponent of 3/4 takes square roots instead of a power.
     fn increment(&self, win: f64) -> f64 {
-        let power = if self.k == 0.75 { sqrt(win) * sqrt(sqrt(win)) } else { pow(win, self.k) };
-        (self.alpha * power - 1.0).max(0.0)
+        let power = if self.options.k == 0.75 { sqrt(win) * sqrt(sqrt(win)) } else { pow(win, self.options.k) };
+        (self.options.alpha * power - 1.0).max(0.0)
     }
 
     /// (5).
     fn tune(&mut self, diff_reno: f64) {
         let sample = 0.75 * diff_reno;
-        self.gamma = ((1.0 - self.lambda) * self.gamma + self.lambda * sample).clamp(5.0, 30.0);
+        self.gamma = ((1.0 - self.options.lambda) * self.gamma + self.options.lambda * sample).clamp(5.0, 30.0);
     }
 
     /// Updates the delay window at the end of a round. Returns the new total window.
@@ -131,7 +119,7 @@ impl Ctcp {
         self.diff_reno = Some(cwnd * queued);
         let diff = self.round_window * queued;
         let grown = self.dwnd + self.increment(self.round_window);
-        self.dwnd = if below(diff, self.gamma) { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
+        self.dwnd = if below(diff, self.gamma) { grown } else { (self.dwnd - self.options.eta * diff).max(0.0) };
         cwnd + self.dwnd
     }
 }
@@ -151,7 +139,7 @@ impl CongestionAvoidance for Ctcp {
         if ack.round > self.round {
             // As in Linux' Vegas family, a round with two samples or fewer changes nothing. No margin for the window: every
             // ACK raises it.
-            if self.samples > 2 && self.round_window >= self.low_window {
+            if self.samples > 2 && self.round_window >= self.options.low_window {
                 win = self.decide(win);
             }
             self.round_window = win;
@@ -165,11 +153,11 @@ impl CongestionAvoidance for Ctcp {
             (self.dwnd, self.gamma, self.diff_reno) = (0.0, self.gamma0, None);
             return (w / 2.0).max(2.0);
         }
-        if let (true, Some(diff)) = (self.auto, self.diff_reno.take()) {
+        if let (true, Some(diff)) = (self.options.auto, self.diff_reno.take()) {
             self.tune(diff);
         }
         let cwnd = w - self.dwnd;
-        self.dwnd = (w * (1.0 - self.beta) - cwnd / 2.0).max(0.0); // (4)
+        self.dwnd = (w * (1.0 - self.options.beta) - cwnd / 2.0).max(0.0); // (4)
         (cwnd / 2.0 + self.dwnd).max(2.0)
     }
 

@@ -61,7 +61,7 @@ pub static SPEC: Spec = Spec {
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments.into()))),
 };
 
-/// Creates CUBIC from the arguments of its entry.
+/// Creates CUBIC with these options.
 #[must_use]
 pub fn make(options: Options) -> Cubic {
     Cubic::new(options)

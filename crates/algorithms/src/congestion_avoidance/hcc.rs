@@ -58,9 +58,7 @@ pub static SPEC: Spec = Spec {
 /// Congestion avoidance of HCC.
 #[derive(Clone, Debug)]
 pub struct Hcc {
-    alpha: f64,
-    low: f64,
-    high: f64,
+    options: Options,
     rounds: Rounds,
     over: Option<Round>,
     /// Largest mean RTT of a round, ns.
@@ -69,20 +67,13 @@ pub struct Hcc {
 
 impl Hcc {
     fn new(options: Options) -> Self {
-        Self {
-            alpha: options.alpha,
-            low: options.low,
-            high: options.high,
-            rounds: Rounds::default(),
-            over: None,
-            rtt_max: 0.0,
-        }
+        Self { options, rounds: Rounds::default(), over: None, rtt_max: 0.0 }
     }
 
     /// W_D of (1).
     fn w_d(&self, rtt: f64, q: f64) -> f64 {
         if q > 0.0 {
-            self.alpha * rtt / q
+            self.options.alpha * rtt / q
         } else {
             f64::INFINITY
         }
@@ -94,11 +85,11 @@ impl Hcc {
         let (q, range) = (rtt - base, self.rtt_max - base);
         // With rounding margins, since queues of whole packets are whole fractions of the longest. None for q = 0: a mean
         // equals the minimum only where all samples do.
-        if q <= 0.0 || below(q, self.low * range) {
-            return update(w, w, base, rtt, 0.5, self.alpha).min(self.w_d(rtt, q));
+        if q <= 0.0 || below(q, self.options.low * range) {
+            return update(w, w, base, rtt, 0.5, self.options.alpha).min(self.w_d(rtt, q));
             // (2)
         }
-        if above(q, self.high * range) {
+        if above(q, self.options.high * range) {
             w
         } else {
             w + 1.0 // (3)

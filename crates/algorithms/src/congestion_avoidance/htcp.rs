@@ -91,12 +91,8 @@ struct Epoch {
 /// Congestion avoidance of H-TCP.
 #[derive(Clone, Debug)]
 pub struct Htcp {
-    delta_l: f64,
-    adaptive_backoff: bool,
-    bandwidth_switch: bool,
+    options: Options,
     scaled: bool,
-    integer: bool,
-    smoothed: bool,
     ns3: Option<Ns3>,
     epoch: Epoch,
     rtt_min: u64,
@@ -114,12 +110,8 @@ impl Htcp {
     fn new(options: Options) -> Self {
         let epoch = Epoch { since: None, rtt_max: 0, b_before: 0.0, adaptive: false, beta: BETA_MIN };
         Self {
-            delta_l: options.delta_l,
-            adaptive_backoff: options.adaptive_backoff,
-            bandwidth_switch: options.bandwidth_switch,
+            options,
             scaled: options.rtt_scaling != RttScaling::Off,
-            integer: options.rtt_scaling == RttScaling::Linux,
-            smoothed: options.rtt == Rtt::Smoothed,
             ns3: (options.module == Module::Ns3).then(Ns3::default),
             epoch,
             rtt_min: u64::MAX,
@@ -136,14 +128,14 @@ impl Htcp {
     #[inline]
     fn increase(&self, delta: f64) -> f64 {
         // No margin: the increase is continuous.
-        let over = delta - self.delta_l;
+        let over = delta - self.options.delta_l;
         let mut increase = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
-        if self.integer {
+        if self.options.rtt_scaling == RttScaling::Linux {
             increase = floor(increase);
         }
         if self.scaled && self.rtt_min < u64::MAX {
             increase *= (self.rtt_min as f64 / 1e8).clamp(0.1, 2.0);
-            if self.integer {
+            if self.options.rtt_scaling == RttScaling::Linux {
                 increase = floor(increase).max(1.0);
             }
         }
@@ -160,7 +152,7 @@ impl Htcp {
         let (b, before) = (self.b_max, self.epoch.b_before);
         self.epoch.b_before = b;
         // No margin: equal epochs have equal throughput, far from both bounds.
-        if self.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
+        if self.options.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
             self.epoch.adaptive = false;
             return BETA_MIN;
         }
@@ -168,14 +160,14 @@ impl Htcp {
             self.epoch.adaptive = true;
             return BETA_MIN;
         }
-        if !self.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.epoch.rtt_max == 0 {
+        if !self.options.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.epoch.rtt_max == 0 {
             return BETA_MIN;
         }
         (self.rtt_min as f64 / self.epoch.rtt_max as f64).clamp(BETA_MIN, BETA_MAX)
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
-        let sample = if self.smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
+        let sample = if self.options.rtt == Rtt::Smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
         let Some(rtt) = sample else { return };
         let rtt = rtt.0.max(1);
         self.rtt_min = self.rtt_min.min(rtt);
@@ -277,7 +269,10 @@ mod tests {
     #[test]
     fn rtt_scaling_of_linux_is_in_integers() {
         let increases = [100, 50, 200, 400, 25].map(|ms| {
-            let flow = Htcp { rtt_min: ms * 1_000_000, scaled: true, integer: true, ..flow() };
+            let flow = Htcp {
+                rtt_min: ms * 1_000_000,
+                ..Htcp::new(Options { rtt_scaling: RttScaling::Linux, ..Options::default() })
+            };
             flow.increase(2.0)
         });
         assert_eq!(increases, [11.0, 5.0, 22.0, 22.0, 2.0]);

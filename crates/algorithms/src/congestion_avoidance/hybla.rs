@@ -63,11 +63,9 @@ pub static SPEC: Spec = Spec {
 /// Slow start and congestion avoidance of Hybla.
 #[derive(Clone, Debug)]
 pub struct Hybla {
+    options: Options,
     /// RTT0, ns.
     rtt0: f64,
-    max_rho: f64,
-    scaled: bool,
-    eighths: bool,
     rtt_min: u64,
     /// ρ², and 2^ρ − 1.
     square: f64,
@@ -78,26 +76,16 @@ pub struct Hybla {
 
 impl Hybla {
     fn new(options: Options) -> Self {
-        Self {
-            rtt0: options.rtt0 * 1e9,
-            max_rho: options.max_rho,
-            scaled: options.initial_window == InitialWindow::Scaled,
-            eighths: options.rho == Rho::Linux,
-            rtt_min: u64::MAX,
-            square: 1.0,
-            burst: 1.0,
-            rho: 1.0,
-            begun: false,
-        }
+        Self { rtt0: options.rtt0 * 1e9, options, rtt_min: u64::MAX, square: 1.0, burst: 1.0, rho: 1.0, begun: false }
     }
 
     /// Updates ρ (1), ρ² and 2^ρ − 1 from a smoothed RTT in nanoseconds.
     fn set(&mut self, rtt: u64) {
         let rho = rtt as f64 / self.rtt0;
-        self.rho = if self.eighths { whole_down(8.0 * rho) / 8.0 } else { rho }.max(1.0);
+        self.rho = if self.options.rho == Rho::Linux { whole_down(8.0 * rho) / 8.0 } else { rho }.max(1.0);
         self.square = self.rho * self.rho;
-        self.burst = exp2(self.rho.min(self.max_rho)) - 1.0;
-        if self.eighths {
+        self.burst = exp2(self.rho.min(self.options.max_rho)) - 1.0;
+        if self.options.rho == Rho::Linux {
             self.burst = whole_down(128.0 * self.burst) / 128.0;
         }
     }
@@ -116,8 +104,8 @@ impl CongestionAvoidance for Hybla {
         let mut grow = self.burst * segments(ack); // (2)
         if !self.begun && ack.cwnd_limited && !ack.recovering {
             self.begun = true;
-            if self.scaled {
-                grow += (self.rho.min(self.max_rho) - 1.0) * w; // (4)
+            if self.options.initial_window == InitialWindow::Scaled {
+                grow += (self.rho.min(self.options.max_rho) - 1.0) * w; // (4)
             }
         }
         Step::grow(grow.min(ssthresh - w))
@@ -127,7 +115,7 @@ impl CongestionAvoidance for Hybla {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let step = self.square / w;
         // No margin: a quotient of 1/128ths is not rounded, and multiplication by 128 is exact.
-        let step = if self.eighths { floor(128.0 * step) / 128.0 } else { step };
+        let step = if self.options.rho == Rho::Linux { floor(128.0 * step) / 128.0 } else { step };
         w + segments(ack) * step.max(1.0 / w) // (3)
     }
 

@@ -101,10 +101,7 @@ impl Pairs {
 /// Congestion avoidance of Libra.
 #[derive(Clone, Debug)]
 pub struct Libra {
-    k1: f64,
-    k2: f64,
-    t0: f64,
-    t1: f64,
+    options: Options,
     pairs: Pairs,
     known: bool,
     rtt: u64,
@@ -116,10 +113,7 @@ impl Libra {
     fn new(options: Options) -> Self {
         let capacity = Some(options.capacity).filter(|rate| *rate > 0.0);
         Self {
-            k1: options.k1,
-            k2: options.k2,
-            t0: options.t0,
-            t1: options.t1,
+            options,
             pairs: Pairs { last: None, min_sum: u64::MAX, capacity },
             known: capacity.is_some(),
             rtt: 0,
@@ -135,8 +129,8 @@ impl Libra {
         let range = self.rtt_max - self.rtt_min;
         let share = if range == 0 { 0.0 } else { (self.rtt - self.rtt_min) as f64 / range as f64 };
         let t = self.rtt as f64 * 1e-9;
-        let damped = if share == 0.0 { 1.0 } else { exp(-self.k2 * share) };
-        self.k1 * capacity * damped * t * t / (t + self.t0)
+        let damped = if share == 0.0 { 1.0 } else { exp(-self.options.k2 * share) };
+        self.options.k1 * capacity * damped * t * t / (t + self.options.t0)
     }
 
     /// (3): decrease fraction.
@@ -144,7 +138,7 @@ impl Libra {
         if self.rtt == 0 || self.pairs.capacity.is_none() {
             return 0.5;
         }
-        (self.t1 / (2.0 * (self.rtt as f64 * 1e-9 + self.t0))).min(0.9)
+        (self.options.t1 / (2.0 * (self.rtt as f64 * 1e-9 + self.options.t0))).min(0.9)
     }
 }
 

@@ -53,23 +53,15 @@ pub static SPEC: Spec = Spec {
 /// Congestion avoidance of Reno.
 #[derive(Clone, Debug)]
 pub struct Reno {
+    options: Options,
     byte_counting: bool,
-    from_cwnd: bool,
-    per_ack: bool,
-    beta: f64,
     /// Acknowledged segments not yet turned into window.
     credit: f64,
 }
 
 impl Reno {
     fn new(options: Options) -> Self {
-        Self {
-            byte_counting: options.abc >= 1.0,
-            from_cwnd: options.base == Base::Cwnd,
-            per_ack: options.per_ack == PerAck::True,
-            beta: options.beta,
-            credit: 0.0,
-        }
+        Self { byte_counting: options.abc >= 1.0, options, credit: 0.0 }
     }
 }
 
@@ -96,7 +88,7 @@ pub(crate) fn flight(event: &Congestion) -> f64 {
 
 impl CongestionAvoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let n = acked_count(ack, self.per_ack);
+        let n = acked_count(ack, self.options.per_ack == PerAck::True);
         if !self.byte_counting {
             return w + n / w; // (1)
         }
@@ -111,9 +103,9 @@ impl CongestionAvoidance for Reno {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.credit = 0.0;
-        let base = if self.from_cwnd { w } else { flight(event) };
+        let base = if self.options.base == Base::Cwnd { w } else { flight(event) };
         // (2); RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
-        let reduced = base * self.beta;
+        let reduced = base * self.options.beta;
         (if self.byte_counting { whole_down(reduced) } else { reduced }).max(2.0)
     }
 }
@@ -121,7 +113,7 @@ impl CongestionAvoidance for Reno {
 /// Reno with default parameters, for tests and for algorithms that fall back to Reno.
 #[must_use]
 pub fn plain(_: &Path) -> Reno {
-    Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+    Reno::new(Options::default())
 }
 
 #[cfg(test)]
@@ -130,7 +122,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss};
 
     fn reno() -> Reno {
-        Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+        Reno::new(Options::default())
     }
 
     /// RFC 5681, equation (4), by hand: F = 20 gives 10, F = 3 gives the floor of 2.
@@ -143,14 +135,14 @@ mod tests {
     /// By hand: β = 0.7 reduces 20 segments to 14.
     #[test]
     fn beta_scales_flight_size() {
-        assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
+        assert_eq!(Reno::new(Options { beta: 0.7, ..Options::default() }).on_congestion(&loss(20), 99.0), 14.0);
     }
 
     /// tcp_reno_ssthresh (max(cwnd >> 1, 2)) and tcp_cong_avoid_ai, by hand: 9 segments become 4, 3 become 2, whatever is in
     /// flight; the fourth ACK of one segment from 4 adds one, as does the third ACK of two from 5, with one left over.
     #[test]
     fn counting_bytes_and_halving_the_window_is_linux_arithmetic() {
-        let mut flow = Reno { byte_counting: true, from_cwnd: true, ..reno() };
+        let mut flow = Reno::new(Options { abc: 1.0, base: Base::Cwnd, ..Options::default() });
         assert_eq!([9.0, 3.0].map(|w| flow.on_congestion(&loss(20), w)), [4.0, 2.0]);
         let mut windows = |acks: &[u64], w: f64| {
             acks.iter().scan(w, |w, n| (*w = flow.on_ack(&ack(*n), *w), Some(*w)).1).collect::<Vec<_>>()
@@ -170,7 +162,7 @@ mod tests {
             w = flow.on_ack(&ack(1), w);
         }
         assert!((w - 10.958).abs() < 0.002, "{w}");
-        let mut counted = Reno { byte_counting: true, ..reno() };
+        let mut counted = Reno::new(Options { abc: 1.0, ..Options::default() });
         w = 10.0;
         for _ in 0..10 {
             w = counted.on_ack(&ack(1), w);

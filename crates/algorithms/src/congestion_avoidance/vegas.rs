@@ -84,16 +84,7 @@ pub static SPEC: Spec = Spec {
 /// Congestion avoidance of Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    alpha: f64,
-    beta: f64,
-    mean: bool,
-    by_base: bool,
-    loss: f64,
-    rounding: Rounding,
-    with_handshake: bool,
-    floor_at_ssthresh: bool,
-    spread: bool,
-    other: bool,
+    options: Options,
     rounds: Rounds,
     over: Option<Round>,
     /// Minimum window, segments.
@@ -107,31 +98,15 @@ pub struct Vegas {
 
 impl Vegas {
     fn new(options: Options) -> Self {
-        Self {
-            alpha: options.alpha,
-            beta: options.beta,
-            mean: options.rtt == Rtt::Mean,
-            by_base: options.diff == Diff::Linux,
-            loss: options.loss,
-            rounding: options.rounding,
-            with_handshake: options.base == Base::Handshake,
-            floor_at_ssthresh: options.floor == Floor::Ssthresh,
-            spread: options.step == StepPattern::Spread,
-            other: options.step == StepPattern::Other,
-            rounds: Rounds::default(),
-            over: None,
-            floor: 2.0,
-            earlier: 0.0,
-            slope: 0.0,
-            diff: 0.0,
-        }
+        Self { options, rounds: Rounds::default(), over: None, floor: 2.0, earlier: 0.0, slope: 0.0, diff: 0.0 }
     }
 
     /// (1), with the selected rounding.
     fn diff(&self, w: f64, round: &Round) -> f64 {
-        let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
-        let diff = if self.by_base { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
-        match self.rounding {
+        let (base, rtt) = (self.rounds.base(), round.rtt(self.options.rtt == Rtt::Mean));
+        let diff =
+            if self.options.diff == Diff::Linux { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
+        match self.options.rounding {
             Rounding::None => diff,
             Rounding::Whole => whole_down(diff + 0.5),
             Rounding::HalfUp => whole_up(2.0 * diff) / 2.0,
@@ -141,9 +116,9 @@ impl Vegas {
     /// (2).
     fn step(&self, diff: f64) -> f64 {
         // With rounding margins: on a path that holds whole segments the backlog is a whole number.
-        if below(diff, self.alpha) {
+        if below(diff, self.options.alpha) {
             1.0
-        } else if above(diff, self.beta) {
+        } else if above(diff, self.options.beta) {
             -1.0
         } else {
             0.0
@@ -155,10 +130,10 @@ impl Vegas {
         self.diff = if round.decides() { self.diff(w, round) } else { 0.0 };
         let step = if round.decides() { self.step(self.diff) } else { 1.0 };
         let from = std::mem::replace(&mut self.earlier, w);
-        self.slope = if self.spread && step > 0.0 { step / w } else { 0.0 };
+        self.slope = if self.options.step == StepPattern::Spread && step > 0.0 { step / w } else { 0.0 };
         let next = if self.slope > 0.0 {
             w
-        } else if self.other && from > 0.0 {
+        } else if self.options.step == StepPattern::Other && from > 0.0 {
             w + (from + step - w).clamp(-1.0, 1.0)
         } else {
             w + step
@@ -187,9 +162,9 @@ impl CongestionAvoidance for Vegas {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         (self.over, self.slope) = (None, 0.0);
-        let factor = if event.cause == Cause::Timeout { 0.5 } else { self.loss };
+        let factor = if event.cause == Cause::Timeout { 0.5 } else { self.options.loss };
         let ssthresh = (factor * w).max(2.0); // (3)
-        if self.floor_at_ssthresh {
+        if self.options.floor == Floor::Ssthresh {
             self.floor = ssthresh;
         }
         ssthresh
@@ -197,7 +172,7 @@ impl CongestionAvoidance for Vegas {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Established if self.with_handshake => {
+            Change::Established if self.options.base == Base::Handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
             Change::Idle => {
@@ -222,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn vegas(text: &str) -> Vegas {
-        Vegas::new(&crate::catalogue().parse(text).unwrap().growth.arguments)
+        Vegas::new((&crate::catalogue().parse(text).unwrap().growth.arguments).into())
     }
 
     /// Window and diff after a round of 20 segments with a minimum RTT of `ms`, where base is 100 ms.
@@ -299,10 +274,10 @@ mod tests {
             let mut flow = vegas("vegas");
             flow.rounds.base = (f64::from(pipe) * service) as u64;
             let service = flow.rounds.base as f64 / f64::from(pipe);
-            for backlog in [flow.alpha, flow.beta] {
+            for backlog in [flow.options.alpha, flow.options.beta] {
                 let w = f64::from(pipe) + backlog;
                 let round = Round { min: 0, mean: w * service, samples: 9, delivered: w, time: 0 };
-                flow.mean = true; // R need not be whole nanoseconds
+                flow.options.rtt = Rtt::Mean; // R need not be whole nanoseconds
                 prop_assert_eq!(flow.step(flow.diff(w, &round)), 0.0);
             }
         }

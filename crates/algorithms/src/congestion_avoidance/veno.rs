@@ -64,10 +64,7 @@ const RANDOM_LOSS_FACTOR: f64 = 0.8;
 /// Congestion avoidance of Veno.
 #[derive(Clone, Debug)]
 pub struct Veno {
-    beta: f64,
-    last: bool,
-    counter: bool,
-    reno: bool,
+    options: Options,
     rtts: RoundRtt,
     /// (R − base) / R; `None` before the first round with enough samples.
     queued: Option<f64>,
@@ -78,22 +75,13 @@ pub struct Veno {
 
 impl Veno {
     fn new(options: Options) -> Self {
-        Self {
-            beta: options.beta,
-            last: options.rtt == Rtt::Last,
-            counter: options.counter == Counter::Linux,
-            reno: options.increase == Increase::Ns3,
-            rtts: RoundRtt::default(),
-            queued: None,
-            acks: 0.0,
-            apply_next: true,
-        }
+        Self { options, rtts: RoundRtt::default(), queued: None, acks: 0.0, apply_next: true }
     }
 
     /// (1): the backlog is below β.
     #[inline]
     fn is_uncongested(&self, w: f64) -> bool {
-        self.queued.is_none_or(|queued| below(w * queued, self.beta))
+        self.queued.is_none_or(|queued| below(w * queued, self.options.beta))
     }
 
     /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
@@ -120,7 +108,7 @@ impl CongestionAvoidance for Veno {
     fn observe(&mut self, ack: &Ack, _: f64) {
         let over = self.rtts.observe(ack);
         let base = self.rtts.base as f64;
-        if self.last {
+        if self.options.rtt == Rtt::Last {
             if let Some(rtt) = ack.rtt {
                 self.queued = Some(1.0 - base / rtt.0.max(1) as f64);
             }
@@ -132,10 +120,10 @@ impl CongestionAvoidance for Veno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
-        if self.counter {
+        if self.options.counter == Counter::Linux {
             return self.count(n, w);
         }
-        if self.reno {
+        if self.options.increase == Increase::Ns3 {
             return w + acked_count(ack, true) / w;
         }
         if self.is_uncongested(w) {
@@ -206,14 +194,16 @@ mod tests {
     /// ns-3: 1/w per ACK of two segments, also with a backlog.
     #[test]
     fn the_increase_of_ns_3_is_that_of_reno_per_ack() {
-        let mut flow = Veno { reno: true, ..at(115.0) };
+        let mut flow = at(115.0);
+        flow.options.increase = Increase::Ns3;
         assert_eq!(flow.on_ack(&ack(2), 30.0), 30.0 + 1.0 / 30.0);
     }
 
     /// Linux' counter by hand: with a backlog one segment per two rounds of w + 1 ACKs.
     #[test]
     fn with_a_backlog_every_second_increment_is_omitted() {
-        let mut flow = Veno { counter: true, ..at(115.0) };
+        let mut flow = at(115.0);
+        flow.options.counter = Counter::Linux;
         let mut w = 30.0;
         for _ in 0..62 {
             w = flow.on_ack(&ack(1), w);

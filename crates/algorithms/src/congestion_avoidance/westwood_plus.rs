@@ -66,10 +66,7 @@ pub static SPEC: Spec = Spec {
 /// Congestion avoidance of Westwood+.
 #[derive(Clone, Debug)]
 pub struct WestwoodPlus {
-    cascade: bool,
-    /// A loss reduces the window at most to half.
-    half: bool,
-    per_ack: bool,
+    options: Options,
     /// Minimum interval, ns.
     min_interval: u64,
     b: f64,
@@ -84,9 +81,7 @@ pub struct WestwoodPlus {
 impl WestwoodPlus {
     fn new(options: Options) -> Self {
         Self {
-            cascade: options.filter == Filter::Linux,
-            half: options.ssthresh == Ssthresh::Half,
-            per_ack: options.per_ack == PerAck::True,
+            options,
             min_interval: (options.min_interval * 1e9) as u64,
             b: 0.0,
             last: (options.first == First::Zero).then_some(0.0),
@@ -102,7 +97,7 @@ impl WestwoodPlus {
             (self.b, self.last) = (sample, Some(sample));
             return;
         };
-        if self.cascade {
+        if self.options.filter == Filter::Linux {
             let first = (7.0 * last + sample) / 8.0;
             self.b = (7.0 * self.b + first) / 8.0;
             self.last = Some(first);
@@ -135,14 +130,14 @@ impl CongestionAvoidance for WestwoodPlus {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + acked_count(ack, self.per_ack) / w // (3)
+        w + acked_count(ack, self.options.per_ack == PerAck::True) / w // (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         if self.last.is_none() {
             return (w / 2.0).max(2.0); // no estimate of the bandwidth yet
         }
-        let floor = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
+        let floor = if self.options.ssthresh == Ssthresh::Half { (w / 2.0).max(2.0) } else { 2.0 };
         reduced_window(event, w, self.b, self.rtt_min).max(floor) // (4)
     }
 
@@ -174,7 +169,7 @@ mod tests {
     /// ns-3: from B = 0 a first sample of 10 gives 0.5, and an ACK of two segments adds 1/w.
     #[test]
     fn ns_3_starts_the_filter_at_zero_and_counts_acks() {
-        let mut flow = WestwoodPlus { last: Some(0.0), per_ack: true, ..flow() };
+        let mut flow = WestwoodPlus::new(Options { first: First::Zero, per_ack: PerAck::True, ..Options::default() });
         flow.filter(10.0);
         assert_eq!((flow.b, flow.on_ack(&ack_at(Time(1_000_000_000), 2), 20.0)), (0.5, 20.05));
     }
@@ -182,7 +177,7 @@ mod tests {
     /// Linux, by hand: 8 after 0 gives 1 after the first filter and 1/8 after the second.
     #[test]
     fn linux_has_two_filters_in_series() {
-        let mut flow = WestwoodPlus { last: Some(0.0), cascade: true, ..flow() };
+        let mut flow = WestwoodPlus::new(Options { first: First::Zero, filter: Filter::Linux, ..Options::default() });
         flow.filter(8.0);
         assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
     }

@@ -60,19 +60,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| {
-        let options = Options::from(arguments);
-        Box::new(Esse {
-            share: options.share,
-            agreement: options.agreement,
-            acks: options.acks as u32,
-            gap: options.gap,
-            round: u64::MAX,
-            train: Train::default(),
-            best: 0.0,
-            pipes: [0.0; 2],
-        })
-    }),
+    build: Build::SlowStart(|_, arguments| Box::new(Esse::new(arguments.into()))),
 };
 
 /// Slow start of ESSE.
@@ -96,6 +84,19 @@ fn pipe(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
 }
 
 impl Esse {
+    fn new(options: Options) -> Self {
+        Self {
+            share: options.share,
+            agreement: options.agreement,
+            acks: options.acks as u32,
+            gap: options.gap,
+            round: u64::MAX,
+            train: Train::default(),
+            best: 0.0,
+            pipes: [0.0; 2],
+        }
+    }
+
     /// Takes the rate of a train that has ended as a sample.
     fn end_train(&mut self, train: &Train) {
         if train.acks >= self.acks {
@@ -159,8 +160,7 @@ impl SlowStart for Esse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::Arguments;
+    use cwndlab_control::testing::ack_at;
     use cwndlab_units::Time;
 
     /// Reference values: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
@@ -192,8 +192,7 @@ mod tests {
     /// ACKs.
     #[test]
     fn two_rounds_of_trains_estimate_the_pipe_size() {
-        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), Options::default());
+        let mut start = Esse::new(Options::default());
         let mut exits = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {

@@ -15,7 +15,7 @@
 //! Differs from the source: nothing known.
 
 use cwndlab_control::{
-    options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Kind, Reason, SlowStart, Spec, Step,
+    options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Kind, Path, Reason, SlowStart, Spec, Step,
 };
 
 use crate::congestion_avoidance::reno::segments;
@@ -48,20 +48,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|path, arguments| {
-        let options = Options::from(arguments);
-        Box::new(HyStartPp {
-            limit: if path.paced { f64::INFINITY } else { options.l },
-            rounds: options.css_rounds as u32,
-            divisor: options.css_growth_divisor,
-            round: u64::MAX,
-            last: u64::MAX,
-            current: u64::MAX,
-            samples: 0,
-            css: None,
-            over: false,
-        })
-    }),
+    build: Build::SlowStart(|path, arguments| Box::new(HyStartPp::new(path, arguments.into()))),
 };
 
 const N_RTT_SAMPLE: u32 = 8;
@@ -88,6 +75,20 @@ pub struct HyStartPp {
 }
 
 impl HyStartPp {
+    fn new(path: &Path, options: Options) -> Self {
+        Self {
+            limit: if path.paced { f64::INFINITY } else { options.l },
+            rounds: options.css_rounds as u32,
+            divisor: options.css_growth_divisor,
+            round: u64::MAX,
+            last: u64::MAX,
+            current: u64::MAX,
+            samples: 0,
+            css: None,
+            over: false,
+        }
+    }
+
     fn next_round(&mut self, ack: &Ack) -> bool {
         if self.round == ack.round {
             return false;
@@ -154,14 +155,10 @@ impl SlowStart for HyStartPp {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::{Arguments, Path};
     use cwndlab_units::{Duration, Time};
 
     fn start(path: &Path) -> Box<dyn SlowStart> {
-        match SPEC.build {
-            Build::SlowStart(make) => make(path, Options::default()),
-            _ => unreachable!(),
-        }
+        Box::new(HyStartPp::new(path, Options::default()))
     }
 
     fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {

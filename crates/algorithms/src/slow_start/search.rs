@@ -78,11 +78,7 @@ const HISTORY: usize = 64;
 /// Slow start of SEARCH.
 #[derive(Clone, Debug)]
 pub struct Search {
-    sent_form: bool,
-    thresh: f64,
-    extra: f64,
-    latest: bool,
-    drain: Drain,
+    options: Options,
     /// Length of a bin, ns; 0 before the first ACK.
     bin: u64,
     end: u64,
@@ -106,20 +102,7 @@ pub fn norm(prev: f64, curr: f64) -> f64 {
 
 impl Search {
     fn new(options: Options) -> Self {
-        Self {
-            sent_form: options.form == Form::Sent,
-            thresh: options.thresh,
-            extra: options.extra_bins,
-            latest: options.shift == Shift::Latest,
-            drain: options.drain,
-            bin: 0,
-            end: 0,
-            closed: 0,
-            delivered: [0; HISTORY],
-            sent: [0; HISTORY],
-            lost: 0,
-            norm: 0.0,
-        }
+        Self { options, bin: 0, end: 0, closed: 0, delivered: [0; HISTORY], sent: [0; HISTORY], lost: 0, norm: 0.0 }
     }
 
     /// (1), (6): closes the bins that have ended. Returns whether there were any.
@@ -170,12 +153,12 @@ impl Search {
         let last = self.closed.checked_sub(1)? as f64;
         let back = rtt as f64 / self.bin as f64;
         let (span, j) = (BINS as f64, last - back);
-        if j < span || back > self.extra {
+        if j < span || back > self.options.extra_bins {
             return None;
         }
         let over = |counts: &[u64; HISTORY], at: f64| Self::at(counts, at) - Self::at(counts, at - span);
         let curr = over(&self.delivered, last);
-        let prev = if self.sent_form { over(&self.sent, j) } else { 2.0 * over(&self.delivered, j) };
+        let prev = if self.options.form == Form::Sent { over(&self.sent, j) } else { 2.0 * over(&self.delivered, j) };
         Some(norm(prev, curr))
     }
 
@@ -188,7 +171,7 @@ impl Search {
     /// The window after the exit, segments.
     fn drained(&self, ack: &Ack, w: f64) -> f64 {
         let (mss, first) = (ack.mss.0 as f64, self.bin as f64 / BIN_SHARE);
-        match self.drain {
+        match self.options.drain {
             Drain::Off => w,
             Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(2.0),
             Drain::Target => self.recent(first, mss).clamp(2.0, w),
@@ -211,10 +194,10 @@ impl SlowStart for Search {
         if !self.close_bins(ack, last.0) {
             return Step::grow(grow);
         }
-        if let Some(norm) = self.judge(if self.latest { last.0 } else { ack.min_rtt.0 }) {
+        if let Some(norm) = self.judge(if self.options.shift == Shift::Latest { last.0 } else { ack.min_rtt.0 }) {
             self.norm = norm;
             // No margin: every bin has another norm.
-            if norm >= self.thresh {
+            if norm >= self.options.thresh {
                 let target = self.drained(ack, w);
                 return Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)));
             }
@@ -253,7 +236,7 @@ mod tests {
     #[test]
     fn the_norm_is_the_undelivered_fraction() {
         assert_eq!([100.0, 70.0, 65.0].map(|curr| norm(100.0, curr)), [0.0, 0.3, 0.35]);
-        assert!(norm(100.0, 70.0) >= start().thresh && norm(100.0, 70.0) < 0.35 && norm(100.0, 65.0) >= 0.35);
+        assert!(norm(100.0, 70.0) >= start().options.thresh && norm(100.0, 70.0) < 0.35 && norm(100.0, 65.0) >= 0.35);
     }
 
     /// Reference values: a first RTT of 100 ms gives bins of 35 ms.

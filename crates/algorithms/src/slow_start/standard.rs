@@ -39,7 +39,7 @@ pub static SPEC: Spec = Spec {
     build: Build::SlowStart(|_, arguments| Box::new(make(arguments.into()))),
 };
 
-/// Creates standard slow start from the arguments of its entry.
+/// Creates standard slow start with these options.
 #[must_use]
 pub fn make(options: Options) -> Standard {
     let limit = options.limit;

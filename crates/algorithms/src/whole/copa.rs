@@ -97,15 +97,11 @@ struct WindowState {
 /// Congestion control of Copa.
 #[derive(Clone, Debug)]
 pub struct Copa {
+    options: Options,
     mss: f64,
     window: WindowState,
     /// 1/δ of the default mode.
     default: f64,
-    by_last: bool,
-    switches: bool,
-    turns_at_once: bool,
-    halves: bool,
-    grain: f64,
     delays: Delays,
     round: u64,
     up: bool,
@@ -131,11 +127,7 @@ impl Copa {
             mss,
             window,
             default,
-            by_last: options.delay == Delay::Last,
-            switches: options.mode == Mode::Switch,
-            turns_at_once: options.turn == Turn::Ack,
-            halves: options.loss == Loss::Halve,
-            grain: options.grain,
+            options,
             delays: Delays::default(),
             round: 0,
             up: true,
@@ -153,7 +145,7 @@ impl Copa {
         let mut event = None;
         self.lost |= ack.lost.0 > 0;
         // A delay within the segments that one ACK covers does not indicate a queue.
-        let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
+        let empty = self.delays.time_of(self.options.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
         if !above(queueing, empty) || !self.settled {
             self.emptied = ack.now.0; // with a rounding margin: standing queues are whole packets
         }
@@ -191,14 +183,15 @@ impl Copa {
 
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.delays.update(ack, MAX_ROUNDS, self.by_last);
+        self.delays.update(ack, MAX_ROUNDS, self.options.delay == Delay::Last);
         if self.delays.min() == f64::INFINITY {
             return None;
         }
         let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
         let window_over = ack.round > self.round;
         self.round = ack.round;
-        let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
+        let mut event =
+            if self.options.mode == Mode::Switch { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
         let WindowState { w, inverse, slow_start, .. } = self.window;
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2); w moves on with every ACK
@@ -215,7 +208,7 @@ impl CongestionControl for Copa {
         if window_over {
             self.update_velocity();
         }
-        if self.turns_at_once && below != self.up && self.window.velocity > 1.0 {
+        if self.options.turn == Turn::Ack && below != self.up && self.window.velocity > 1.0 {
             (self.window.velocity, self.same, self.up) = (1.0, 0, below);
             self.last_w = w;
         }
@@ -234,7 +227,7 @@ impl CongestionControl for Copa {
             self.window = WindowState { w: 1.0, velocity: 1.0, slow_start: true, ..self.window };
             self.settled = false;
             self.same = 0;
-        } else if self.halves && !self.competing {
+        } else if self.options.loss == Loss::Halve && !self.competing {
             self.window.w = (self.window.w / 2.0).max(2.0);
         }
     }
