@@ -156,8 +156,8 @@ impl Phcc {
         let (w, queued) = (self.window.w, self.rtt.r - self.rtt.base);
         let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
         let by_delay = if below(bfs, 1.0) { f64::INFINITY } else { flight * queued / bfs };
-        let by_delay = if self.options.d_max != DMax::Loss { by_delay } else { 0.0 };
-        let by_loss = if self.options.d_max != DMax::Delay { self.window.d_loss } else { 0.0 };
+        let by_delay = if self.options.d_max == DMax::Loss { 0.0 } else { by_delay };
+        let by_loss = if self.options.d_max == DMax::Delay { 0.0 } else { self.window.d_loss };
         (self.window.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
     }
 
