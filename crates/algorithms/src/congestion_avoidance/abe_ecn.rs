@@ -12,8 +12,7 @@
 //! from the window after (1).
 
 use cwndlab_control::{
-    options, Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Path, Spec,
-    Window,
+    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Path, Spec, Window,
 };
 
 use super::reno::flight;
@@ -63,14 +62,11 @@ pub struct AbeEcn {
 
 impl AbeEcn {
     fn new(path: &Path, options: Options) -> Self {
-        let (spec, beta) = match options.base {
-            Base::Cubic => (&cubic::SPEC, options.beta_cubic),
-            Base::Reno => (&reno::SPEC, options.beta_reno),
+        let (base, beta): (Box<dyn CongestionAvoidance>, f64) = match options.base {
+            Base::Cubic => (Box::new(cubic::make(cubic::Options::default())), options.beta_cubic),
+            Base::Reno => (Box::new(reno::plain(path)), options.beta_reno),
         };
-        let Build::CongestionAvoidance(make) = spec.build else {
-            unreachable!("both bases are congestion-avoidance algorithms")
-        };
-        Self { base: make(path, &Arguments::defaults(spec.parameters)), beta }
+        Self { base, beta }
     }
 }
 
@@ -107,6 +103,7 @@ impl CongestionAvoidance for AbeEcn {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path};
+    use cwndlab_control::Arguments;
     use cwndlab_units::Time;
 
     fn flow(base: &str) -> AbeEcn {
