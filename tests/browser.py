@@ -17,7 +17,7 @@ import pytest
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # A page that takes longer is broken.
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 
 
 class Browser:

@@ -51,7 +51,7 @@ def test_the_commands_of_the_page_run(cli: Cli, tmp_path: Path, monkeypatch: pyt
 
 def test_the_script_of_the_page_runs(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(blocks("python")[0])
-    script = blocks("python")[1].replace('"60 s"', '"3 s"').replace("repetitions=10", "repetitions=2")
+    script = blocks("python")[1].replace('"60 s"', '"3 s"').replace("seeds=10", "seeds=2")
     (tmp_path / "study.py").write_text(script)
     done = subprocess.run([sys.executable, "study.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

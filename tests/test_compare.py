@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import cwndlab
@@ -14,6 +15,7 @@ from cwndlab.statistics import Estimate, difference
 from cwndlab.statistics.digits import interval, mean_and_half
 from cwndlab.study import tables
 from cwndlab.study.compare import compare, with_algorithm
+from cwndlab.study.header import Header
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure, Point, Study
 from cwndlab.study.store import Store
@@ -32,14 +34,14 @@ def scenario() -> cwndlab.Scenario:
 
 @pytest.fixture(scope="module")
 def found() -> Result:
-    return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
+    return compare(scenario(), ["reno", "cubic+ccm-ss"], seeds=3)
 
 
 def test_each_algorithm_meets_the_same_seeds(found: Result) -> None:
     assert [(row["algorithm"], row["seed"]) for row in found.rows] == [
         (name, seed) for seed in (1, 2, 3) for name in ("reno", "cubic+ccm-ss")
     ]
-    again = compare(found.scenario, ["cubic+ccm-ss"], repetitions=1, workers=1)
+    again = compare(found.scenario, ["cubic+ccm-ss"], seeds=1, workers=1)
     first = next(row for row in found.rows if row["algorithm"] == "cubic+ccm-ss" and row["seed"] == 1)
     assert again.rows[0] == first
 
@@ -47,16 +49,16 @@ def test_each_algorithm_meets_the_same_seeds(found: Result) -> None:
 def test_repetitions_start_at_other_times() -> None:
     """By default within the base RTT where there are repetitions, else not at all; a jitter of its own stays."""
     bare = scenario()
-    starts = {records.flows["start_ns"][0] for records in compare(bare, ["reno"], repetitions=1).examples.values()}
+    starts = {records.flows["start_ns"][0] for records in compare(bare, ["reno"], seeds=1).examples.values()}
     assert starts == {0}
-    found = compare(bare, ["reno", "cubic"], repetitions=2)
+    found = compare(bare, ["reno", "cubic"], seeds=2)
     assert found.scenario.start_jitter == "rtt"
     assert [records.flows["start_ns"][0] for records in found.examples.values()] == [
         pytest.approx(20e6, abs=20e6)
     ] * 2  # the same for both: a seed is a seed
     assert len({records.flows["start_ns"][0] for records in found.examples.values()}) == 1
     own = bare.with_(start_jitter="5 ms")
-    assert compare(own, ["reno"], repetitions=2).scenario.start_jitter == "5 ms"
+    assert compare(own, ["reno"], seeds=2).scenario.start_jitter == "5 ms"
 
 
 def test_a_difference_is_paired_and_says_what_its_interval_says(found: Result) -> None:
@@ -69,15 +71,16 @@ def test_a_difference_is_paired_and_says_what_its_interval_says(found: Result) -
 def made(seeds: int = 3, **values: list[float | None]) -> Result:
     """A comparison with these Jain indices."""
     points = [Point(n, {"algorithm": name}, f"h{n}", "{}") for n, name in enumerate(values)]
-    header = {"columns": ["algorithm"], "seeds": list(range(1, seeds + 1)), "until": None, "title": "", "notes": []}
-    header |= {"metrics": None, "scenario": json.loads(scenario().to_json()), "total": 9, "complete": True}
-    study = Study(points=points, seeds=header["seeds"], measure=Measure(), header=header)  # type: ignore[arg-type]
+    header = Header(
+        scenario=scenario().document, seeds=range(1, seeds + 1), columns=["algorithm"], compared="algorithm", total=9
+    )
+    study = Study(points=points, seeds=header.seeds, measure=Measure(), header=header)
     with Store(None, write=True) as store:
         for point, series in zip(points, values.values(), strict=True):
             for seed, value in enumerate(series, start=1):
                 row = {"scenario_hash": point.hash, "seed": seed, "engine": "e", "measure": "m", "jain": value}
                 store.add({"key": f"{point.hash} {seed}", **row})
-        store.describe({**header, "engine": "e", "measure": "m"}, study.table())
+        store.describe(replace(header, engine="e", measure="m", complete=True).as_dict(), study.table())
         return Result.of(store)
 
 
@@ -85,17 +88,17 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     """By hand: 0.1, 0.11 and 0.12 with t(2) = 4.303 and s = 0.01 are 0.11 ± 0.0248; of two values 0.6 and 0.8,
     t(1) = 12.7 is wide."""
     found = made(reno=[0.5, 0.6, 0.7], cubic=[0.6, 0.71, 0.82], bic=[None, 0.8, 0.6], ctcp=[None, None, None])
-    header, cells = tables.means(found, ["jain"])
-    assert header == ["algorithm", "Jain index"]
-    assert cells == [
+    table = found.table(["jain"])
+    assert table.header == ["algorithm", "Jain index"]
+    assert table.rows == [
         ["reno", "0.60 ± 0.25"],
         ["cubic", "0.71 ± 0.27"],
         ["bic", "0.7 ± 1.3 (2 of 3)"],
         ["ctcp", "–"],
     ]
-    header, rows = tables.differences(found, ["jain"])
-    cells = [list(map(str, row)) for row in rows]
-    assert header[0] == "minus reno"
+    table = tables.differences(found, ["jain"])
+    cells = [list(map(str, row)) for row in table.rows]
+    assert table.header[0] == "minus reno"
     assert cells[0][:4] == ["cubic", "Jain index", "0.110", "0.085 … 0.135"]
     # t = 19.05 of the first; of 0.2 and −0.1 with t(1) = 0.33 it is 0.795; Holm of two leaves the larger one.
     assert cells[0][4] == "0.005"
@@ -115,12 +118,12 @@ def test_equal_differences_are_one_result_without_a_test() -> None:
     """Three pairs that are all 0.1 apart are one observation: no p-value, no interval, no verdict, no effect; and so
     are three equal values, in tables, in JSON and on the page. Of the pairs of bic only one differs."""
     found = made(reno=[0.5, 0.5, 0.5], cubic=[0.6, 0.6, 0.6], bic=[0.5, 0.5, 0.8])
-    assert [cells[1] for cells in tables.means(found, ["jain"])[1]] == [
+    assert [cells[1] for cells in found.table(["jain"]).rows] == [
         "0.500 (one result)",
         "0.600 (one result)",
         "0.6 ± 0.4",
     ]
-    first, second = (list(map(str, row)) for row in tables.differences(found, ["jain"])[1])
+    first, second = (list(map(str, row)) for row in tables.differences(found, ["jain"]).rows)
     assert first == ["cubic", "Jain index", "0.100", "–", "–", "–", "–", "3", "not decided: one result"]
     assert second[-2:] == ["1 of 3 differ", "inconclusive"]
     entry = next(row for row in found.entries() if row["algorithm"] == "cubic" and row["metric"] == "jain")
@@ -147,15 +150,15 @@ def test_differences_by_rounding_alone_are_one_result() -> None:
 
 def test_one_repetition_claims_nothing() -> None:
     found = made(1, reno=[0.5], cubic=[0.9])
-    assert tables.means(found, ["jain"])[1] == [["reno", "0.500"], ["cubic", "0.900"]]
-    (row,) = tables.differences(found, ["jain"])[1]
+    assert found.table(["jain"]).rows == [["reno", "0.500"], ["cubic", "0.900"]]
+    (row,) = tables.differences(found, ["jain"]).rows
     assert list(map(str, row[2:])) == ["0.400", "–", "–", "–", "–", "1", "not decided: one repetition"]
 
 
 def test_some_flows_can_keep_their_algorithm() -> None:
     changed = with_algorithm(scenario(), "bic", ["flow1"])
     assert [flow["algorithm"] for flow in changed["flow"]] == ["reno", "bic"]
-    mixed = compare(scenario(), ["bic", "cubic"], flows=["flow1"], repetitions=1)
+    mixed = compare(scenario(), ["bic", "cubic"], flows=["flow1"], seeds=1)
     assert [records.flows["algorithm"].to_list()[0] for records in mixed.examples.values()] == [
         "reno+standard/rack"
     ] * 2
@@ -164,7 +167,7 @@ def test_some_flows_can_keep_their_algorithm() -> None:
 
 
 def test_the_measured_interval_can_be_named(found: Result) -> None:
-    late = compare(found.scenario, ["reno"], repetitions=1, start_s=3.0)
+    late = compare(found.scenario, ["reno"], seeds=1, start_s=3.0)
     assert late.rows[0]["goodput_bps"] != found.rows[0]["goodput_bps"]
     assert (late.to_dict()["start_s"], found.to_dict()["start_s"]) == (3.0, None)
 
@@ -187,35 +190,35 @@ def test_a_comparison_survives_its_folder(found: Result, tmp_path: Path) -> None
 def test_a_folder_keeps_every_run_and_none_is_repeated(tmp_path: Path) -> None:
     short = scenario().with_(duration="1 s")
     out = tmp_path / "out"
-    first = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=out)
+    first = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], seeds=2, out=out)
     runs = sorted(str(place.parent.relative_to(out)) for place in out.rglob("flows.parquet"))
     assert runs == [f"{name}/seed-{seed}" for name in ("cubic+ccm-ss_mu=2", "reno") for seed in (1, 2)]
     assert cwndlab.Records.read(out / "reno" / "seed-2").seed == 2
-    again = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], repetitions=2, out=out)
+    again = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], seeds=2, out=out)
     assert (again.outcome.resumed, again.outcome.ran, again.rows) == (4, 0, first.rows)
     # Another comparison uses the runs that it has in common with the first one.
-    larger = compare(short, ["reno", "bic"], repetitions=3, out=out)
+    larger = compare(short, ["reno", "bic"], seeds=3, out=out)
     assert (larger.outcome.resumed, larger.outcome.ran) == (2, 4)
-    assert Result.read(out).algorithms == ["reno", "bic"]
+    assert Result.read(out).labels == ["reno", "bic"]
     with pytest.raises(cwndlab.RecordsError, match="holds a run\n  hint: choose an empty folder"):
         compare(short, ["reno"], out=out / "reno" / "seed-1")
 
 
 def test_records_of_first_seeds_are_repeated_where_another_study_made_the_rows(tmp_path: Path) -> None:
     short = scenario().with_(duration="1 s")
-    first = compare(short, "reno", repetitions=2, out=tmp_path, records="first")
+    first = compare(short, "reno", seeds=2, out=tmp_path, records="first")
     assert [place.parent.name for place in tmp_path.rglob("flows.parquet")] == ["seed-1"]
     for place in (tmp_path / "reno" / "seed-1").iterdir():
         place.unlink()
-    again = compare(short, "reno", repetitions=2, out=tmp_path, records="first")
+    again = compare(short, "reno", seeds=2, out=tmp_path, records="first")
     assert again.examples["reno"].hash() == first.examples["reno"].hash()
     assert again.outcome.ran == 0
 
 
 def test_a_comparison_on_an_object_store_keeps_rows_and_no_records() -> None:
     short = scenario().with_(duration="1 s")
-    first = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
-    again = compare(short, "reno", repetitions=2, out="memory://comparisons/one")
+    first = compare(short, "reno", seeds=2, out="memory://comparisons/one")
+    again = compare(short, "reno", seeds=2, out="memory://comparisons/one")
     assert (again.outcome.ran, again.rows) == (0, first.rows)
     assert Result.read("memory://comparisons/one").rows == first.rows
 
@@ -238,14 +241,14 @@ def test_a_folder_of_an_older_version_is_refused(tmp_path: Path) -> None:
 def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
     """Goodput within 50 % is known after the first look; within a millionth of a percent never."""
     short = scenario().with_(duration="2 s", measure_from="500 ms")
-    loose = compare(short, ["reno", "bic"], repetitions=3, until="goodput_bps within 50 %", at_most=7)
+    loose = compare(short, ["reno", "bic"], seeds=3, until="goodput_bps within 50 %", at_most=7)
     assert loose.seeds == [1, 2, 3]
     assert "until goodput_bps within 50 %, at most 7: stopped after 3 repetitions of each" in loose.notes
     told: list[tuple[int, int]] = []
     strict = compare(
         short,
         ["reno", "bic"],
-        repetitions=1,
+        seeds=1,
         until="goodput_bps within 0.000001 %",
         at_most=8,
         out=tmp_path,
@@ -258,18 +261,18 @@ def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
     assert [note for note in strict.notes if note.startswith("reno: goodput_bps is known within ")]
     assert Result.read(tmp_path).rows == strict.rows
     rule = "goodput_bps within 0.000001 %"
-    again = compare(short, ["reno", "bic"], repetitions=1, until=rule, at_most=8, out=tmp_path)
+    again = compare(short, ["reno", "bic"], seeds=1, until=rule, at_most=8, out=tmp_path)
     assert (again.rows, again.outcome.ran, again.outcome.total) == (strict.rows, 0, 16)
 
 
 def test_the_warm_up_is_cut_and_said(found: Result) -> None:
-    named = compare(found.scenario, ["reno"], repetitions=2, warm_up="3 s")
+    named = compare(found.scenario, ["reno"], seeds=2, warm_up="3 s")
     assert [row["from_s"] for row in named.rows] == [3.0, 3.0]
     assert "warm-up: what was before 3 s is left out" in named.notes
     assert [row["goodput_bps"] for row in named.rows] == [
-        row["goodput_bps"] for row in compare(found.scenario, ["reno"], repetitions=2, start_s=3.0).rows
+        row["goodput_bps"] for row in compare(found.scenario, ["reno"], seeds=2, start_s=3.0).rows
     ]
-    cut = compare(found.scenario, ["reno"], repetitions=2, warm_up="mser")
+    cut = compare(found.scenario, ["reno"], seeds=2, warm_up="mser")
     assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from where MSER-5 cuts")]
     for row in cut.rows:
         records = cwndlab.run(with_algorithm(cut.scenario, "reno"), seed=row["seed"])
@@ -278,9 +281,9 @@ def test_the_warm_up_is_cut_and_said(found: Result) -> None:
 
 
 def test_what_is_judged_can_be_named() -> None:
-    found = compare(scenario(), ["reno", "bic"], repetitions=3, metrics=["p95_queue_ms", "power"])
-    assert {row[1] for row in tables.differences(found)[1]} == {"queue, 95th percentile ms", "power"}
-    assert tables.means(found)[0] == ["algorithm", "queue, 95th percentile\nms", "power"]
+    found = compare(scenario(), ["reno", "bic"], seeds=3, metrics=["p95_queue_ms", "power"])
+    assert {row[1] for row in tables.differences(found).rows} == {"queue, 95th percentile ms", "power"}
+    assert found.table().header == ["algorithm", "queue, 95th percentile\nms", "power"]
     told = {row["metric"]: row for row in found.entries() if row["algorithm"] == "bic"}
     assert told["power"]["comparisons"] == 2
     assert told["power"]["adjusted_p"] >= told["power"]["p"]
@@ -305,11 +308,11 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     short = scenario().with_(duration="1 s")
-    found = compare(short, ["reno", "cubic"], repetitions=3, workers=1, progress=stop, out=tmp_path)
+    found = compare(short, ["reno", "cubic"], seeds=3, workers=1, progress=stop, out=tmp_path)
     assert len(found.rows) == 3
     assert found.notes[0] == "stopped: 3 of 6 runs finished"
     assert len(Result.read(tmp_path).rows) == 3
-    complete = compare(short, ["reno", "cubic"], repetitions=3, out=tmp_path)
+    complete = compare(short, ["reno", "cubic"], seeds=3, out=tmp_path)
     assert complete.outcome.resumed == 3
     assert len(Result.read(tmp_path).rows) == 6
 
@@ -379,9 +382,9 @@ def test_any_number_can_be_written(mean: float, half: float) -> None:
 
 def test_every_fault_of_a_question_is_named_before_anything_runs(found: Result) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
-        compare(found.scenario, ["renoo", "cubicc"], repetitions=0)
+        compare(found.scenario, ["renoo", "cubicc"], seeds=0)
     assert str(caught.value).count("no algorithm is called") == 2
-    assert "repetitions: '0' runs nothing" in str(caught.value)
+    assert "seeds: there is none, so nothing runs" in str(caught.value)
     with pytest.raises(cwndlab.ScenarioError, match="there is none to compare"):
         compare(found.scenario, [])
 
@@ -420,13 +423,13 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
     """By the scenario: flow 0 is `flow0`; `against` alone leaves the first flow over TCP to the compared algorithms."""
     short = scenario().with_(duration="2 s")
     for options in ({"flows": ["flow1"]}, {"flows": 1}, {"flows": "1"}, {"flows": "flow1"}):
-        one = compare(short, "bic", repetitions=1, **options)
+        one = compare(short, "bic", seeds=1, **options)
         assert one.flows == ["flow1"]
         assert [row["algorithm"] for row in one.examples["bic"].rows("flows")] == [
             "reno+standard/rack",
             "bic+standard/rack",
         ]
-    found = compare(short, ["cubic", "vegas"], against="bic", repetitions=1)
+    found = compare(short, ["cubic", "vegas"], against="bic", seeds=1)
     assert (found.flows, found.against) == (["flow0"], "bic")
     assert "compared in flow0; the other flows over TCP use bic" in found.notes
     assert [row["algorithm"].partition("+")[0] for row in found.examples["vegas"].rows("flows")] == ["vegas", "bic"]
@@ -434,10 +437,10 @@ def test_flows_are_named_or_counted_and_the_others_get_the_rival() -> None:
 
 def test_coexistence_has_goodput_and_share_of_each_side(tmp_path: Path) -> None:
     short = scenario().with_(duration="3 s")
-    found = compare(short, ["cubic", "vegas"], against="reno", repetitions=2, out=tmp_path)
+    found = compare(short, ["cubic", "vegas"], against="reno", seeds=2, out=tmp_path)
     beside = ["goodput_bps@flow0", "goodput_bps@flow1", "share@flow0", "share@flow1"]
     assert found.of_flows == beside
-    assert tables.shown(found)[:4] == tuple(beside)
+    assert found.shown[:4] == list(beside)
     assert set(beside) <= set(found.judged())
     for row in found.rows:
         assert row["share@flow0"] + row["share@flow1"] == pytest.approx(1.0)
@@ -446,12 +449,12 @@ def test_coexistence_has_goodput_and_share_of_each_side(tmp_path: Path) -> None:
     row = next(row for row in found.rows if (row["algorithm"], row["seed"]) == ("vegas", 1))
     assert row["goodput_bps@flow0"] == table["flow0"]["goodput_bps"]
     again = Result.read(tmp_path)
-    assert (again.rows, again.against, tables.shown(again)) == (found.rows, "reno", tables.shown(found))
-    header, _ = tables.means(again)
+    assert (again.rows, again.against, again.shown) == (found.rows, "reno", found.shown)
+    header = again.table().header
     assert header[1:3] == ["goodput of flow0\nMbit/s", "goodput of flow1\nMbit/s"]
     # With another algorithm in the other flows it is another comparison.
     with pytest.raises(cwndlab.ScenarioError, match="holds another comparison"):
-        compare(short, ["cubic", "vegas"], against="bic", repetitions=2, out=tmp_path)
+        compare(short, ["cubic", "vegas"], against="bic", seeds=2, out=tmp_path)
 
 
 def test_faults_of_coexistence_are_named() -> None:
@@ -471,11 +474,11 @@ def test_faults_of_coexistence_are_named() -> None:
         ({"metrics": ["jain@tcp"]}, "metrics: no metric is called 'jain@tcp'"),
     ):
         with pytest.raises(cwndlab.ScenarioError) as caught:
-            compare(mixed, "reno", repetitions=1, **options)
+            compare(mixed, "reno", seeds=1, **options)
         assert message in str(caught.value)
-    found = compare(mixed, ["reno", "cubic"], repetitions=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
+    found = compare(mixed, ["reno", "cubic"], seeds=2, metrics=["jitter_ms@call", "one_way_delay_ms", "share@0"])
     assert all(row["jitter_ms@call"] is not None and row["one_way_delay_ms"] > 20 for row in found.rows)
-    assert [title.partition("\n")[0] for title in tables.means(found)[0][1:]] == [
+    assert [title.partition("\n")[0] for title in found.table().header[1:]] == [
         "jitter of call",
         "one-way delay of UDP",
         "share of flow 0",
@@ -484,34 +487,34 @@ def test_faults_of_coexistence_are_named() -> None:
 
 def test_flows_that_share_no_queue_have_no_jain_index() -> None:
     apart = scenario().with_({"flow[1].direction": "reverse"}, duration="2 s")
-    found = compare(apart, ["reno", "cubic"], repetitions=2)
-    assert tables.cell(found, "reno", "jain") == "–"
+    found = compare(apart, ["reno", "cubic"], seeds=2)
+    assert found.table(["jain"]).rows[0][1] == "–"
     assert (
         "no two of 2 flows share a bottleneck in one direction: there is no Jain index; goodput is of all flows "
         in (" ".join(found.notes))
     )
     assert all(row["utilisation"] <= 1 for row in found.rows)
-    together = compare(scenario().with_(duration="2 s"), "reno", repetitions=1)
+    together = compare(scenario().with_(duration="2 s"), "reno", seeds=1)
     assert together.rows[0]["jain"] is not None
     assert not [note for note in together.notes if "share" in note]
 
 
 def test_seeds_that_change_nothing_are_noted() -> None:
     still = scenario().with_(duration="1 s", start_jitter="0 s")
-    found = compare(still, ["reno", "cubic"], repetitions=3)
+    found = compare(still, ["reno", "cubic"], seeds=3)
     (remark,) = [row for row in found.remarks if row["code"] == "no-random-element"]
     assert remark["text"].startswith("reno, cubic: the scenario has no random element")
-    moving = compare(scenario().with_(duration="1 s"), ["reno"], repetitions=3)
+    moving = compare(scenario().with_(duration="1 s"), ["reno"], seeds=3)
     assert not [row for row in moving.remarks if row["code"] == "no-random-element"]
 
 
 def test_one_algorithm_may_be_a_text_or_a_class(found: Result) -> None:
-    one = compare(scenario().with_(duration="1 s"), "reno", repetitions=1)
-    assert one.algorithms == ["reno"]
+    one = compare(scenario().with_(duration="1 s"), "reno", seeds=1)
+    assert one.labels == ["reno"]
 
 
 def test_reprs_are_short(found: Result) -> None:
-    assert repr(found) == "<Result: algorithms reno, cubic+ccm-ss, 6 of 6 runs>"
+    assert repr(found) == "<Result: 2 cells reno, cubic+ccm-ss, 6 of 6 runs>"
     assert "<table" in found._repr_html_()
     assert len(repr(cwndlab.presets.load("s3"))) < 200
     assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())

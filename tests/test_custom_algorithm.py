@@ -213,14 +213,14 @@ def test_a_class_without_a_file_has_a_hash_too(scenario: Scenario) -> None:
 def test_compare_takes_classes(scenario: Scenario, tmp_path: Path) -> None:
     names = ["reno", "py-reno", "delay-aimd(g=2)"]
     kinds = load(EXAMPLE)
-    result = compare(scenario.with_(algorithms=kinds), ["reno", PyReno, names[2]], repetitions=2, out=tmp_path / "out")
-    assert result.algorithms == names
+    result = compare(scenario.with_(algorithms=kinds), ["reno", PyReno, names[2]], seeds=2, out=tmp_path / "out")
+    assert result.labels == names
     assert len(result.rows) == 6
     assert result.values("reno", "goodput_bps") == result.values("py-reno", "goodput_bps")
     again = cwndlab.Result.read(tmp_path / "out")
     assert again.to_dict()["classes"].keys() == {"py-reno", "delay-aimd"}
     cwndlab.report(again, tmp_path / "page.html")
-    result = compare(scenario, {"one": PyReno, "two": PyReno}, repetitions=2)
+    result = compare(scenario, {"one": PyReno, "two": PyReno}, seeds=2)
     assert result.values("one", "goodput_bps") == result.values("two", "goodput_bps")
 
 
@@ -230,10 +230,10 @@ def test_a_comparison_of_another_source_is_another_comparison(scenario: Scenario
         file.write_text(text)
         kinds = load(file)
         if text == EXAMPLE.read_text():
-            compare(scenario, kinds, repetitions=1, out=tmp_path / "out")
-            compare(scenario, kinds, repetitions=1, out=tmp_path / "out")
+            compare(scenario, kinds, seeds=1, out=tmp_path / "out")
+            compare(scenario, kinds, seeds=1, out=tmp_path / "out")
     with pytest.raises(ScenarioError, match="holds another comparison"):
-        compare(scenario, kinds, repetitions=1, out=tmp_path / "out")
+        compare(scenario, kinds, seeds=1, out=tmp_path / "out")
 
 
 class Typed:

@@ -42,7 +42,7 @@ def test_a_registered_class_is_used_by_name_like_a_built_in_one(scenario: Scenar
     document["flow"][0]["algorithm"] = "py-reno/sack"
     assert {cwndlab.run(one, seed=1).hash() for one in (named, document)} == {expected}
     assert {records.hash() for _, records in run_many([(named, 1), (document, 1)])} == {expected}
-    compared = compare(scenario, ["reno", "py-reno"], repetitions=2)
+    compared = compare(scenario, ["reno", "py-reno"], seeds=2)
     assert compared.values("reno", "goodput_bps") == compared.values("py-reno", "goodput_bps")
     assert cwndlab.check("eight(segments=4)", quick=True).rules
     swept = cwndlab.sweep(scenario, algorithms=["reno", "py-reno"], seeds=[1])

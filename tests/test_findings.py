@@ -77,12 +77,12 @@ def test_the_worst_findings_are_shown_first_and_equal_ones_together() -> None:
 
 
 def test_a_comparison_in_which_a_flow_never_ran_says_so_and_judges_nothing() -> None:
-    result = cwndlab.compare(scenario("5 s", "5 s"), ["cubic", "reno"], repetitions=3)
+    result = cwndlab.compare(scenario("5 s", "5 s"), ["cubic", "reno"], seeds=3)
     assert result.comparisons() == {}
     assert len(result.differences()) == 0
     assert [row["code"] for row in result.remarks] == ["flow-never-ran"]
     assert "would start at 5.0" in result.remarks[0]["text"]
-    assert tables.differences(result)[1] == []
+    assert tables.differences(result).rows == []
     assert all(row["verdict"] is None for row in result.entries())
     assert result.method() == "No difference is judged, because a flow never ran."
     found = result.findings()
@@ -90,7 +90,7 @@ def test_a_comparison_in_which_a_flow_never_ran_says_so_and_judges_nothing() -> 
 
 
 def test_a_comparison_of_flows_that_run_is_judged() -> None:
-    result = cwndlab.compare(scenario(), ["cubic", "reno"], repetitions=3)
+    result = cwndlab.compare(scenario(), ["cubic", "reno"], seeds=3)
     assert result.comparisons()
     assert result.remarks == []
     assert result.findings().height == 0
@@ -101,7 +101,7 @@ def test_equal_results_of_different_algorithms_are_found() -> None:
     flow = cwndlab.Flow("reno", rtt="40 ms", workload=cwndlab.Bulk("5 kB"))
     dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
     short = cwndlab.Scenario(duration="2 s", dumbbell=dumbbell, flows=[flow])
-    result = cwndlab.compare(short, ["reno", "cubic", "hybla"], repetitions=2)
+    result = cwndlab.compare(short, ["reno", "cubic", "hybla"], seeds=2)
     (row,) = [row for row in result.remarks if row["code"] == "equal-results"]
     assert row["text"].startswith("reno, cubic, hybla: equal results to the last digit in every run")
 
@@ -115,7 +115,7 @@ def test_a_sweep_counts_findings_per_cell() -> None:
 
 
 def test_the_findings_of_a_study_are_kept_in_its_folder(tmp_path: Path) -> None:
-    first = cwndlab.compare(scenario("12 s"), ["cubic", "reno"], repetitions=2, out=tmp_path / "out")
+    first = cwndlab.compare(scenario("12 s"), ["cubic", "reno"], seeds=2, out=tmp_path / "out")
     again = cwndlab.Result.read(tmp_path / "out")
     assert again.findings().equals(first.findings())
     assert again.comparisons() == {}
@@ -145,7 +145,7 @@ def test_strict_accepts_a_clean_run(tmp_path: Path) -> None:
 
 def test_pages_show_findings_before_anything_else(tmp_path: Path) -> None:
     records = cwndlab.run(scenario("12 s"), seed=1)
-    result = cwndlab.compare(scenario("12 s"), ["cubic", "reno"], repetitions=2)
+    result = cwndlab.compare(scenario("12 s"), ["cubic", "reno"], seeds=2)
     swept = cwndlab.sweep(scenario(), over={"flow[1].start": ["1 s", "12 s"]}, seeds=range(2))
     for name, one in (("run", records), ("comparison", result), ("sweep", swept)):
         cwndlab.report(one, tmp_path / f"{name}.html")

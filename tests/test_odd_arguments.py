@@ -18,28 +18,31 @@ HALF: Any = 0.5
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (
-            lambda: cwndlab.compare(NAME, ["cubic"]),
-            "scenario: 'two-flows' is not a scenario\n  hint: write cwndlab",
-        ),
-        (lambda: cwndlab.sweep(NAME), "scenario: 'two-flows' is not a scenario\n  hint: write cwndlab.presets.load("),
-        (
-            lambda: cwndlab.run(NAME, seed=1),
-            "scenario: 'two-flows' is a text, no scenario\n  hint: write cwndlab",
-        ),
+        (lambda: cwndlab.compare("two-flow", ["cubic"]), "did you mean 'two-flows'?"),
+        (lambda: cwndlab.sweep(THREE), "scenario: a value of type int is not a scenario\n  hint: write the name of a"),
+        (lambda: cwndlab.run("nowhere.toml", seed=1), "nowhere.toml: there is no such file"),
+        (lambda: cwndlab.run({"flow": []}, seed=1), "duration: "),
         (
             lambda: cwndlab.compare(TWO, "cubic(beta=0.7),reno"),
             "algorithms: 'cubic(beta=0.7),reno' is one text\n  hint: write algorithms=['cubic(beta=0.7)', 'reno']",
         ),
         (lambda: cwndlab.sweep(TWO, algorithms="cubic,reno"), "write algorithms=['cubic', 'reno']"),
-        (lambda: cwndlab.sweep(TWO, seeds=THREE), "sweep.seeds: '3' is not a list of seeds\n  hint: write range(1, 4)"),
+        (lambda: cwndlab.sweep(TWO, seeds=HALF), "sweep.seeds: '0.5' is not a list of seeds\n  hint: write seeds = 10"),
+        (lambda: cwndlab.run(TWO, seed=HALF), "seed: '0.5' is not a whole number from 0 to 2⁶⁴ − 1"),
         (lambda: cwndlab.run(TWO, seed=-1), "seed: '-1' is not a whole number from 0 to 2⁶⁴ − 1\n  hint: write seed=1"),
-        (lambda: cwndlab.compare(TWO, ["cubic"], seed=-1), "seed: '-1' is not a whole number from 0 on"),
-        (lambda: cwndlab.compare(TWO, ["cubic"], seed=2**64), "exceed 63 bits"),
-        (lambda: cwndlab.compare(TWO, ["cubic"], repetitions=HALF), "repetitions: '0.5' is not a whole number"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], seeds=[-1]), "seeds: '-1' is not a whole number from 0 on"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], seeds=[2**64]), "below 2⁶³"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], seeds=HALF), "seeds: '0.5' is not a list of seeds"),
         (
-            lambda: cwndlab.compare(TWO, ["cubic"], warm_up=THREE),
-            "warm_up: '3' is not a warm-up\n  hint: write mser, or '5 s'",
+            lambda: cwndlab.compare(TWO, ["cubic"], seeds=0),
+            "seeds: there is none, so nothing runs\n  hint: write seeds=10",
+        ),
+        (lambda: cwndlab.compare(TWO, THREE), "algorithms: '3' is not a list of algorithms"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], metrics=["goodput"]), "did you mean 'goodput_bps'?"),
+        (lambda: cwndlab.compare(TWO, ["cubic"], by="algoritm"), "by: nothing that varies is called 'algoritm'"),
+        (
+            lambda: cwndlab.compare(TWO, ["cubic"], warm_up="soon"),
+            "warm_up: 'soon' is not a warm-up\n  hint: write mser, or '5 s'",
         ),
     ],
 )

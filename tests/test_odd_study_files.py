@@ -297,8 +297,8 @@ def test_odd_arguments_of_a_sweep_in_python_are_answered_in_words() -> None:
             Sweep(**{"base": base, "seeds": [1], **arguments})
         return str(error.value)
 
-    assert "sweep.base: 'two-flows' is not a scenario" in fault(base="two-flows")
-    assert "sweep.seeds: '3' is not a list of seeds\n  hint: write range(1, 4)" in fault(seeds=3)
+    assert "base: a value of type int is not a scenario" in fault(base=2)
+    assert "sweep.seeds: '0.5' is not a list of seeds\n  hint: write seeds = 10, or [1, 2, 3]" in fault(seeds=0.5)
     assert "no list of values" in fault(product={"flow[0].rtt": "20 ms"})
     assert "sweep.product: '5' is not a table of values by field" in fault(product=5)
     assert "sweep.algorithms: 'cubic' is not a list of texts" in fault(algorithms="cubic")

@@ -7,8 +7,11 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from html import unescape
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import numpy as np
@@ -16,10 +19,12 @@ import polars as pl
 import pytest
 from browser import Browser, chromium
 from cwndlab.plot.series import SERIES, lines
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.runs import ROOM, pack
-from cwndlab.reports.sweep import SweepResult
+from cwndlab.reports.sweep import sweep_figures
 from cwndlab.reports.writer import figures, report
 from cwndlab.study.compare import compare
+from cwndlab.study.header import Header
 from cwndlab.study.result import Result
 from drawings import is_blank
 
@@ -35,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bottleneck = cwndlab.Link(rate="20 Mbps", delay="10 ms", queue=cwndlab.DropTail("0.5 bdp"))
     flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="60 ms", start="1 s")]
     scenario = cwndlab.Scenario(duration="5 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=flows)
-    found = compare(scenario, ["reno", "cubic"], repetitions=3, out=place / "out")
+    found = compare(scenario, ["reno", "cubic"], seeds=3, out=place / "out")
     report(place / "out", place / "comparison.html")
     report(found.examples["reno"], place / "run.html")
     report(list(found.examples.values()), place / "pair.html")
@@ -43,26 +48,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def swept() -> SweepResult:
+def swept(keep: Callable[[dict[str, Any]], bool] = lambda row: True, *, labels: int = 3) -> Result:
     """Three fields and values that say of which cell they are; the largest buffer was not run at 100 Mbit/s."""
-    chance = random.Random(1)
-    rows = [
-        {
-            "dumbbell.bottleneck.queue.capacity": buffer,
-            "dumbbell.bottleneck.rate_mbps": rate,
-            "flow[0].algorithm": algorithm,
-            "seed": seed,
-            "goodput_bps": rate * 1e6 * (0.7 + 0.05 * BUFFERS.index(buffer)) + chance.uniform(-1e4, 1e4),
-            "queue_ms": None if algorithm == "cubic" else 5.0 * (1 + BUFFERS.index(buffer)),
-            "scenario_hash": "00",
-        }
-        for buffer in BUFFERS
-        for rate in RATES
-        for algorithm in ALGORITHMS
-        for seed in (1, 2, 3)
-        if not (buffer == "4 bdp" and rate == 100)
-    ]
-    return SweepResult(pl.DataFrame(rows), "buffers & rates")
+    chance, scenario = random.Random(1), cwndlab.presets.load("single")
+    columns = ["dumbbell.bottleneck.queue.capacity", "dumbbell.bottleneck.rate_mbps", "flow[0].algorithm"][:labels]
+    points, rows = [], []
+    for cell, values in enumerate(product(BUFFERS, RATES, ALGORITHMS)):
+        buffer, rate, algorithm = values
+        labelled = dict(zip(columns, values, strict=False))
+        points.append({"cell": cell, **labelled, "scenario_hash": f"{cell}", "scenario": scenario.to_json()})
+        rows += [
+            {
+                "cell": cell,
+                **labelled,
+                "seed": seed,
+                "goodput_bps": rate * 1e6 * (0.7 + 0.05 * BUFFERS.index(buffer)) + chance.uniform(-1e4, 1e4),
+                "queue_ms": None if algorithm == "cubic" else 5.0 * (1 + BUFFERS.index(buffer)),
+                "scenario_hash": f"{cell}",
+            }
+            for seed in (1, 2, 3)
+            if not (buffer == "4 bdp" and rate == 100)
+        ]
+    header = Header(
+        scenario=scenario.document, seeds=[1, 2, 3], columns=columns, title="buffers & rates", complete=True
+    )
+    runs = pl.DataFrame([row for row in rows if keep(row)], schema_overrides={"queue_ms": pl.Float64})
+    there = set(runs["cell"]) if len(runs) else {0}
+    return Result(header, pl.DataFrame([one for one in points if one["cell"] in there or labels == 3]), runs)
 
 
 @pytest.fixture(scope="module")
@@ -358,35 +370,20 @@ def choose(browser: Browser, name: str, place: int) -> None:
     )
 
 
-def table(browser: Browser) -> list[list[str]]:
-    cells = (
-        "[...document.querySelectorAll('#sweep-table tbody tr')].map(row => [...row.cells].map(one => one.textContent))"
-    )
-    rows: list[list[str]] = browser.say(cells)
-    return rows
-
-
 def test_a_sweep_is_redrawn_over_other_fields_and_metrics(browser: Browser, folder: Path) -> None:
     """By hand: 0.7, 0.75 and 0.8 of the rate; 5, 10 and 15 ms, which CUBIC has no value of."""
     browser.complaints.clear()
     browser.open(folder / "sweep.html")
-    rows = table(browser)
-    assert [row[0] for row in rows] == ["10", "100"]
-    assert [float(cell.partition(" ± ")[0]) for cell in rows[0][1:]] == pytest.approx([7.0, 7.5, 8.0], abs=0.02)
-    # Two algorithms share each cell's fields but not the cell: three seeds each.
-    assert browser.say("document.getElementById('sweep-table').caption.textContent").endswith("n = 3 runs in each cell")
-    assert rows[1][3] == "–"
+    drawn = "document.getElementById('sweep-heat').data[0].z"
+    first, second = browser.say(drawn)
+    assert first == pytest.approx([7.0, 7.5, 8.0], abs=0.02)
+    assert second == [pytest.approx(70, abs=0.2), pytest.approx(75, abs=0.2), None]
     choose(browser, "metric", 1)
-    assert [cell.partition(" ")[0] for cell in table(browser)[0][1:]] == ["5", "10", "15"]
+    assert browser.say(drawn)[0] == [5, 10, 15]
     choose(browser, "up", 2)
-    assert [[cell.partition(" ")[0] for cell in row] for row in table(browser)] == [
-        ["reno", "5", "10", "15"],
-        ["cubic", "–", "–", "–"],
-    ]
-    shown = browser.say("document.getElementById('sweep-heat').data[0].z")
-    assert shown == [[5, 10, 15], [None, None, None]]
+    assert browser.say(drawn) == [[5, 10, 15], [None, None, None]]
     names = browser.say("document.getElementById('sweep-curves').data.map(one => one.name)")
-    assert names == ["algorithm reno", "algorithm cubic"]
+    assert names == ["reno", "cubic"]  # quantities would have the name of the field
     assert browser.complaints == []
 
 
@@ -421,30 +418,62 @@ def test_packed_series_are_within_a_pixel(folder: Path) -> None:
         assert steps * packed["most"] / 65534 == pytest.approx(values, abs=packed["most"] / 65534)
 
 
-def test_a_sweep_of_one_field_and_one_of_none() -> None:
-    one = SweepResult(swept().frame.filter((pl.col("seed") == 1) & (pl.col("flow[0].algorithm") == "reno")).head(3))
-    assert one.fields[0] == "dumbbell.bottleneck.queue.capacity"
-    assert len(one.cells) == len(one.frame)
+def test_a_sweep_of_one_field_and_one_of_none(tmp_path: Path) -> None:
+    one = swept(lambda row: row["cell"] in (0, 4, 8), labels=1)
+    assert (one.is_comparison, one.labels) == (True, list(BUFFERS))
+    report(one, tmp_path / "one.html")
+    none = swept(lambda row: row["cell"] == 0, labels=0)
+    assert none.table(["goodput_bps"]).rows[0][1].startswith("7.0")
+    report(none, tmp_path / "none.html")
     with pytest.raises(cwndlab.RecordsError, match="sweep: holds no finished run\n  hint: run `cwndlab sweep` again"):
-        report(SweepResult(swept().frame.head(0)), Path("nowhere.html"))
+        report(Result(swept().header, swept().points, swept().runs.clear()), Path("nowhere.html"))
     with pytest.raises(cwndlab.RecordsError, match="has no column that is a metric"):
-        report(SweepResult(swept().frame.select("seed", "flow[0].algorithm")), Path("nowhere.html"))
+        report(Result(swept().header, swept().points, swept().runs.drop("goodput_bps", "queue_ms")), Path("no.html"))
 
 
-def test_a_sweep_has_the_series_of_runs_that_are_run_again(browser: Browser, folder: Path, tmp_path: Path) -> None:
+def test_a_sweep_has_the_series_of_runs_that_are_run_again(
+    browser: Browser, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
-    def again(row: int) -> cwndlab.Records:
+    def again(_: Result, row: int) -> cwndlab.Records:
         asked.append(row)
         return cwndlab.Records.read(folder / "out" / "reno" / "seed-1")
 
-    report(SweepResult(swept().frame, "again", again), tmp_path / "page.html", series=1)
-    assert len(asked) == len(swept().cells)
+    monkeypatch.setattr("cwndlab.reports.sweep._again", again)
+    report(swept(), tmp_path / "page.html", series=1)
+    assert len(asked) == swept().runs["cell"].n_unique()
     browser.complaints.clear()
     browser.open(tmp_path / "page.html")
     browser.say(f"location.hash = '#run={asked[-1]}'")
     browser.wait(DRAWN)
     assert browser.complaints == []
+
+
+def test_a_folder_has_the_same_table_in_terminal_notebook_and_page(
+    folder: Path, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Cell by cell; the table of the page is the first one."""
+    sweep = tmp_path / "swept"
+    scenario = cwndlab.presets.load("single").with_(duration="1 s")
+    rates = {"dumbbell.bottleneck.rate": ["5 Mbps", "10 Mbps"]}
+    cwndlab.sweep(scenario, over=rates, algorithms=["reno", "cubic"], seeds=2, out=sweep)
+    for place in (folder / "out", sweep):
+        result = cwndlab.load(place)
+        assert isinstance(result, Result)
+        table = result.table()
+        wanted = [[str(cell) for cell in row] for row in table.rows]
+        assert wanted
+        status, printed, _ = cli("report", place, "--report", tmp_path / "page.html")
+        assert status == 0
+        lines = [re.split(r"  +", line.strip()) for line in printed.splitlines()]
+        assert lines[2 : 2 + len(wanted)] == wanted
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        shown = (result._repr_html_(), page[page.index("Mean ± half of") :])
+        for source in shown:
+            body = source[source.index("<tbody>") : source.index("</tbody>")]
+            cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", body)]
+            assert [unescape(cell) for cell in cells] == [cell for row in wanted for cell in row]
 
 
 def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
@@ -456,3 +485,5 @@ def test_figures_of_a_sweep_are_files(tmp_path: Path) -> None:
         for ending in ("svg", "pdf")
     }
     assert [path.name for path in made if is_blank(path)] == []
+    marked = sweep_figures(swept(), Asked(["queue_ms"], marks={"queue_ms": 20.0}))["curves-queue_ms"]
+    assert marked.panels[0].thresholds == ((20.0, "20 ms"),)

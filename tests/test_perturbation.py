@@ -34,9 +34,7 @@ def tied() -> cwndlab.Scenario:
 def test_a_planted_tie_has_no_interval_without_perturbation_and_a_width_with_it() -> None:
     """Four copies of one run are one observation: the deterministic scenario has no interval, no p-value and no
     verdict. Perturbed, the same four repetitions differ, so that each mean has a width."""
-    copies, varied = (
-        cwndlab.compare(tied(), ["reno", "cubic"], repetitions=4, perturb=perturb) for perturb in (False, True)
-    )
+    copies, varied = (cwndlab.compare(tied(), ["reno", "cubic"], seeds=4, perturb=perturb) for perturb in (False, True))
     for metric in ("goodput_bps", "mean_rtt_ms", "queue_ms"):
         one, (delta, adjusted) = copies.estimate("cubic", metric), copies.comparisons()["cubic", metric]
         assert (one.low, one.high, one.reason) == (None, None, "4 runs, one result")
@@ -57,7 +55,7 @@ def test_a_planted_tie_has_no_interval_without_perturbation_and_a_width_with_it(
 
 
 def test_the_algorithms_of_a_repetition_have_the_same_perturbation() -> None:
-    result = cwndlab.compare(tied(), ["reno", "cubic", "bbr1"], repetitions=2, perturb=True)
+    result = cwndlab.compare(tied(), ["reno", "cubic", "bbr1"], seeds=2, perturb=True)
     links = {tuple(map(tuple, one.links.select("rate_bps", "delay_ns").rows())) for one in result.examples.values()}
     rtts = {tuple(one.flows["base_rtt_ns"]) for one in result.examples.values()}
     assert (len(links), len(rtts)) == (1, 1)
@@ -102,10 +100,7 @@ def test_sweeps_and_matrices_are_perturbed() -> None:
     summaries = {perturb: one.summary(["goodput_bps"]) for perturb, one in found.items()}
     assert summaries[False]["reason"].to_list() == ["3 runs, one result"] * 2
     assert summaries[True]["reason"].to_list() == [None] * 2
-    header, cells = cwndlab.study.tables.cells(
-        cwndlab.study.tables.by_cell(found[False], ["goodput_bps"]), ["goodput_bps"]
-    )
-    assert all(row[-1].endswith(" (one result)") for row in cells), header
+    assert all(row[-1].endswith(" (one result)") for row in found[False].table(["goodput_bps"]).rows)
     rows = {
         perturb: [next(iter(matrix(["vegas"], seed=seed, perturb=perturb))) for seed in (1, 2)]
         for perturb in (False, True)

@@ -34,7 +34,7 @@ from cwndlab.plot.overview import phases
 from cwndlab.plot.palette import ALL_COLOURS, PHASE_COLOURS
 from cwndlab.plot.phase import path_of
 from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
-from cwndlab.plot.style import PRINT, SCREEN
+from cwndlab.plot.style import PRINT, SCREEN, Style
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 
@@ -253,6 +253,20 @@ def test_still_figures_are_files(records: cwndlab.Records, tmp_path: Path, count
     for name, data in made.items():
         assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
         assert len(data) > 5000
+
+
+@pytest.mark.parametrize("style", [SCREEN, PRINT])
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_legend_is_never_wider_than_its_figure(monkeypatch: pytest.MonkeyPatch, style: Style, count: int) -> None:
+    """Ten names in five columns would be wider than a column of a paper."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(Style, "save", lambda _, made, path: drawn.append(made))
+    curves = [Curve(f"flow {one} (westwood, 40 ms)", [1.0, 2.0], [1.0, 2.0]) for one in range(count)]
+    Chart("chart", "", "time, s", "goodput, Mbit/s", curves).figure().save("chart.png", style)
+    (legend,) = drawn[0].legends
+    assert len(legend.get_texts()) == count
+    with style.applied():
+        assert legend.get_window_extent().width <= drawn[0].bbox.width
 
 
 def test_lines_and_bars_of_a_paper_differ_without_colours() -> None:

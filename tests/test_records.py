@@ -16,6 +16,7 @@ import pytest
 import records_doc
 from cwndlab import Records, RecordsError, RunError, Scenario, ScenarioError
 from cwndlab.engine import tables
+from cwndlab.errors import ArgumentError
 from cwndlab.records import TABLES
 from cwndlab.scenario.media import Wlan
 
@@ -66,9 +67,9 @@ def test_the_documentation_of_the_columns_is_that_of_the_declarations() -> None:
 
 
 def test_an_unknown_table_is_named(records: Records) -> None:
-    with pytest.raises(KeyError, match="no table is called 'walks'; there are runs, flows, links"):
+    with pytest.raises(ArgumentError, match="table: no table is called 'walks'\n  hint: did you mean 'links'"):
         records.rows("walks")
-    with pytest.raises(KeyError, match="no table is called 'walks'"):
+    with pytest.raises(ArgumentError, match="no table is called 'walks'"):
         records.frame("walks")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab.cli.app import status
-from cwndlab.study.sweeps.spec import read as read_sweep
+from cwndlab.study.sweeps.files import read as read_sweep
 from cwndlab.study.tuning.spec import load as load_tuning
 from cwndlab.validation.references.paths import read
 from cwndlab.validation.references.reference import Reference, bundled, kernel_paths

@@ -30,7 +30,7 @@ def scenario(**changes: str) -> cwndlab.Scenario:
 
 @pytest.fixture(scope="module")
 def found() -> Result:
-    return compare(scenario(), ["reno", "cubic+ccm-ss"], repetitions=3)
+    return compare(scenario(), ["reno", "cubic+ccm-ss"], seeds=3)
 
 
 class Page(HTMLParser):
@@ -97,15 +97,15 @@ def data(page: Page) -> dict[str, Any]:
 def test_every_number_of_the_tables_is_on_the_page(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
-    for _, cells in (tables.means(found), tables.differences(found)):
-        assert all(str(cell) in text for row in cells for cell in row)
+    for table in (found.table(), tables.differences(found)):
+        assert all(str(cell) in text for row in table.rows for cell in row)
 
 
 def test_better_stands_beside_an_interval_that_says_so(found: Result, tmp_path: Path) -> None:
     report(found, tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
     told = re.findall(r"(?:higher|lower) by \S+(?: \S+)? \((\S+) to (\S+)\)(, better|, worse|)", text)
-    rows = [list(map(str, row)) for row in tables.differences(found)[1]]
+    rows = [list(map(str, row)) for row in tables.differences(found).rows]
     assert len(told) == sum(row[-1].startswith(("higher", "lower")) for row in rows)
     # Nobody else says the words: not a figure, not a note, not a heading.
     said = [row for row in rows if row[-1].endswith(("better", "worse"))]
@@ -214,7 +214,7 @@ def test_every_table_names_its_runs(found: Result, tmp_path: Path) -> None:
 
 
 def test_a_lone_run_of_each_claims_nothing(tmp_path: Path) -> None:
-    report(compare(scenario(), ["reno", "bic"], repetitions=1), tmp_path / "page.html")
+    report(compare(scenario(), ["reno", "bic"], seeds=1), tmp_path / "page.html")
     text = Page(tmp_path / "page.html").text
     assert "no relevant difference is shown" in text
     assert "not decided: one repetition" in text
@@ -273,7 +273,7 @@ def test_the_page_of_coexistence_has_each_flow(tmp_path: Path) -> None:
     )
     flows = [cwndlab.Flow("reno", rtt="40 ms", name="long"), cwndlab.Flow("reno", rtt="40 ms"), call]
     scenario = cwndlab.Scenario(duration="1 s", dumbbell=path, flows=flows)
-    found = compare(scenario, ["cubic", "vegas"], against="reno", repetitions=2)
+    found = compare(scenario, ["cubic", "vegas"], against="reno", seeds=2)
     report(found, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     for title in ("goodput of long", "share of long", "goodput of flow1", "share of flow1"):

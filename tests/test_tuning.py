@@ -74,6 +74,11 @@ def test_a_path_with_chance_losses_wants_a_small_decrease(file: Path) -> None:
     assert found.scores["train", "default"].mean == pytest.approx(1.0)
     assert found.scores["test", "default"].mean == pytest.approx(1.0)
     assert len(found.scores["test", "tuned"].by_seed) == 3
+    table = found.table()
+    assert len(table.rows) == len(tuning.tables.verdicts(found))
+    assert table.header[-1] == "high"
+    assert "tuned" in str(table)
+    assert f">{found.scores['test', 'tuned'].mean:.6g}<" in found._repr_html_()
 
 
 def test_the_same_seed_finds_the_same_and_another_search_is_refused(file: Path) -> None:

@@ -117,13 +117,13 @@ def test_presets_show_what_they_are_about(
 
 def test_algorithms_are_compared_in_flows_that_have_one() -> None:
     scenario = cwndlab.presets.load("cross-traffic").with_({"duration": "3 s", "measure_from": "1 s"})
-    found = cwndlab.compare(scenario, ["reno", "cubic"], repetitions=2, seed=1)
+    found = cwndlab.compare(scenario, ["reno", "cubic"], seeds=2)
     assert set(found.summary()["algorithm"]) == {"reno", "cubic"}
     alone = cwndlab.Scenario(
         duration="1 s", dumbbell=PATH, flows=[cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr("1 Mbit/s"))]
     )
     with pytest.raises(ScenarioError, match="every flow is sent by UDP"):
-        cwndlab.compare(alone, ["reno"], repetitions=2, seed=1)
+        cwndlab.compare(alone, ["reno"], seeds=2)
 
 
 def test_a_file_of_sizes_is_kept_with_the_scenario(tmp_path: Path) -> None:

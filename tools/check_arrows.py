@@ -174,6 +174,7 @@ PYTHON: dict[str, set[str]] = {
         "engine",
         "files",
         "statistics",
+        "scenario",
         "records",
         "simulate",
         "metrics",
@@ -221,7 +222,8 @@ PYTHON_VIEWS = {
         "cwndlab.plot.share",
         "cwndlab.reports.writer",
     },
-    "cwndlab.study.result": {"cwndlab.plot.bars", "cwndlab.plot.curves", "cwndlab.reports.writer"},
+    "cwndlab.study.tuning.search": {"cwndlab.study.tuning.tables"},
+    "cwndlab.study.result": {"cwndlab.reports.charts", "cwndlab.reports.writer", "cwndlab.study.tables"},
 }
 
 

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from cwndlab import validation as validation
     from cwndlab.catalogue import Algorithm, algorithms, explain
     from cwndlab.custom import CongestionControl, register
+    from cwndlab.engine import __version__ as __version__
     from cwndlab.engine import version
-    from cwndlab.errors import Error, Fault, RecordsError, RunError, ScenarioError
+    from cwndlab.errors import ArgumentError, Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
-    from cwndlab.reports import figures, report
+    from cwndlab.reports import figures, load, report
     from cwndlab.reproduction import reproduce
     from cwndlab.scenario import Access, Control, Dumbbell, Flow, Jitter, Link, Node, ParkingLot, Scenario, presets
     from cwndlab.scenario.losses import Bernoulli, GilbertElliott, LossList
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Access",
     "Algorithm",
+    "ArgumentError",
     "Bernoulli",
     "Bulk",
     "Codel",
@@ -91,6 +93,7 @@ __all__ = [
     "compare",
     "explain",
     "figures",
+    "load",
     "metrics",
     "plot",
     "presets",
@@ -131,10 +134,10 @@ if not TYPE_CHECKING:
         names={
             "catalogue": ("Algorithm", "algorithms", "explain"),
             "custom": ("CongestionControl", "register"),
-            "engine": ("version",),
-            "errors": ("Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
+            "engine": ("__version__", "version"),
+            "errors": ("ArgumentError", "Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
             "records": ("Records",),
-            "reports": ("figures", "report"),
+            "reports": ("figures", "load", "report"),
             "reproduction": ("reproduce",),
             "scenario": (
                 "Access",

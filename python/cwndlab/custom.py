@@ -33,7 +33,7 @@ from cwndlab.engine import (
     canonical_algorithm,
     entries,
 )
-from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault, text_of
 
 __all__ = [
     "Ack",
@@ -289,7 +289,7 @@ def unregister(name: str) -> None:
     """
     if _REGISTERED.pop(name, None) is None:
         hint = f"registered: {', '.join(_REGISTERED)}" if _REGISTERED else "none is registered"
-        raise ScenarioError(parameter_fault("name", f"no class is registered as '{name}'", hint=hint))
+        raise ArgumentError(parameter_fault("name", f"no class is registered as '{name}'", hint=hint))
 
 
 def registered() -> dict[str, CustomAlgorithm]:

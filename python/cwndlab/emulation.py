@@ -25,7 +25,7 @@ from cwndlab.engine import EmulatedPathHandle, become_root
 from cwndlab.errors import Fault, RunError, Usage
 from cwndlab.kernel import serving
 from cwndlab.records import Records
-from cwndlab.scenario.document import ScenarioLike
+from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import engine_document
 
 __all__ = [
@@ -127,7 +127,7 @@ def emulate_with_timing(
     """`emulate` without its check: records, and the timing."""
     text, _ = engine_document(scenario, {})
     document = json.loads(text) if datapath == "cwndlab" else {}
-    classes = merged([{} if isinstance(scenario, Mapping) else scenario.classes])
+    classes = merged([{} if isinstance(scenario, Mapping) else scenario_of(scenario).classes])
     algorithms = [flow["algorithm"] for flow in document.get("flow", []) if flow.get("algorithm")]
     entries = document.get("algorithms", {}).items()
     policies = {name: entry["policy"] for name, entry in entries if "policy" in entry}

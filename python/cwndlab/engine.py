@@ -20,6 +20,7 @@ _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
 
 version = _engine.version
+__version__: str = _engine.version()
 engine_version = _engine.engine_version
 
 # The catalogue of algorithms.

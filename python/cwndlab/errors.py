@@ -2,6 +2,7 @@
 
     Error
     ├── ScenarioError   invalid input: an unknown name, a missing unit, a value out of range
+    │   └── ArgumentError   an argument of a function: of another type, or an unknown name
     ├── RunError        a run that failed
     │   └── AlgorithmError  a custom algorithm that failed
     └── RecordsError    a file that is unreadable, of another run or of another version
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 __all__ = [
     "AlgorithmError",
+    "ArgumentError",
     "Error",
     "Fault",
     "NoRandomElementWarning",
@@ -133,6 +135,10 @@ class Error(Exception):
 
 class ScenarioError(Error):
     """Invalid input: an unknown name, a missing unit, a value out of range."""
+
+
+class ArgumentError(ScenarioError):
+    """An argument of a function is of another type, out of range, or a name that does not exist."""
 
 
 class RunError(Error):

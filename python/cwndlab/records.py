@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import RecordsHandle, read_records
-from cwndlab.errors import RunError, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, RunError, ScenarioError, parameter_fault
+from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.html import html_table
 
@@ -88,6 +90,21 @@ class Records:
         True
         """
         self._handle.write(folder)
+
+    def __getitem__(self, table: str) -> pl.DataFrame:
+        return self.frame(table)
+
+    def __eq__(self, other: object) -> bool:
+        return self.hash() == other.hash() if isinstance(other, Records) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.hash())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with TemporaryDirectory() as folder:
+            place = Path(folder) / "run"
+            self.save(place)
+            return _unpacked, ({file.name: file.read_bytes() for file in place.iterdir()},)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A table as plain dictionaries, one per row; for small tables where no frame is needed."""
@@ -173,7 +190,7 @@ class Records:
             figure = phase(self, "run")
         if figure is None:
             hint = "it needs two flows" if kind == "phase" else "it needs samples or transfers"
-            raise ScenarioError(parameter_fault("kind", f"the run has no data for '{kind}'", hint=hint))
+            raise ArgumentError(parameter_fault("kind", f"the run has no data for '{kind}'", hint=hint))
         return figure
 
     def report(self, path: str | Path) -> None:
@@ -203,7 +220,9 @@ class Records:
     @staticmethod
     def _known(table: str) -> None:
         if table not in TABLES:
-            raise KeyError(f"no table is called '{table}'; there are {', '.join(TABLES)}")
+            raise ArgumentError(
+                parameter_fault("table", f"no table is called '{table}'", hint=near(str(table), TABLES))
+            )
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -316,6 +335,14 @@ class Records:
         rows = [_cells(values) for values in _totals(self)]
         left_out = max(0, len(rows) - _MOST_ROWS)
         return html_table(heading, _HEADINGS, rows[:_MOST_ROWS], footer=f"{left_out} more flows" if left_out else "")
+
+
+def _unpacked(files: dict[str, bytes]) -> Records:
+    """Records from the files of their folder."""
+    with TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        return Records.read(folder)
 
 
 _HEADINGS = ("flow", "algorithm", "goodput, Mbit/s", "mean RTT, ms", "min. RTT, ms", "losses", "resent", "timeouts")

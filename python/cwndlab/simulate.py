@@ -11,9 +11,9 @@ from typing import Any
 
 from cwndlab import engine
 from cwndlab.custom import Classes, CustomAlgorithm, registered_in, validate_classes
-from cwndlab.errors import NoRandomElementWarning, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, NoRandomElementWarning, parameter_fault
 from cwndlab.records import Records
-from cwndlab.scenario.document import ScenarioLike
+from cwndlab.scenario.like import ScenarioLike, scenario_of
 
 
 def run(
@@ -26,7 +26,7 @@ def run(
     Parameters
     ----------
     scenario
-        A `Scenario`, or plain values in the shape of its TOML.
+        A `Scenario`, plain values in the shape of its TOML, the name of a preset, or a file of TOML or JSON.
     seed
         Seed of all random numbers, from 0 to 2⁶⁴ − 1.
     algorithms
@@ -51,8 +51,8 @@ def run(
     >>> cwndlab.run(scenario, seed=1).flows["min_rtt_ns"].item() / 1e6
     40.0832
     """
-    if isinstance(seed, int) and not 0 <= seed < 2**64:
-        raise ScenarioError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise ArgumentError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
     text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
 
@@ -61,8 +61,7 @@ def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
     """A scenario, or its plain values, with the field ``perturb``; as it is where that is ``None``."""
     if isinstance(scenario, Mapping):
         return dict(scenario) if perturb is None else {**scenario, "perturb": perturb}
-    # A text is not a scenario, which `engine_document` says.
-    return scenario if isinstance(scenario, str) else scenario.perturbed(perturb)
+    return scenario_of(scenario).perturbed(perturb)
 
 
 def run_text(text: str, *, seed: int) -> Records:
@@ -151,17 +150,15 @@ def engine_document(
     scenario: ScenarioLike, given: Mapping[str, CustomAlgorithm]
 ) -> tuple[str, dict[str, Callable[..., object]] | None]:
     """The scenario as JSON, and the factories of the objects of its classes."""
-    if isinstance(scenario, str):
-        hint = f"write cwndlab.presets.load({scenario!r}), or a cwndlab.Scenario"
-        raise ScenarioError(parameter_fault("scenario", f"'{scenario}' is a text, no scenario", hint=hint))
     if isinstance(scenario, Mapping):
         document = dict(scenario)
         given = {**validate_classes(registered_in(document)), **given}
     else:
-        given = {**validate_classes(scenario.classes), **given}
+        made = scenario_of(scenario)
+        given = {**validate_classes(made.classes), **given}
         if not given:
-            return scenario.to_json(), None
-        document = json.loads(scenario.to_json())
+            return made.to_json(), None
+        document = made.document
     if not given:
         return json.dumps(document), None
     entries = {name: algorithm.entry for name, algorithm in given.items()}

@@ -19,6 +19,8 @@ class Format(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+    markdown = "markdown"
+    latex = "latex"
 
 
 #: Control characters but tabulator and line feed, which a terminal would obey: as Python writes them (ECMA-48).
@@ -64,6 +66,11 @@ def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = Tru
     for row in rows:
         writer.writerow([csv_cell(row.get(column)) for column in columns])
     sys.stdout.flush()
+
+
+def rounded(row: Row) -> Row:
+    """A row whose numbers have six significant digits, more than any interval tells; JSON has all of them."""
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
 def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format, *, wrap: Sequence[str] = ()) -> None:

@@ -103,8 +103,12 @@ SHARED: dict[str, Option | Argument] = {
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
     "strict": Option(help="End with status 1 if a finding is severe."),
+    "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
 }
+
+#: The formats of commands whose tables go into papers.
+TABLE_FORMAT = Option("table|markdown|latex|json|csv", "The format of standard output.", noun="a format", parser=Format)
 
 
 def command(app: typer.Typer, function: Callable[..., None], example: str, name: str | None = None) -> None:
@@ -176,7 +180,4 @@ def scenario_of(
     """The scenario in a file, or the preset of this name, changed; with classes in Python."""
 
     pairs = changes_of(changes)
-    if name.suffix != ".toml" and not name.exists():
-        cwndlab.scenario.presets.load(name)
-        name = cwndlab.scenario.presets.folder() / f"{name}.toml"
-    return cwndlab.Scenario.load(name, changes=pairs, algorithms=classes)
+    return cwndlab.presets.load(name, changes=pairs, algorithms=classes)

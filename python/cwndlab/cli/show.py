@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import cwndlab
-from cwndlab.cli.console import Format, Row, say, say_seed, write, write_csv, write_json, write_rows, write_table
+from cwndlab.cli.console import (
+    Format,
+    Row,
+    rounded,
+    say,
+    say_seed,
+    visible,
+    write,
+    write_csv,
+    write_json,
+    write_rows,
+    write_table,
+)
 from cwndlab.cli.findings import say_findings
-from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -129,74 +141,71 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         say(f"{' and '.join(left_out)} more with --format json")
 
 
-def show_comparison(result: Result, format: Format) -> None:
-    tables = cwndlab.study.tables
-    match format:
-        case Format.json:
-            write_json(result.to_dict())
-        case Format.csv:
-            rows = result.entries()
-            write_csv(rows, tuple(rows[0]) if rows else ())
-        case Format.table:
-            for columns, cells in (tables.means(result), tables.differences(result, tables.shown(result))):
-                if cells:
-                    write_table(cells, columns, right=columns[1:])
-                    write("")
-            if len(result.algorithms) > 1:
-                say(result.method())
-            for note in result.notes:
-                say(note)
-    say_findings(result.finding_rows())
-    say_seed(result.seeds[0], result.seeds[-1])
-
-
-def show_sweep(
+def show_result(
     result: Result,
     format: Format,
     metrics: Sequence[str] | None = None,
+    *,
     pivot: str | None = None,
     most: int | None = None,
 ) -> None:
-    """The cells of a sweep with their means; ``pivot`` names two fields over which the first metric is shown, ``most``
-    is how many cells people are shown."""
+    """A comparison or a sweep: means, of what `compare` compared also the differences; ``pivot`` names two fields over
+    which the first metric is shown, ``most`` is how many cells people are shown."""
     tables = cwndlab.study.tables
-    is_table = format is Format.table
-    rows = tables.by_axes(result, metrics) if is_table or pivot is not None else tables.by_cell(result, metrics)
-    if not rows:
+    if not len(result.runs):
         say(f"{result.place}: no run has ended yet")
         return
-    if result.title and is_table:
+    is_compared, is_table = bool(result.header.compared), format in FORMS
+    if result.title and is_table and not is_compared:
         say(result.title)
-    if result.unfinished:
+    if result.unfinished and not is_compared:
         say(f"{result.place}: {result.unfinished}")
-    say_findings(result.finding_rows())
-    names = tables.shown_of(result, metrics)
     if pivot is not None:
-        _pivot(result, rows, pivot, names[0], format)
-    elif format is Format.json:
-        write_json(rows)
-    elif format is Format.csv:
-        write_rows(rows, tuple(rows[0]), format)
-    else:
-        header, cells = tables.cells(rows[:most], names)
-        write_table(cells, header, right=header[-len(names) - 1 :])
-        if most is not None and len(rows) > most:
-            say(f"{len(rows) - most} cells more with --format csv")
-
-
-def _pivot(result: Result, rows: Sequence[dict[str, Any]], over: str, metric: str, format: Format) -> None:
-    tables = cwndlab.study.tables
-    down, comma, across = (part.strip() for part in over.partition(","))
-    if not comma:
-        raise ScenarioError(Fault("--pivot", f"'{over}' names no two fields", "write --pivot rate,rtt"))
-    header, cells = tables.pivot(result, rows, down, across, metric)
-    if means := tables.averaged(result, rows, down, across):
-        say(means)
-    if format is Format.table:
-        say(tables.heading(metric))
-        write_table(cells, header, right=header[1:])
+        table, note = tables.pivot(result, pivot, metrics)
+        say_findings(result.finding_rows())
+        if note:
+            say(note)
+        if is_table:
+            say(table.caption)
+            write(visible(table.to(FORMS[format])))
+        else:
+            write_rows([rounded(row) for row in table.values], table.header, format)
         return
-    write_rows([dict(zip(header, line, strict=True)) for line in cells], header, format)
+    if format is Format.json:
+        write_json(result.to_dict() if is_compared else tables.by_cell(result, metrics))
+    elif format is Format.csv and is_compared:
+        rows = result.entries()
+        write_csv([rounded(row) for row in rows], tuple(rows[0]))
+    else:
+        _means(result, format, metrics, most)
+    if is_compared and is_table:
+        _differences(result, format, metrics)
+    say_findings(result.finding_rows())
+    if is_compared:
+        say_seed(result.seeds[0], result.seeds[-1])
+
+
+#: The forms of tables by format.
+FORMS = {Format.table: "text", Format.markdown: "markdown", Format.latex: "latex"}
+
+
+def _means(result: Result, format: Format, metrics: Sequence[str] | None, most: int | None) -> None:
+    table = result.table(metrics)
+    shown = table if most is None or format is Format.csv else replace(table, rows=table.rows[:most])
+    write(visible(shown.to(FORMS.get(format, format.value))))
+    if len(shown.rows) < len(table.rows):
+        say(f"{len(table.rows) - len(shown.rows)} cells more with --format csv")
+
+
+def _differences(result: Result, format: Format, metrics: Sequence[str] | None) -> None:
+    table = cwndlab.study.tables.differences(result, result.shown if metrics is None else metrics)
+    if table.rows:
+        write("")
+        write(visible(table.to(FORMS[format])))
+        write("")
+        say(result.method())
+    for note in result.notes:
+        say(note)
 
 
 def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:

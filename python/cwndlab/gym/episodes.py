@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import engine
-from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import History, Observation
@@ -69,10 +69,10 @@ class Episodes:
         interval_ms: float = 10,
     ) -> None:
         if count < 1:
-            raise ScenarioError(parameter_fault("count", f"'{count}' is not a number of simulations", example=1))
+            raise ArgumentError(parameter_fault("count", f"'{count}' is not a number of simulations", example=1))
         if every not in EVERY:
             hint = f"one of {', '.join(EVERY)}"
-            raise ScenarioError(parameter_fault("every", f"'{every}' is unknown", hint=hint))
+            raise ArgumentError(parameter_fault("every", f"'{every}' is unknown", hint=hint))
         self.observation = Observation(observation) if isinstance(observation, str) else observation
         self.action = Action(action) if isinstance(action, str) else action
         self._paths = paths
@@ -161,7 +161,7 @@ class Episodes:
         given = np.asarray(actions, dtype=np.float64)
         if given.shape != (self.count,) or np.isnan(given).any():
             what = f"an array of shape {given.shape} is not a number for each of {self.count} simulations"
-            raise ScenarioError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
+            raise ArgumentError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
         self.action.decide(given, self.intervals, self._decisions)
         self._batch.step()
         ended = self._done != 0

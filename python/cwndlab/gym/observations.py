@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.intervals import Array, Intervals
 
 __all__ = ["OBSERVATIONS", "Features", "History", "Observation"]
@@ -177,14 +177,14 @@ class Observation:
     def __post_init__(self) -> None:
         if self.kind not in OBSERVATIONS:
             hint = f"one of {', '.join(OBSERVATIONS)}"
-            raise ScenarioError(parameter_fault("observation", f"'{self.kind}' is unknown", hint=hint))
+            raise ArgumentError(parameter_fault("observation", f"'{self.kind}' is unknown", hint=hint))
         if self.history < 0:
-            raise ScenarioError(
+            raise ArgumentError(
                 parameter_fault("history", f"'{self.history}' is not a number of intervals", example=10)
             )
         if self.history > MAX_HISTORY:
             reason = f"'{self.history}' is more than {MAX_HISTORY} intervals"
-            raise ScenarioError(parameter_fault("history", reason, example=10))
+            raise ArgumentError(parameter_fault("history", reason, example=10))
         object.__setattr__(self, "history", self.history or self.features.history)
 
     @property

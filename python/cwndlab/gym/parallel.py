@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import engine
-from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.actions import Action
 from cwndlab.gym.environments import spaces_of
 from cwndlab.gym.intervals import Array, Intervals
@@ -75,7 +75,7 @@ class ParallelCongestionEnv:
         action: str | Action = "power-window",
     ) -> None:
         if agents < 2:
-            raise ScenarioError(parameter_fault("agents", f"'{agents}' is not a number of competitors", example=2))
+            raise ArgumentError(parameter_fault("agents", f"'{agents}' is not a number of competitors", example=2))
         self._algorithm = "external(every=rtt)"
         self._paths = replace(paths or CompetitionPaths(), others=self._algorithm, count=agents - 1)
         self._observation = Observation(observation) if isinstance(observation, str) else observation

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.scenario import traces
 from cwndlab.scenario.document import SCHEMA_VERSION, Scenario
 
@@ -174,7 +174,7 @@ class Paths(ABC):
 def _quantity(name: str, value: Any, least: float) -> float:
     number = float(value)
     if not least <= number < math.inf:
-        raise ScenarioError(parameter_fault(name, f"'{value}' is out of range", hint=f"at least {least:g}"))
+        raise ArgumentError(parameter_fault(name, f"'{value}' is out of range", hint=f"at least {least:g}"))
     return number
 
 
@@ -449,12 +449,12 @@ class FixedPaths(Paths):
 
     def __post_init__(self) -> None:
         if not self.scenarios:
-            raise ScenarioError(parameter_fault("scenarios", "is empty", hint="give a scenario at least"))
+            raise ArgumentError(parameter_fault("scenarios", "is empty", hint="give a scenario at least"))
 
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""
         scenario = self.scenarios[int(rng.integers(len(self.scenarios)))]
-        document = json.loads(scenario.to_json())
+        document = scenario.document
         document["flow"][0]["algorithm"] = algorithm
         seed = int(rng.integers(2**32))
         facts = {"scenario": scenario.title or scenario.hash[:12]}

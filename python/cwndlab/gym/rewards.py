@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import delay_metric, loss_rate
 
@@ -132,7 +132,7 @@ def reward_of(reward: str | Reward) -> Reward:
         return reward
     if reward not in REWARDS:
         hint = f"one of {', '.join(REWARDS)}, or a function"
-        raise ScenarioError(parameter_fault("reward", f"'{reward}' is unknown", hint=hint))
+        raise ArgumentError(parameter_fault("reward", f"'{reward}' is unknown", hint=hint))
     return REWARDS[reward]
 
 

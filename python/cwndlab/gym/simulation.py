@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self
 
 from cwndlab import engine
 from cwndlab.records import Records
-from cwndlab.scenario.document import ScenarioLike
+from cwndlab.scenario.like import ScenarioLike
 from cwndlab.simulate import engine_document
 
 __all__ = ["Cause", "Decision", "Simulation", "State"]

@@ -11,11 +11,15 @@ from cwndlab.statistics import Estimate
 
 
 def bars(
-    labels: Sequence[str], estimates: Sequence[Estimate], column: Metric, targets: Sequence[str] | None = None
+    labels: Sequence[str],
+    estimates: Sequence[Estimate],
+    column: Metric,
+    targets: Sequence[str] | None = None,
+    thresholds: Sequence[tuple[float, str]] = (),
 ) -> Figure:
     """A bar for each label. A label without a value has the word "none", one without an interval has no error bar.
 
-    ``targets`` are the addresses that clicks on the bars open.
+    ``targets`` are the addresses that clicks on the bars open, ``thresholds`` values that are marked.
 
     Examples
     --------
@@ -42,7 +46,7 @@ def bars(
         name="bars",
         title=column.heading,
         x=Axis("", categories=list(labels)),
-        panels=(Panel(Axis(column.heading, from_zero=True), (one,)),),
+        panels=(Panel(Axis(column.heading, from_zero=True), (one,), thresholds=tuple(thresholds)),),
         shows_title=True,
         legend=False,
         pixels=205,

@@ -60,8 +60,14 @@ class Chart:
     log_x: bool = False
     whole_x: bool = False
     """All x are whole numbers, such as those of rounds, and so are the ticks."""
-    shared_y: bool = True
-    """All panels have the same y axis; without it each has its own, for quantities of different units."""
+    x_from_zero: bool = False
+    shared_y: bool | Literal["row"] = True
+    """All panels, or those of a row, have the same y axis; without it each has its own, for quantities of different
+    units."""
+    columns: int = 0
+    """Panels in a row; by default up to three."""
+    thresholds: Sequence[tuple[float, str]] = ()
+    """Values of y that are marked, with what they are."""
     note: str = ""
 
     @property
@@ -77,16 +83,19 @@ class Chart:
     def figure(self, opens: Mapping[tuple[str, str], Opens] | None = None) -> Figure:
         """The figure of these numbers; ``opens`` are the addresses that clicks open, by panel and label."""
         panels = self.panels
-        columns = 2 if len(panels) == 4 else min(len(panels), _ABREAST)
+        columns = self.columns or (2 if len(panels) == 4 else min(len(panels), _ABREAST))
         rows = -(-len(panels) // columns)
         y = Axis(self.y_title, from_zero=self._is_from_zero())
         return Figure(
             name=self.name,
             title=self.title,
             x=self._x_axis(),
-            panels=[Panel(y, self._series(title, opens or {}), title) for title in panels],
+            panels=[
+                Panel(y, self._series(title, opens or {}), title, thresholds=tuple(self.thresholds)) for title in panels
+            ],
             columns=columns,
-            shares_y="all" if self.shared_y else "none",
+            shares_x=self.x_from_zero,
+            shares_y=self.shared_y if isinstance(self.shared_y, str) else "all" if self.shared_y else "none",
             unified=self.kind == "lines",
             pixels=250,
             inches=(7 if columns == 1 else 4 * columns, 3.4 * rows + 0.6),
@@ -94,7 +103,7 @@ class Chart:
 
     def _x_axis(self) -> Axis:
         if not self.whole_x:
-            return Axis(self.x_title, log=self.log_x, categories=self._categories())
+            return Axis(self.x_title, from_zero=self.x_from_zero, log=self.log_x, categories=self._categories())
         xs = [float(x) for curve in self.curves for x in curve.x]
         ends = (min(xs) - 0.5, max(xs) + 0.5) if xs else None
         return Axis(self.x_title, ends=ends, whole=True)

@@ -31,10 +31,11 @@ def curves(
     lines: Mapping[str, Sequence[Estimate | None]],
     column: Metric,
     targets: Sequence[Sequence[str]] = (),
+    thresholds: Sequence[tuple[float, str]] = (),
 ) -> Figure:
     """A line for each of ``lines`` over the field ``across`` (its name and its values), or a group of bars.
 
-    ``targets`` are the addresses that clicks on each line's points open.
+    ``targets`` are the addresses that clicks on each line's points open, ``thresholds`` values that are marked.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def curves(
         name="curves",
         title=f"{column.heading} by {across[0]}",
         x=Axis(across[0], categories=list(across[1])),
-        panels=(Panel(Axis(column.heading, from_zero=True), series),),
+        panels=(Panel(Axis(column.heading, from_zero=True), series, thresholds=tuple(thresholds)),),
         pixels=270,
         inches=(6, 3.8),
     )

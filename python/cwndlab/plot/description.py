@@ -107,6 +107,8 @@ class Panel:
     heat: Heat | None = None
     height: float = 1.0
     """Relative to the other panels."""
+    thresholds: Sequence[tuple[float, str]] = ()
+    """Values of y that are marked by a dashed line, with what they are."""
 
 
 @dataclass(frozen=True)

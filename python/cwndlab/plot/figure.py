@@ -43,6 +43,10 @@ class Figure(Description):
 
         return go.Figure(spec(self))
 
+    def show(self) -> None:
+        """Opens the figure in a browser, or in a notebook below the cell, as plotly does."""
+        self.to_plotly().show()
+
     def save(self, path: Path | str, style: Style | str = "screen") -> None:
         """Writes the figure as PNG, SVG or PDF by the ending of ``path``; ``style`` is ``screen`` or ``print``."""
         look = style if isinstance(style, Style) else chosen(Path(path).suffix[1:], style, parameter="path")[1]

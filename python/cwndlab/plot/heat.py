@@ -35,7 +35,7 @@ def heat(
         name="heat",
         title=f"{column.heading} by {across[0]}" + (f" and {up[0]}" if up[0] else ""),
         x=Axis(across[0], categories=list(across[1])),
-        panels=(Panel(Axis(up[0], categories=list(up[1])), heat=Heat(scaled, column.unit or column.title, targets)),),
+        panels=(Panel(Axis(up[0], categories=list(up[1])), heat=Heat(scaled, column.heading, targets)),),
         legend=False,
         pixels=max(200, 30 * len(up[1]) + 40),
         inches=(max(4, 0.6 * len(across[1]) + 2.2), 0.42 * len(up[1]) + 1.6),

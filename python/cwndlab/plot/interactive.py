@@ -45,10 +45,29 @@ def spec(figure: Description) -> dict[str, Any]:
             named.add(series.label)
             data.append(trace)
         data += [trace | axes for trace in _marks(panel.events, named)]
+        for value, label in panel.thresholds:
+            line, text = threshold(value, label, axes["xaxis"], axes["yaxis"])
+            layout["shapes"].append(line)
+            layout["annotations"].append(text)
         if not any((trace["xaxis"], trace["yaxis"]) == (axes["xaxis"], axes["yaxis"]) for trace in data):
             # Of a panel without a trace plotly knows no pair of axes, and places its axis of time elsewhere.
             data.append({"type": "scatter", "x": [None], "y": [None], "showlegend": False, "hoverinfo": "skip"} | axes)
     return {"data": data, "layout": layout}
+
+
+def threshold(value: float, label: str, x: str = "x", y: str = "y") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The line of a threshold across a panel, and its label, as plotly takes them."""
+    place = {"xref": f"{x} domain", "yref": y}
+    line = {
+        "type": "line",
+        "x0": 0,
+        "x1": 1,
+        "y0": value,
+        "y1": value,
+        "line": {"dash": "dash", "width": 1, "color": _GRAY},
+    }
+    text = {"x": 1, "y": value, "text": label, "showarrow": False, "xanchor": "right", "yanchor": "bottom"}
+    return place | line, place | text | {"font": {"size": 10}}
 
 
 def _reference(letter: str, index: int) -> str:
@@ -67,7 +86,7 @@ def _layout(figure: Description) -> dict[str, Any]:
     ]
     gaps = _gaps(figure)
     inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
-    top = _TOP if not figure.shows_title else 64 if _has_legend(figure) else 40
+    top = (64 if figure.shows_title else _TOP) if _has_legend(figure) else 40
     bottom = _BOTTOM if figure.x.title else 30
     layout: dict[str, Any] = {
         "height": round(inner + top + bottom),

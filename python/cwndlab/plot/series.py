@@ -211,11 +211,12 @@ def flow_labels(records: Records) -> dict[str, int]:
 
 
 def labels_of(flows: pl.DataFrame) -> list[str]:
-    """The name of each flow with its RTT, and with its algorithm where the flows differ in it."""
+    """The name of each flow with its RTT, and with its algorithm where the flows differ in it and the name is
+    another."""
     algorithms = _short(flows["algorithm"].to_list())
     labels = []
     for name, base, algorithm in zip(flows["name"], flows["base_rtt_ns"], algorithms, strict=True):
-        facts = [algorithm] if algorithm else []
+        facts = [algorithm] if algorithm and algorithm != name else []
         facts += [f"{base / 1e6:.4g} ms"] if base else []
         labels.append(f"{name} ({', '.join(facts)})" if facts else name)
     return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from cwndlab.lazy import extra
@@ -14,6 +14,10 @@ from cwndlab.statistics.digits import number
 _SIGNS = {"diamond": "D", "triangle": "v", "cross": "x", "square": "s", "circle": "o"}
 _LINE_SIGNS = "os^DvPX*"
 _MOST_TEXTS = 150
+# Entries of a legend in a row.
+_MOST_COLUMNS = 5
+# Left and right of a legend, in inches.
+_MARGINS = 0.1
 _GRAY = "#808080"
 
 
@@ -24,7 +28,7 @@ def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> No
         for axis, panel in zip(axes, figure.panels, strict=False):
             _panel(made, axis, figure, panel, style)
         _limits(figure, axes)
-        _legend(made, axes, figure, style)
+        _legend(made, axes, figure)
         style.save(made, path)
 
 
@@ -60,7 +64,7 @@ def _grid(figure: Description, style: Style) -> tuple[Any, list[Any]]:
             made.supylabel(*titles, fontsize=size)
     for index, panel in enumerate(figure.panels):
         if len(titles) > 1 and index % columns == 0:
-            axes[index].set_ylabel(panel.y.title, fontsize=7 if style.paper else 8)
+            axes[index].set_ylabel(panel.y.title.replace(", ", "\n", 1), fontsize=7 if style.paper else 8)
     return made, axes
 
 
@@ -84,6 +88,10 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
         elif series.kind in ("line", "points", "steps"):
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
+    for value, label in panel.thresholds:
+        axis.axhline(value, color="black", linestyle="--", linewidth=0.8)
+        place = {"xytext": (-2, 2), "textcoords": "offset points", "xycoords": ("axes fraction", "data")}
+        axis.annotate(label, (1, value), ha="right", va="bottom", fontsize=6.5, **place)
     _ticks(axis, figure, panel)
 
 
@@ -124,14 +132,23 @@ def _limits(figure: Description, axes: Sequence[Any]) -> None:
             axis.set_xlim(left=0)
 
 
-def _legend(made: Any, axes: Sequence[Any], figure: Description, style: Style) -> None:
+def _legend(made: Any, axes: Sequence[Any], figure: Description) -> None:
     signs: dict[str, Any] = {}
     for axis in axes[: len(figure.panels)]:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             signs.setdefault(label, handle)
     if figure.legend and len(signs) > 1:
-        columns = 3 if style.paper and made.get_figwidth() < 5 else 5
-        made.legend(signs.values(), signs.keys(), fontsize=7, loc="outside upper right", ncols=min(columns, len(signs)))
+        _fitting_legend(made, signs)
+
+
+def _fitting_legend(made: Any, signs: Mapping[str, Any]) -> None:
+    """A legend above the figure, in as many columns as its width has room for."""
+    room = made.bbox.width - _MARGINS * made.dpi
+    for columns in range(min(_MOST_COLUMNS, len(signs)), 0, -1):
+        legend = made.legend(signs.values(), signs.keys(), fontsize=7, loc="outside upper right", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= room:
+            return
+        legend.remove()
 
 
 def _gaps(values: Sequence[float | None]) -> list[float]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
-from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.margins import verdict_of
 from cwndlab.plot import bars, boxes
-from cwndlab.reports.page import Links, Page
+from cwndlab.reports.charts import Asked, figure, thresholds
+from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
-from cwndlab.reports.sections import over_time
-from cwndlab.reports.tables import Table, table
-from cwndlab.statistics import Decision
-from cwndlab.statistics.digits import interval
+from cwndlab.reports.sections import again, described_scenario, over_time
+from cwndlab.reports.tables import presented
 from cwndlab.study.axes import short, text
 from cwndlab.study.result import Result
+from cwndlab.study.tables import chosen, column, verdicts
 from cwndlab.study.tables import differences as differences_table
-from cwndlab.study.tables import means as means_table
 
 _METHOD = (
     "Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; without the correction, one in "
@@ -27,93 +23,96 @@ _METHOD = (
     "shown beside."
 )
 
-
-class Sentence(NamedTuple):
-    """An algorithm and a sentence about its differences to the first one."""
-
-    algorithm: str
-    text: str
+_ANYTHING = Asked()
 
 
-def comparison_page(comparison: Result) -> str:
-    """The page of a comparison."""
+def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
+    """The page of a comparison, which opens with what was asked for."""
     if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
-    page, shown, behind = Page(), comparison.judged(), _behind(comparison)
-    targets = {(text(row[comparison.compared]), row["seed"]): f"#run={at}" for at, row in enumerate(comparison.rows)}
+    page, behind = Page(), _behind(comparison)
+    shown = list(dict.fromkeys([*chosen(comparison, asked.metrics), *comparison.judged()]))
+    targets = {place: f"#run={at}" for at, place in enumerate(_places(comparison))}
     means, spreads = [], []
+    is_single = comparison.is_comparison
+    traded: list[Placed] = []
+    if {"queue_ms", "goodput_bps"} <= set(shown) and len(comparison.labels) > 1:
+        trade = figure(comparison, "goodput_bps", x="queue_ms")
+        traded = [page.figure(trade, "trade-off", heading="Goodput over delay")]
     for metric in shown:
-        estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.algorithms]
-        drawn = bars(comparison.algorithms, estimates, COLUMNS[metric], [target for _, target in behind])
+        if not is_single:
+            means.append(page.figure(asked.figure(comparison, metric), f"bars-{metric}"))
+            continue
+        estimates = [comparison.estimate(algorithm, metric) for algorithm in comparison.labels]
+        drawn = bars(
+            comparison.labels,
+            estimates,
+            column(metric),
+            [target for _, target in behind],
+            thresholds(comparison, metric, asked.marks),
+        )
         means.append(page.figure(drawn, f"bars-{metric}", opens=behind))
         if len(comparison.seeds) > 1:
-            drawn = boxes(comparison.by_seed(metric), COLUMNS[metric], targets)
+            drawn = boxes(comparison.by_seed(metric), column(metric), targets)
             spreads.append(page.figure(drawn, f"boxes-{metric}", opens=behind))
-    header, rows = differences_table(comparison, shown)
+    differences = differences_table(comparison, shown)
     seeds = f"seeds {comparison.seeds[0]}–{comparison.seeds[-1]}"
-    differences = table(f"Paired differences to {comparison.algorithms[0]}; n counts the pairs", header, rows)
     return page.render(
         "comparison.html",
         title=_title(comparison),
         footer=f"scenario {comparison.scenario.hash} · {seeds} · {len(comparison.rows)} runs",
-        commands=_commands(comparison),
+        commands=_commands(comparison, asked),
         run_findings=comparison.finding_rows(),
         data=_packed(comparison),
         intro=_intro(comparison),
-        base=comparison.algorithms[0],
-        verdicts=_verdicts(comparison),
-        means=_means(comparison, shown, [target for _, target in behind]),
-        bars=means,
+        base=comparison.axis(comparison.compared).texts[0] if comparison.axes else "",
+        verdicts=verdicts(comparison),
+        means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
+        # On one printed page there are the first figures.
+        bars=[*means[:2], *traded, *means[2:]],
+        narrow=is_single or len(comparison.axes) == 2,
         boxes=spreads,
-        differences=differences if rows else None,
+        differences=presented(differences) if differences.rows else None,
         method=f"{comparison.method()} {_METHOD}",
         over_time=over_time(
             page, comparison.examples, f"Over time, seed {comparison.seeds[0]}", _examples(comparison), linked=False
         )
-        if comparison.examples
+        if comparison.examples and len(comparison.labels) <= _MOST_NAMED
         else None,
         scenarios=[("Scenario", comparison.scenario.to_toml())],
         notes=comparison.notes,
     )
 
 
+def _places(comparison: Result) -> list[tuple[str, int]]:
+    """The cell and the seed of each run, in the order of `Result.rows`."""
+    runs = comparison.runs.sort("seed", "cell")
+    return [(comparison.labels_by_cell[cell], seed) for cell, seed in runs.select("cell", "seed").iter_rows()]
+
+
 def _behind(comparison: Result) -> Links:
     """What the marks of an algorithm open: its runs."""
-    return [(name, f"#runs={at}") for at, name in enumerate(comparison.algorithms)]
+    return [(name, f"#runs={at}") for at, name in enumerate(comparison.labels)]
 
 
 def _examples(comparison: Result) -> dict[str, str]:
     """What the lines of an algorithm open: their run."""
-    first = {
-        text(row[comparison.compared]): at
-        for at, row in reversed(list(enumerate(comparison.rows)))
-        if row["seed"] == comparison.seeds[0]
-    }
+    first = {label: at for at, (label, seed) in enumerate(_places(comparison)) if seed == comparison.seeds[0]}
     return {name: f"#run={first[name]}" for name in comparison.examples if name in first}
 
 
-def _means(comparison: Result, shown: Sequence[str], opens: Sequence[str]) -> Table:
-    """The table of the comparison with the number of runs of each algorithm."""
-    header, rows = means_table(comparison, shown)
-    runs = [sum(text(row[comparison.compared]) == name for row in comparison.rows) for name in comparison.algorithms]
-    counted = [[name, str(n), *cells] for (name, *cells), n in zip(rows, runs, strict=True)]
-    caption = "Mean ± half of the 95 % interval (Student's t) over n runs"
-    return table(caption, [header[0], "n", *header[1:]], counted, opens=opens)
-
-
 def _packed(comparison: Result) -> dict[str, Any]:
-    label = short([comparison.compared])[0]
-    words = [text(row[comparison.compared]) for row in comparison.rows]
-    fields = {label: words, "seed": [row["seed"] for row in comparison.rows]}
-    places = {(text(row[comparison.compared]), row["seed"]): at for at, row in enumerate(comparison.rows)}
+    label = short([comparison.compared])[0] if comparison.is_comparison else "cell"
+    there = _places(comparison)
+    fields: dict[str, list[object]] = {label: [name for name, _ in there], "seed": [seed for _, seed in there]}
+    places = {place: at for at, place in enumerate(there)}
     groups = [
-        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name])
-        for name in comparison.algorithms
+        Group(name, [at for (algorithm, _), at in places.items() if algorithm == name]) for name in comparison.labels
     ]
     series = [(places[key], read) for key, read in comparison.kept().items() if key in places]
     flows = max((len(records.flows) for records in comparison.examples.values()), default=1)
     metrics = {name: [row.get(name) for row in comparison.rows] for name in comparison.judged()}
-    return packed(fields, metrics, groups, series, flows=flows, first_colour=len(comparison.algorithms))
+    return packed(fields, metrics, groups, series, flows=flows, first_colour=len(comparison.labels))
 
 
 #: Algorithms that a title names.
@@ -122,74 +121,52 @@ _MOST_NAMED = 6
 
 def _title(comparison: Result) -> str:
     """What was compared, and where: the title of the scenario may name algorithms that were not run."""
-    names = comparison.algorithms
+    if not comparison.is_comparison:
+        axes = short([axis.name for axis in comparison.axes])
+        title = comparison.title or comparison.scenario.title
+        return (f"{title}: " if title else "") + " × ".join(axes)
+    names = comparison.labels
     few = [", ".join(names[:-1]), names[-1]] if len(names) > 1 else names
-    many = "algorithms" if comparison.compared == "algorithm" else f"values of {comparison.compared}"
+    many = "algorithms" if comparison.compared == "algorithm" else f"values of {short([comparison.compared])[0]}"
     title = " and ".join(few) if len(names) <= _MOST_NAMED else f"{len(names)} {many}"
     title += "" if comparison.flows is None else f" in {', '.join(comparison.flows)}"
     return title + ("" if comparison.against is None else f" beside {comparison.against}")
 
 
 def _intro(comparison: Result) -> str:
-    title, seeds = comparison.scenario.title, len(comparison.seeds)
-    scenario = f"The scenario “{title}”: " if title else ""
-    count, total = len(comparison.rows), len(comparison.algorithms) * seeds
+    seeds, scenario = len(comparison.seeds), f"{described_scenario(comparison.scenario, comparison.documents())} "
+    count, total = len(comparison.rows), len(comparison.labels) * seeds
     missing = "" if count == total else f" {count} of {total} runs finished."
     method = f"{missing} a ± b is a mean with half of its 95 % interval (Student's t)."
+    if not comparison.is_comparison:
+        varied = zip(short([axis.name for axis in comparison.axes]), comparison.axes, strict=True)
+        words = "; ".join(f"{name}: {', '.join(axis.texts)}" for name, axis in varied)
+        many = f"{len(comparison.labels)} combinations of {words}"
+        return f"{scenario}{many}; {seeds} runs each with the same seeds.{method}"
     if comparison.compared != "algorithm":
-        values = f"{len(comparison.algorithms)} values of {comparison.compared}"
+        values = f"{len(comparison.labels)} values of {short([comparison.compared])[0]}"
         return f"{scenario}{values}, {seeds} runs each with the same seeds.{method}"
     used = "in every flow" if comparison.flows is None else f"in {', '.join(comparison.flows)}"
     used += "" if comparison.against is None else f", the other flows over TCP under {comparison.against}"
-    many = f"{len(comparison.algorithms)} algorithms, each {used}"
+    many = f"{len(comparison.labels)} algorithms, each {used}"
     return f"{scenario}{many}, {seeds} runs each with the same seeds.{method}"
 
 
-def _verdicts(comparison: Result) -> list[Sentence]:
-    """A sentence for each algorithm but the first: what the intervals of its paired differences show."""
-    judged = comparison.comparisons()
-    made = []
-    for name in comparison.algorithms[1:]:
-        shown: list[str] = []
-        equal: list[str] = []
-        open_: list[str] = []
-        copies: list[str] = []
-        for metric in comparison.judged():
-            if (name, metric) not in judged:
-                continue
-            (delta, adjusted), column = judged[name, metric], COLUMNS[metric]
-            verdict = verdict_of(metric, delta, adjusted)
-            if verdict.decision is Decision.ONE_RESULT:
-                copies.append(column.title)
-                continue
-            if not verdict.is_difference:
-                (equal if verdict.is_equivalence else open_).append(column.title)
-                continue
-            mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column.factor))
-            low, high = ends if verdict.decision is Decision.HIGHER else reversed(ends)
-            unit = {"": "", "%": " points"}.get(column.unit, f" {column.unit}")
-            valuation = f", {verdict.valuation}" if verdict.valuation else ""
-            shown.append(f"{column.title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
-        sentence = f"{'; '.join(shown) or 'no relevant difference is shown'}."
-        sentence += f" No relevant difference: {', '.join(equal)}." if equal else ""
-        sentence += f" Inconclusive: {', '.join(open_)}." if open_ else ""
-        sentence += f" {len(comparison.seeds)} runs, one result: {', '.join(copies)}." if copies else ""
-        made.append(Sentence(name, sentence))
-    return made
-
-
-def _commands(comparison: Result) -> list[str]:
-    """The command that makes the comparison again from the scenario on its page."""
+def _commands(comparison: Result, asked: Asked) -> list[str]:
+    """The command that makes the comparison again from the scenario on its page, or else the page from its folder."""
+    if not comparison.header.compared or len(comparison.columns) > 1 or comparison.compared.startswith("@"):
+        return again(comparison, asked)
     count = len(comparison.seeds)
     words = ["cwndlab", "compare", "scenario.toml"]
     if comparison.compared == "algorithm":
-        words += ["--algorithms", ",".join(comparison.algorithms)]
+        words += ["--algorithms", ",".join(comparison.labels)]
     else:
-        words += ["--over", f"{comparison.compared}={','.join(comparison.header['values'])}"]
+        values = (text(value) for value in comparison.points[comparison.compared])
+        words += ["--over", f"{comparison.compared}={','.join(values)}"]
     words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
     words += ["--against", comparison.against] if comparison.against is not None else []
     words += ["--seed", str(comparison.seeds[0])]
-    until, metrics = comparison.header["until"], comparison.header["metrics"]
+    until, metrics = comparison.header.until, comparison.header.metrics
     if until is None:
         words += ["--repetitions", str(count)]
     else:

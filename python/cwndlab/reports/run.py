@@ -9,7 +9,7 @@ from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link, 
 from cwndlab.plot.series import flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
-from cwndlab.reports.sections import MOST_ABREAST, over_time
+from cwndlab.reports.sections import MOST_ABREAST, described_scenario, over_time
 from cwndlab.reports.tables import Table, frame_table, table
 from cwndlab.statistics.digits import number
 
@@ -20,7 +20,8 @@ _COMMANDS = ("cwndlab run scenario.toml --seed {seed} --out out", "cwndlab repor
 def run_page(records: Records) -> str:
     """The page of one run."""
     fair = fairness(records)["jain"][0]
-    facts = [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
+    facts = [described_scenario(records.scenario, titled=False)]
+    facts += [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
     facts += _convergence(records)
     page = Page()
     flows = flow_labels(records)

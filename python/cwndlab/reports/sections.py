@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
 from cwndlab.plot.series import MOST_FLOWS, present
 from cwndlab.records import Records
+from cwndlab.reports.charts import Asked
 from cwndlab.reports.page import Page, Placed
+from cwndlab.scenario.document import Scenario
+from cwndlab.study.result import Result
 
 #: Runs that are drawn side by side with linked panels; of more, each quantity has a figure of its own.
 MOST_ABREAST = 3
+# Algorithms that the sentence about a scenario names.
+_MOST_KINDS = 6
+
+
+def described_scenario(scenario: Scenario, cells: Iterable[Mapping[str, Any]] = (), *, titled: bool = True) -> str:
+    """What a scenario is, in a sentence: its title, flows, duration, bottleneck; without what varies over ``cells``."""
+    own = _facts(scenario.document)
+    for cell in cells:
+        other = _facts(cell)
+        own = {name: fact for name, fact in own.items() if other.get(name) == fact}
+    title = f"“{scenario.title}”: " if scenario.title and titled else ""
+    flows = f"{own.get('count', 'flows')}{own.get('kinds', '')}"
+    path = ", ".join(own[name] for name in ("rate", "delay", "queue") if name in own)
+    place = own.get("place", "network")
+    lasting = f" for {own['duration']}" if "duration" in own else ""
+    return f"{title}{flows}{lasting} over a {place}{f' ({path})' if path else ''}."
+
+
+def _facts(document: Mapping[str, Any]) -> dict[str, str]:
+    """The parts of the sentence about a scenario, in words."""
+    flows: dict[str, int] = {}
+    for flow in document["flow"]:
+        kind = "UDP" if flow.get("transport") == "udp" else str(flow.get("algorithm", "TCP"))
+        flows[kind] = flows.get(kind, 0) + int(flow.get("count", 1))
+    count = sum(flows.values())
+    kinds = ", ".join(f"{many} {kind}" if 1 < many < count else kind for kind, many in flows.items())
+    kinds = kinds if len(flows) <= _MOST_KINDS else f"{len(flows)} algorithms"
+    facts = {"count": f"{count} flow{'s' if count > 1 else ''}", "kinds": f" ({kinds})"}
+    facts["duration"] = str(document["duration"])
+    line = document.get("dumbbell", {}).get("bottleneck", {})
+    queue = line.get("queue", {})
+    words = (
+        queue if isinstance(queue, str) else " ".join(str(queue[key]) for key in ("kind", "capacity") if key in queue)
+    )
+    facts |= {"rate": f"{line['rate']}"} if "rate" in line else {}
+    facts |= {"delay": f"delay {line['delay']}"} if "delay" in line else {}
+    facts |= {"queue": f"queue {words}"} if words else {}
+    names = {"dumbbell": "dumbbell", "parking_lot": "parking lot", "wlan": "Wi-Fi cell"}
+    facts["place"] = next((name for key, name in names.items() if key in document), "network of links")
+    return facts
+
+
+def again(result: Result, asked: Asked) -> list[str]:
+    """The command that makes the page of a result again; there is none where no folder keeps it."""
+    if not result.place:
+        return []
+    words = ["cwndlab", "report", result.place, *(["--metrics", ",".join(asked.metrics)] if asked.metrics else [])]
+    words += [
+        word for name, axis in (("--x", asked.x), ("--by", asked.by)) if axis is not None for word in (name, axis)
+    ]
+    for name, value in (asked.marks or {}).items():
+        words += ["--threshold", f"{name}={value:g}"]
+    return [shlex.join(words)]
 
 
 class OverTime(NamedTuple):

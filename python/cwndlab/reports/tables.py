@@ -10,6 +10,7 @@ from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import FLOW_COLUMNS
 from cwndlab.statistics import Verdict
 from cwndlab.statistics.digits import number
+from cwndlab.study.rendering import Table as Presented
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,6 +85,17 @@ def table(
     ]
     end = len(made) - foot
     return Table(caption, list(zip(header, kinds, strict=True)), made[:end], made[end:])
+
+
+def presented(one: Presented, *, opens: Sequence[str] = ()) -> Table:
+    """A table of a result as a page has it; ``opens`` are addresses for the first cell of each row."""
+    kinds = ["text" if one.is_text(at) else "" for at in range(len(one.header))]
+    rows = []
+    for at, row in enumerate(one.rows):
+        places = [opens[at] if at < len(opens) and place == 0 else "" for place in range(len(row))]
+        marked = zip(row, kinds, places, strict=True)
+        rows.append([cell(str(word), f"{kind} {_verdict_class(word)}".strip(), place) for word, kind, place in marked])
+    return Table(one.caption, list(zip(one.header, kinds, strict=True)), rows)
 
 
 def frame_table(caption: str, frame: pl.DataFrame) -> Table:

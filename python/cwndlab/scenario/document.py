@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self
 
 from cwndlab.custom import Classes, by_name
 from cwndlab.engine import to_toml
@@ -27,7 +27,7 @@ from cwndlab.scenario.reader import Checked, check
 from cwndlab.scenario.schema_tables import TABLES, Table, plain, value_of
 from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
 
-__all__ = ["NamedValues", "Scenario", "ScenarioLike", "toml_value"]
+__all__ = ["NamedValues", "Scenario", "toml_value"]
 
 SCHEMA_VERSION = 1
 
@@ -194,11 +194,23 @@ class Scenario(Table):
     def load(
         cls, path: str | Path, *, changes: Iterable[tuple[str, str]] = (), algorithms: Classes | None = None
     ) -> Self:
-        """Reads a TOML file, then applies ``changes`` as ``--set`` does; ``algorithms`` are classes by name."""
+        """Reads a file of TOML, or of JSON if its name ends with ``.json``, then applies ``changes`` as ``--set`` does;
+        ``algorithms`` are classes by name."""
         path = Path(path)
-        return cls.from_toml(
-            text_of(path, "name a scenario in TOML"), folder=path.parent, changes=changes, algorithms=algorithms
-        )
+        text = text_of(path, "name a scenario in TOML")
+        kind: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
+        return cls._from_checked(check(text, kind, folder=path.parent, changes=tuple(changes), classes=algorithms))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The scenario as plain values, in the shape of its TOML: a copy, whose change changes no scenario.
+
+        >>> import cwndlab
+        >>> cwndlab.presets.load("two-flows").document["flow"][0]["algorithm"]
+        'cubic'
+        """
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
 
     def to_toml(self) -> str:
         """The scenario as TOML."""
@@ -261,8 +273,7 @@ class Scenario(Table):
 
     def _repr_html_(self) -> str:
         """The scenario's table in a notebook: links and flows, each with the fields that are set."""
-        document = json.loads(self.to_json())
-        rows = [(kind, name, _fields(table)) for kind, name, table in _tables_of(document)]
+        rows = [(kind, name, _fields(table)) for kind, name, table in _tables_of(self.document)]
         left_out = max(0, len(rows) - _MOST_ROWS)
         heading = f"{self.title or 'scenario'}, {self.duration} ({self.hash[:12]})"
         footer = f"{left_out} more" if left_out else ""
@@ -274,9 +285,6 @@ class Scenario(Table):
     def __hash__(self) -> int:
         return hash(self.hash)
 
-
-#: A scenario, or plain values in the shape of its TOML.
-ScenarioLike: TypeAlias = Scenario | Mapping[str, Any]
 
 # TOML names a list of tables by one of them.
 _SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}

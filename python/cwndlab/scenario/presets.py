@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
 
+from cwndlab.custom import Classes
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.document import Scenario
 
@@ -59,8 +62,22 @@ def _comment(file: Path) -> str:
     return " ".join(line.removeprefix("#").strip() for line in lines).partition(". ")[0].rstrip(".")
 
 
-def load(name: str | Path) -> Scenario:
-    """The preset of this name, or the scenario in the file of this name.
+def load(name: str | Path, *, changes: Iterable[tuple[str, str]] = (), algorithms: Classes | None = None) -> Scenario:
+    """The preset of this name, or the scenario in the file of this name, TOML or JSON.
+
+    Parameters
+    ----------
+    name
+        A preset or a file.
+    changes
+        Pairs of path and value, as ``--set`` takes them.
+    algorithms
+        Custom classes by the names that its flows use.
+
+    Raises
+    ------
+    ScenarioError
+        There is neither, or the scenario has a fault.
 
     Examples
     --------
@@ -70,17 +87,19 @@ def load(name: str | Path) -> Scenario:
     """
     preset = folder() / f"{name}.toml"
     if str(name) in names():
-        return Scenario.load(preset)
+        return Scenario.load(preset, changes=changes, algorithms=algorithms)
     path = Path(name)
-    if path.suffix != ".toml" and not _exists(path):
+    if path.suffix not in (".toml", ".json") and not _exists(path):
+        close = get_close_matches(str(name), names(), n=1)
+        meant = f"did you mean '{close[0]}'? " if close else ""
         raise ScenarioError(
             Fault(
                 str(name),
                 "there is no preset and no file of this name",
-                f"name a TOML file, or one of {', '.join(names())} (`cwndlab list --presets` describes them)",
+                f"{meant}name a TOML file, or one of {', '.join(names())} (`cwndlab list --presets` describes them)",
             )
         )
-    return Scenario.load(path)
+    return Scenario.load(path, changes=changes, algorithms=algorithms)
 
 
 def _exists(path: Path) -> bool:

@@ -50,9 +50,18 @@ def mean_with_interval(one: Estimate, factor: float = 1.0) -> str:
     >>> from cwndlab.statistics import estimate
     >>> mean_with_interval(estimate([1.0, 2.0, 3.0])), mean_with_interval(estimate([7.0, 7.0]), factor=100)
     ('2.0 ± 2.5', '700 (one result)')
+    >>> mean_with_interval(estimate([40.0, 40.0]))
+    '40 (one result)'
     """
-    text = mean_and_half(one.mean * factor, None if one.half is None else one.half * factor)
-    return f"{text} (one result)" if one.is_constant else text
+    mean = one.mean * factor
+    if one.is_constant:
+        return f"{_exact(mean)} (one result)"
+    return mean_and_half(mean, None if one.half is None else one.half * factor)
+
+
+def _exact(value: float) -> str:
+    """A number without an interval: whole ones, such as counts, without decimals."""
+    return f"{value:.0f}" if value == round(value) else number(value)
 
 
 def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
@@ -64,7 +73,7 @@ def interval(one: Estimate, factor: float = 1.0) -> tuple[str, str, str]:
     ('100.000', '100.000', '100.001')
     """
     if one.low is None or one.high is None or one.half is None:
-        return number(one.mean * factor), "", ""
+        return _exact(one.mean * factor), "", ""
     values = [value * factor for value in (one.mean, one.low, one.high)]
     largest = max(values, key=abs)
     half = max(one.half * factor, abs(largest) * _NEXT_TO_NOTHING)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Axis", "axes", "folded", "readable", "short", "text"]
+__all__ = ["Axis", "axes", "folded", "labels", "readable", "short", "text"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,17 @@ def axes(points: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Axis]:
         texts = tuple(", ".join(one) for one in zip(*columns, strict=True))
         made.append(Axis(", ".join(names), tuple(group), rows, texts))
     return made
+
+
+def labels(points: pl.DataFrame, axes: Sequence[Axis]) -> dict[int, str]:
+    """The name of each cell: the texts of its values on all axes."""
+    if not axes:
+        return dict.fromkeys(points["cell"], "scenario")
+    texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
+    columns = [points.select(axis.columns).rows() for axis in axes]
+    rows = zip(*columns, strict=True)
+    named = (", ".join(one[value] for one, value in zip(texts, row, strict=True)) for row in rows)
+    return dict(zip(points["cell"], named, strict=True))
 
 
 def _naming(group: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cwndlab import engine
@@ -274,8 +274,9 @@ def execute(
         As in `run`. The store has the rows of the finished runs.
     """
     study = plan.study
-    versions = {"engine": engine.engine_version(), "measure": study.measure_of(study.points[0], 0).digest}
-    store.describe({**study.header, **versions, "total": plan.total, "complete": False}, study.table())
+    measure = study.measure_of(study.points[0], 0).digest
+    header = replace(study.header, engine=engine.engine_version(), measure=measure, total=plan.total, complete=False)
+    store.describe(header.as_dict(), study.table())
     try:
         outcome = run(plan, store, executor=executor, progress=progress, tolerant=tolerant)
     except Error:
@@ -284,6 +285,6 @@ def execute(
     is_complete = not outcome.stopped and not outcome.failed
     result = Result.of(store)
     result.outcome = outcome
-    result.header |= {"total": plan.total, "complete": is_complete}
+    result.header = replace(result.header, total=plan.total, complete=is_complete)
     store.finish(result.runs, total=plan.total, complete=is_complete)
     return result

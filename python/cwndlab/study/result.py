@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
-from cwndlab.metrics.of_flow import flow_metrics
 from cwndlab.records import Records
-from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
-from cwndlab.study.axes import Axis, axes, folded, text
+from cwndlab.study.cells import MOST_NAMED, Cells
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
-from cwndlab.study.equal_results import equal_algorithms, equal_seeds, outcomes
-from cwndlab.study.findings import SEVERITIES, finding
+from cwndlab.study.header import Header
 from cwndlab.study.spec import Outcome, Row
 from cwndlab.study.store import Store, local, records_folder
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from cwndlab.study.rendering import Table
 
 __all__ = ["JUDGED", "Result"]
 
@@ -44,13 +43,15 @@ JUDGED = (
     "convergence_s",
     "mean_completion_s",
 )
-#: Columns of `Result.runs` that are neither labels nor metrics.
-_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
+#: What completion offers.
+_PUBLIC = (
+    *("against", "axes", "columns", "compared", "difference", "differences", "estimate", "examples", "findings"),
+    *("flows", "header", "labels", "metrics", "notes", "plot", "points", "read", "report", "runs", "save", "scenario"),
+    *("scenario_of", "seeds", "summary", "table", "title", "to_dict", "to_json", "values"),
+)
 
-Labels = tuple[Any, ...]
 
-
-class Result:
+class Result(Cells):
     """What a comparison or a sweep measured.
 
     Attributes
@@ -77,21 +78,24 @@ class Result:
     ['20 ms', '20 ms', '40 ms', '40 ms']
     """
 
-    def __init__(self, header: Mapping[str, Any], points: pl.DataFrame, runs: pl.DataFrame, *, place: str = "") -> None:
-        self.header = dict(header)
-        self.points, self.runs, self.place = points, runs, place
-        self.notes: list[str] = list(header["notes"])
+    def __init__(self, header: Header, points: pl.DataFrame, runs: pl.DataFrame, *, place: str = "") -> None:
+        super().__init__(header, points, runs)
+        self.place = place
+        self.notes: list[str] = list(header.notes)
         self.examples: dict[str, Records] = {}
-        self.outcome = Outcome(header["total"], resumed=len(runs))
+        self.outcome = Outcome(header.total, resumed=len(runs))
+
+    def __dir__(self) -> list[str]:
+        return [*_PUBLIC, *(name for name in super().__dir__() if name.startswith("__"))]
 
     @classmethod
     def of(cls, store: Store) -> Result:
         """The last study of an open store."""
         points = store.points()
-        header = store.manifest["study"]
-        rows = store.runs(header["engine"], header["measure"]).drop("engine", "measure", "payload", strict=False)
-        if header["until"] is None:
-            rows = rows.filter(rows["seed"].is_in(header["seeds"]))
+        header = Header.of(store.manifest["study"])
+        rows = store.runs(header.engine, header.measure).drop("engine", "measure", "payload", strict=False)
+        if header.until is None:
+            rows = rows.filter(rows["seed"].is_in(list(header.seeds)))
         runs = points.drop("scenario").join(rows, on="scenario_hash", how="inner", maintain_order="left")
         return cls(header, points, runs.sort("cell", "seed"), place=store.place)
 
@@ -105,251 +109,68 @@ class Result:
             The place holds no result, or one of another version.
         """
         result = cls.of(Store(place))
-        if result.is_comparison:
-            for algorithm in result.algorithms:
-                folder = result.records_of(algorithm, result.seeds[0])
-                if folder is not None and folder.is_dir():
-                    result.examples[algorithm] = Records.read(folder)
+        for label in result.labels if result.header.compared else ():
+            folder = result.records_of(label, result.seeds[0])
+            if folder is not None and folder.is_dir():
+                result.examples[label] = Records.read(folder)
         return result
 
-    # What was run.
-
-    @property
-    def title(self) -> str:
-        """One line on what it shows; may be empty."""
-        return str(self.header["title"])
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the labels."""
-        return list(self.header["columns"])
-
-    @property
-    def is_comparison(self) -> bool:
-        """Whether algorithms, or the values of the field that `cwndlab.compare` was called with, are all that
-        varies."""
-        return self.columns == [self.compared]
-
-    @property
-    def compared(self) -> str:
-        """The label whose values a comparison compares: ``algorithm``, or a field of the scenario."""
-        return str(self.header.get("compared", "algorithm"))
-
-    @cached_property
-    def axes(self) -> list[Axis]:
-        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zips`)."""
-        return axes(self.points, self.header.get("axes") or [[name] for name in self.columns])
-
-    def axis(self, name: str) -> Axis:
-        """The axis that has a name or a label.
-
-        Raises
-        ------
-        ScenarioError
-            There is none.
-        """
-        for axis in self.axes:
-            if name in (axis.name, *axis.columns):
-                return axis
-        hint = f"there are {', '.join(self.columns)}"
-        raise ScenarioError(parameter_fault("over", f"no label is called '{name}'", hint=hint))
-
-    @cached_property
-    def scenario(self) -> Scenario:
-        """The scenario before its fields varied."""
-        return Scenario.from_json(json_text(self.header["scenario"]))
-
-    def scenario_of(self, cell: int) -> Scenario:
-        """The scenario of a cell, with which `cwndlab.run` repeats any of its runs to the bit."""
-        if not 0 <= cell < len(self.points):
-            raise ScenarioError(Fault(f"cell {cell}", "does not exist", f"there are 0 to {len(self.points) - 1}"))
-        return Scenario.from_json(self.points["scenario"][cell])
-
-    @property
-    def algorithms(self) -> list[str]:
-        """The algorithms that were compared, or the values of a field, in their order."""
-        if self.compared not in self.points.columns:
-            return []
-        return [text(one) for one in self.points[self.compared].unique(maintain_order=True)]
-
-    @cached_property
-    def seeds(self) -> list[int]:
-        """The seeds, with those that a stopping rule added."""
-        first = list(self.header["seeds"])
-        return first + sorted(set(self.runs["seed"]) - set(first))
-
-    @property
-    def flows(self) -> list[str] | None:
-        """The flows that used the compared algorithms; ``None`` means all."""
-        return self.header.get("flows")
-
-    @property
-    def against(self) -> str | None:
-        """The algorithm of the other flows over TCP; ``None`` where they kept theirs."""
-        return self.header.get("against")
-
-    @property
-    def unfinished(self) -> str:
-        """A remark on missing runs; empty where the study is complete."""
-        if self.header.get("complete"):
-            return ""
-        return f"unfinished: {len(self.runs)} of {self.header['total']} runs are there"
-
-    @cached_property
-    def metrics(self) -> list[str]:
-        """The metrics of a row."""
-        return [name for name in self.runs.columns if name not in _OTHERS and name not in self.columns]
-
-    @cached_property
-    def further(self) -> list[str]:
-        """The metrics that a sweep requests by name, and the columns of its own function."""
-        return [*self.header.get("further", ()), *(name for name in self.metrics if name not in COLUMNS)]
-
-    @property
-    def of_flows(self) -> list[str]:
-        """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
-        algorithms."""
-        return flow_metrics(self.header["scenario"], self.flows)
-
     def __repr__(self) -> str:
-        labels = ", ".join(self.algorithms) if self.is_comparison else ", ".join(self.columns) or "one scenario"
-        cells = "algorithms" if self.is_comparison else f"{len(self.points)} cells of"
-        return f"<Result: {cells} {labels}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
+        names = [label.lstrip("@") for label in self.columns]
+        what = f"of {', '.join(names)}" if len(names) > 1 else ", ".join(self.labels)
+        if len(names) <= 1 and len(self.labels) > MOST_NAMED:
+            what = f"of {names[0]}"
+        cells = f"{len(self.points)} cell{'s' if len(self.points) > 1 else ''}"
+        return f"<Result: {cells} {what}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
 
     def _repr_html_(self) -> str:
-        return str(self.summary()._repr_html_())
+        from cwndlab.study.tables import html
+
+        return html(self)
 
     # Numbers.
 
-    @cached_property
-    def rows(self) -> list[Row]:
-        """The runs as dictionaries, by seed, then in the order of the cells; without columns of the store."""
-        hidden = {"cell", "packets", "wall_s", "host", "key", "scenario_hash", "findings"}
-        frame = self.runs.sort("seed", "cell").drop(hidden, strict=False)
-        return frame.to_dicts()
-
-    def grouped(self, by: str = "algorithm") -> dict[Labels, dict[Any, dict[int, Row]]]:
-        """The runs by the labels of other axes, the value of the label ``by``, and the seed."""
-        others = self._apart(by)
-        groups: dict[Labels, dict[Any, dict[int, Row]]] = {}
-        for row in self.runs.iter_rows(named=True):
-            group = groups.setdefault(tuple(row[name] for name in others), {})
-            group.setdefault(row.get(by), {})[row["seed"]] = row
-        return groups
-
-    def _apart(self, by: str) -> list[str]:
-        """The labels that do not change together with ``by``; raises where its values are not all of its axis."""
-        if by not in self.columns:
-            return list(self.columns)
-        axis = self.axis(by)
-        if self.points[by].n_unique() < len(axis.rows):
-            what = f"has one value for several of {', '.join(axis.columns)}, which change together"
-            raise ScenarioError(Fault(by, what, "name a label with a value for each"))
-        return [name for name in self.columns if name not in axis.columns]
-
-    @cached_property
-    def _by_algorithm(self) -> dict[Any, dict[int, Row]]:
-        if not self.is_comparison:
-            what = f"varies {', '.join(self.columns) or 'nothing'}: a value of an algorithm is not defined"
-            raise ScenarioError(Fault("result", what, "use summary() or differences()"))
-        return {text(name): runs for name, runs in self.grouped(self.compared).get((), {}).items()}
-
     def by_seed(self, metric: str) -> dict[str, dict[int, float]]:
-        """A metric of every run of a comparison: by algorithm, then by seed."""
-        return {algorithm: values(self._by_algorithm.get(algorithm, {}), metric) for algorithm in self.algorithms}
+        """A metric of every run: by the name of the cell, then by seed."""
+        return {label: values(runs, metric) for label, runs in self._by_label.items()}
 
-    def values(self, algorithm: str, metric: str) -> list[float]:
-        """A metric of an algorithm in a comparison, one value per seed; runs without a value are left out."""
-        return list(values(self._by_algorithm.get(algorithm, {}), metric).values())
+    def values(self, label: str, metric: str) -> list[float]:
+        """A metric of a cell, one value per seed; runs without a value are left out."""
+        self._check([metric])
+        return list(values(self._of(label), metric).values())
 
-    def estimate(self, algorithm: str, metric: str) -> Estimate:
-        """Mean and 95 % interval of an algorithm in a comparison."""
-        return estimate(self.values(algorithm, metric))
+    def estimate(self, label: str, metric: str) -> Estimate:
+        """Mean and 95 % interval of a cell, by its name in `labels`.
 
-    def difference(self, algorithm: str, metric: str, base: str | None = None) -> Difference | None:
-        """The difference of an algorithm to ``base`` (the first one) in a comparison, over common seeds."""
-        rows = self._by_algorithm
-        return paired(rows.get(base or self.algorithms[0], {}), rows.get(algorithm, {}), metric)
+        Raises
+        ------
+        ArgumentError
+            There is no such cell or metric.
+        """
+        return estimate(self.values(label, metric))
+
+    def difference(self, label: str, metric: str, base: str | None = None) -> Difference | None:
+        """The difference of a cell to ``base`` (the first one), over common seeds."""
+        self._check([metric])
+        return paired(self._of(base or self.labels[0], "base"), self._of(label), metric)
 
     def judged(self) -> list[str]:
-        """The metrics that are compared and have a value in some run."""
-        names = self.header["metrics"] or dict.fromkeys((*JUDGED, *self.of_flows, *self.further))
+        """The metrics that are compared and have a value in some run; those that were asked for first."""
+        names = self.header.metrics or dict.fromkeys((*self.further, *JUDGED, *self.of_flows))
         return [name for name in names if name in self.runs.columns and self.runs[name].count() > 0]
 
     def comparisons(self) -> dict[tuple[str, str], Test]:
-        """Every difference to the first algorithm of a comparison, by algorithm and metric, with the p-value of the
-        paired t-test after Holm's correction over all of them. There are none where a flow never ran."""
-        if self.idle_flows:
+        """Every difference to the first value of what is compared, by the name of the cell and metric, with the p-value
+        of the paired t-test after Holm's correction over all of them. There are none where a flow never ran."""
+        if self.idle_flows or not self.axes:
             return {}
-        pairs = tests({(): self._by_algorithm}, self.algorithms, self.judged())
-        return {(name, metric): test for (_, name, metric), test in pairs.items()}
-
-    # Findings.
-
-    def findings_of(self, cell: int | None = None) -> list[Row]:
-        """The findings of all runs, or of a cell: rows of the table ``findings`` with ``cell`` and ``seed``."""
-        if "findings" not in self.runs.columns:
-            return []
-        rows = []
-        for number, seed, found in self.runs.select("cell", "seed", "findings").iter_rows():
-            if found and cell in (None, number):
-                rows += [{"cell": number, "seed": seed, **row} for row in json.loads(found)]
-        return rows
-
-    @cached_property
-    def idle_flows(self) -> list[str]:
-        """Texts on flows that never ran in some run: differences to such runs have no verdict."""
-        texts = [row["text"] for row in self.findings_of() if row["code"] == "never-starts"]
-        return list(dict.fromkeys(texts))
-
-    @cached_property
-    def remarks(self) -> list[Row]:
-        """Findings on several runs, as rows of the table ``findings``."""
-        found = []
-        if self.idle_flows and len(self.points) > 1:
-            found.append(finding("flow-never-ran", f"{self.idle_flows[0]}; there are no verdicts"))
-        measured = outcomes(self.grouped(self.compared), self.columns)
-        found += [finding("equal-results", text) for text in equal_algorithms(measured)]
-        return found + [finding("no-random-element", text) for text in equal_seeds(measured)]
-
-    def findings(self) -> pl.DataFrame:
-        """The findings of all runs, counted per cell, the worst first.
-
-        Returns
-        -------
-        polars.DataFrame
-            A row per cell and code: ``cell``, its labels, ``code``, ``severity``, ``runs`` (with this finding), and the
-            ``text`` of the first of them. Findings on several runs have neither cell nor labels.
-        """
-        import polars as pl
-
-        labels = {row["cell"]: {name: row[name] for name in self.columns} for row in self.points.iter_rows(named=True)}
-        groups: dict[tuple[int, str], list[Row]] = {}
-        for row in self.findings_of():
-            groups.setdefault((row["cell"], row["code"]), []).append(row)
-        empty = dict.fromkeys(self.columns)
-        rows = [{"cell": None, **empty, **_shown(row), "runs": len(self.runs)} for row in self.remarks]
-        rows += [
-            {"cell": cell, **labels.get(cell, empty), **_shown(found[0]), "runs": len({row["seed"] for row in found})}
-            for (cell, _), found in groups.items()
-        ]
-        rows.sort(key=lambda row: SEVERITIES.index(row["severity"]))
-        texts = {"code": pl.String, "severity": pl.String, "text": pl.String}
-        schema: dict[str, Any] = {"cell": pl.Int64} | {name: self.points[name].dtype for name in self.columns}
-        schema |= {**texts, "runs": pl.Int64}
-        return pl.DataFrame(rows, schema=schema)
-
-    def finding_rows(self) -> list[Row]:
-        """The findings for readers: those on several runs, then those of runs, each text once with its count."""
-        by_text: dict[tuple[str, str], list[Row]] = {}
-        for row in self.findings_of():
-            by_text.setdefault((row["code"], row["text"]), []).append(row)
-        rows = list(self.remarks)
-        for (code, sentence), found in by_text.items():
-            many = len({(row["cell"], row["seed"]) for row in found})
-            where = "" if many == len(self.runs) else f" [{many} of {len(self.runs)} runs]"
-            rows.append(finding(code, sentence + where))
-        return rows
+        order = list(self.axis(self.compared).texts)
+        runs = {
+            group: {text: self._by_label[label] for text, label in members.items()}
+            for group, members in self.groups.items()
+        }
+        pairs = tests(runs, order, self.judged())
+        return {(self.groups[group][name], metric): test for (group, name, metric), test in pairs.items()}
 
     # Tables.
 
@@ -390,14 +211,44 @@ class Result:
 
     def _check(self, metrics: Sequence[str]) -> None:
         faults = [
-            parameter_fault("metrics", f"the runs have no column '{name}'", hint=f"there are {', '.join(self.metrics)}")
+            parameter_fault("metrics", f"no metric is called '{name}'", hint=near(str(name), self.metrics))
             for name in metrics
             if name not in self.runs.columns
         ]
-        if faults:
-            raise ScenarioError(*faults)
+        if faults and len(self.runs):
+            raise ArgumentError(*faults)
 
-    def differences(self, metrics: Sequence[str] | None = None, *, by: str = "algorithm") -> pl.DataFrame:
+    def table(self, metrics: Sequence[str] | None = None) -> Table:
+        """Means with half of their 95 % intervals, as people read them: a row per cell, a column per metric.
+
+        Parameters
+        ----------
+        metrics
+            Names of columns of `runs`; by default `shown`.
+
+        Returns
+        -------
+        Table
+            ``print`` shows it, a notebook too; ``.to("latex")``, ``"markdown"``, ``"html"``, ``"csv"`` and ``"text"``
+            give it as text.
+
+        Raises
+        ------
+        ArgumentError
+            A metric is unknown.
+
+        Examples
+        --------
+        >>> import cwndlab
+        >>> result = cwndlab.compare("single", ["cubic"], seeds=1)
+        >>> result.table(["goodput_bps"]).header
+        ['algorithm', 'goodput\\nMbit/s']
+        """
+        from cwndlab.study.tables import means
+
+        return means(self, metrics)
+
+    def differences(self, metrics: Sequence[str] | None = None, *, by: str | None = None) -> pl.DataFrame:
         """Paired differences over common seeds, to the first value of a label, within each group of other labels.
 
         Parameters
@@ -405,7 +256,7 @@ class Result:
         metrics
             Names of columns of `runs`; by default those that are compared.
         by
-            The label whose values are compared.
+            The label whose values are compared; by default `compared`.
 
         Returns
         -------
@@ -421,9 +272,9 @@ class Result:
         """
         import polars as pl
 
+        by = self._comparable() or self.compared if by is None else by
         if by not in self.columns:
-            hint = f"there are {', '.join(self.columns)}"
-            raise ScenarioError(parameter_fault("by", f"no label is called '{by}'", hint=hint))
+            raise ArgumentError(parameter_fault("by", f"no label is called '{by}'", hint=near(by, self.columns)))
         names = self.judged() if metrics is None else list(metrics)
         self._check(names)
         names = [] if self.idle_flows else names
@@ -452,65 +303,81 @@ class Result:
         )
 
     def entries(self) -> list[Row]:
-        """One dictionary per algorithm and metric of a comparison: mean, interval, and the difference to the first
-        algorithm with its tests, effect sizes and verdict."""
+        """One dictionary per cell and metric: its labels, mean, interval, and the difference to the base with its
+        tests, effect sizes and verdict."""
         compared = self.comparisons()
         count = sum(delta.is_compared for delta, _ in compared.values())
+        base = {label: next(iter(members.values())) for members in self.groups.values() for label in members.values()}
+        labelled = {
+            row["cell"]: {name: row[name] for name in self.columns} for row in self.points.iter_rows(named=True)
+        }
         rows = []
-        for algorithm in self.algorithms:
+        for cell, label in self.labels_by_cell.items():
+            named = {self.compared: label} if self.is_comparison else labelled[cell]
             for metric in dict.fromkeys([*COLUMNS, *self.metrics]):
-                one, test = self.estimate(algorithm, metric), compared.get((algorithm, metric))
-                row: Row = {self.compared: algorithm, "metric": metric, "mean": one.mean if one.n else None}
+                one, test = estimate([*values(self._of(label), metric).values()]), compared.get((label, metric))
+                row: Row = {**named, "metric": metric, "mean": one.mean if one.n else None}
                 row |= {"low": one.low, "high": one.high, "n": one.n, "reason": one.reason}
-                is_base = algorithm == self.algorithms[0]
-                row |= columns_of(None if is_base else self.difference(algorithm, metric))
+                delta = None if base[label] == label else paired(self._of(base[label]), self._of(label), metric)
+                row |= columns_of(delta)
                 row |= {"adjusted_p": test[1] if test else None, "comparisons": count if test else None}
                 rows.append(row | verdict_columns(metric, test))
         return rows
 
     # Output.
 
-    def plot(self, metric: str, *, over: str | None = None) -> Any:
-        """A figure of a metric, as the functions of `cwndlab.plot` return it.
+    def plot(
+        self,
+        y: str | Sequence[str],
+        *,
+        x: str | None = None,
+        by: str | None = None,
+        kind: Literal["lines", "bars", "points"] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+    ) -> Any:
+        """A figure of means with their 95 % intervals.
 
         Parameters
         ----------
-        metric
-            A column of `runs`.
-        over
-            The horizontal axis, by one of its labels; by default the first one that is not ``algorithm``. The other
-            axes become lines. A comparison has bars with intervals.
+        y
+            A metric, or several: one panel each.
+        x
+            What varies along the horizontal axis, by one of its labels, or a metric: then each cell is a point, such as
+            its delay and its goodput. By default the first axis that is not compared.
+        by
+            The axis with a colour for each of its values, by default what is compared. Axes that are neither become
+            panels with one scale.
+        kind
+            By default lines where x has quantities, and groups of bars where it has names.
+        thresholds
+            Values to mark by metric, in the unit of the figure. Delays near 150 ms have that of ITU-T G.114.
+
+        Returns
+        -------
+        Figure
+            ``.save("figure.pdf", style="print")`` writes it for a paper.
 
         Raises
         ------
-        ScenarioError
-            There is no such label or metric.
+        ArgumentError
+            There is no such axis or metric.
+
+        Examples
+        --------
+        >>> import cwndlab
+        >>> result = cwndlab.compare("single", ["cubic", "reno"], seeds=2)
+        >>> [series.label for series in result.plot("goodput_bps", x="queue_ms").series]
+        ['cubic', 'reno']
         """
-        from cwndlab.plot import bars, curves
+        from cwndlab.reports.charts import figure
 
-        self._check([metric])
-        if self.is_comparison:
-            return bars(self.algorithms, [self.estimate(name, metric) for name in self.algorithms], COLUMNS[metric])
-        labels = [axis.name for axis in self.axes if axis.name != "algorithm"]
-        across = self.axis(over or (labels or [""])[0])
-        others = [axis.name for axis in self.axes if axis is not across]
-        frame = folded(self.runs, self.axes)
-        measured: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
-        for *group, place, value in frame.select(*others, across.name, metric).iter_rows():
-            at = measured.setdefault(tuple(group), {}).setdefault(place, [])
-            at += [] if value is None else [value]
-        places = list(frame[across.name].unique(maintain_order=True))
-        lines = {
-            ", ".join(map(text, group)) or metric: [estimate(members.get(one, [])) for one in places]
-            for group, members in measured.items()
-        }
-        return curves((across.name.lstrip("@"), [text(one) for one in places]), lines, COLUMNS[metric])
+        return figure(self, y, x=x, by=by, kind=kind, marks=thresholds)
 
-    def report(self, path: str | Path) -> None:
-        """Writes one HTML page with tables and figures (`cwndlab.report`)."""
+    def report(self, path: str | Path, **options: Any) -> None:
+        """Writes one HTML page with tables and figures; ``options`` are those of `cwndlab.report`."""
         from cwndlab.reports import report
 
-        report(self, path)
+        report(self, path, **options)
 
     def records_of(self, algorithm: str, seed: int) -> Path | None:
         """The folder of the records of a run of a comparison; ``None`` where they are in memory only."""
@@ -520,7 +387,7 @@ class Result:
     def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
         """Functions that read the records of those runs that have them, by algorithm and seed."""
         readers: dict[tuple[str, int], Callable[[], Records]] = {}
-        for algorithm in self.algorithms:
+        for algorithm in self.labels:
             for seed in self.seeds:
                 example, folder = self.examples.get(algorithm), self.records_of(algorithm, seed)
                 if example is not None and example.seed == seed:
@@ -533,13 +400,13 @@ class Result:
         """Everything about a comparison but the time series, for programs."""
         names = ("flows", "against", "start_s", "end_s", "warm_up", "until", "metrics")
         return {
-            "scenario": self.header["scenario"],
+            "scenario": self.header.scenario,
             "scenario_hash": self.scenario.hash,
             "version": version(),
             "compared": self.compared,
-            "algorithms": self.algorithms,
-            "classes": self.header["scenario"].get("algorithms"),
-            **{name: self.header.get(name) for name in names},
+            "algorithms": self.labels,
+            "classes": self.header.scenario.get("algorithms"),
+            **{name: getattr(self.header, name) for name in names},
             "method": self.method(),
             "seeds": self.seeds,
             "rows": self.rows,
@@ -562,12 +429,12 @@ class Result:
             The place is in use, cannot be written, or holds something else.
         """
         with Store(place, write=True) as store:
-            versions = {name: self.header[name] for name in ("engine", "measure")}
+            versions = {"engine": self.header.engine, "measure": self.header.measure}
             known = set(store.keys()["key"])
             for row in self.runs.drop("cell", *self.columns).unique("key", maintain_order=True).to_dicts():
                 if row["key"] not in known:
                     store.add(row | versions)
-            store.describe(self.header, self.points)
+            store.describe(self.header.as_dict(), self.points)
             self.write_to(store)
         self.place = str(place)
 
@@ -575,17 +442,13 @@ class Result:
         """Writes rows, header and notes into an open store, and the files of a comparison."""
         store.finish(self.runs, notes=self.notes)
         folder = local(store.place)
-        if not self.is_comparison or folder is None:
+        if not self.header.compared or folder is None:
             return
         for algorithm, records in self.examples.items():
             records.save(records_folder(folder, algorithm, records.seed))
         if self.rows:
             store.put("summary.csv", _csv(self.entries()).encode())
             store.put("comparison.json", self.to_json().encode())
-
-
-def _shown(row: Row) -> Row:
-    return {name: row[name] for name in ("code", "severity", "text")}
 
 
 def _identity(records: Records) -> Records:

@@ -12,13 +12,13 @@ from typing import Any
 
 from cwndlab.engine import scenario_schema
 from cwndlab.scenario.declared import Entry, schema
-from cwndlab.study.sweeps.spec import ENTRIES as SWEEP
+from cwndlab.study.sweeps.files import ENTRIES as SWEEP
 from cwndlab.study.tuning.spec import ENTRIES as TUNE
 
 __all__ = ["KINDS", "of"]
 
 #: The kinds of files that have a schema.
-KINDS = ("scenario", "sweep", "tune")
+KINDS = ("scenario", "sweep", "compare", "tune")
 
 
 def of(kind: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def of(kind: str) -> dict[str, Any]:
     Parameters
     ----------
     kind
-        ``"scenario"``, ``"sweep"`` or ``"tune"``.
+        ``"scenario"``, ``"sweep"``, ``"compare"`` or ``"tune"``.
 
     Returns
     -------
@@ -51,6 +51,7 @@ def of(kind: str) -> dict[str, Any]:
         return scenario
     entries: dict[str, tuple[tuple[Entry, ...], str]] = {
         "sweep": (SWEEP, "A sweep: a scenario and the values of its fields."),
+        "compare": (SWEEP, "A comparison: a scenario, and what varies."),
         "tune": (TUNE, "A tuning: an algorithm, its parameters, an objective, scenarios to train and to test on."),
     }
     if kind not in entries:

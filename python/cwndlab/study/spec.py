@@ -17,6 +17,7 @@ from cwndlab.errors import RunError
 from cwndlab.files import json_text
 from cwndlab.metrics import summary, warm_up
 from cwndlab.metrics.summary import NAMES, metrics_version
+from cwndlab.study.header import Header
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,7 +151,7 @@ class Study:
     classes
         Custom algorithms by the names that the scenarios use.
     header
-        A description for readers of the store: title, labels, seeds, interval, base scenario.
+        A description for readers of the store.
     """
 
     points: Sequence[Point]
@@ -159,7 +160,7 @@ class Study:
     rule: Until | None = None
     together: bool = False
     classes: Mapping[str, type] = field(default_factory=dict)
-    header: Mapping[str, Any] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
 
     def measure_of(self, point: Point, seed: int) -> Measure:
         """What is measured of a run."""
@@ -176,7 +177,7 @@ class Study:
         import polars as pl
 
         columns: dict[str, Any] = {"cell": [point.number for point in self.points]}
-        for name in self.header["columns"]:
+        for name in self.header.columns:
             values = [point.labels[name] for point in self.points]
             is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
             columns[name] = [float(value) if is_number else str(value) for value in values]

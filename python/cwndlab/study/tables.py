@@ -1,139 +1,77 @@
-"""Results as text: the tables that commands print and pages show."""
+"""Results as tables: the same in a terminal, in a notebook and on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
 
-from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.scenario.declared import near
-from cwndlab.statistics import Difference, Estimate, Verdict, estimate
-from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, p_value
-from cwndlab.study.axes import folded, short, text
+from cwndlab.statistics import Decision, Difference, Estimate, estimate
+from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
+from cwndlab.study.axes import short
+from cwndlab.study.findings import lines
+from cwndlab.study.rendering import Table
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
 
-if TYPE_CHECKING:
-    import polars as pl
+__all__ = ["Sentence", "by_cell", "chosen", "column", "differences", "html", "means", "pairs", "pivot", "verdicts"]
 
-__all__ = [
-    "SHOWN",
-    "averaged",
-    "by_axes",
-    "by_cell",
-    "cell",
-    "cells",
-    "differences",
-    "heading",
-    "means",
-    "pairs",
-    "pivot",
-    "shown",
-    "shown_of",
-]
-
-#: The metrics of a sweep that are shown, with those that it requests, unless others are named.
-SHOWN = ("goodput_bps", "utilisation", "jain", "queue_ms", "drops_per_s")
-_OF_COMPARISON = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
-#: What follows goodput and share of single flows.
-_WITH_FLOWS = ("utilisation", "loss_ratio", "queue_ms")
-
-Cells = list[list[str]]
+#: Cells of which differences are shown.
+_MOST_COMPARED = 60
 
 
-def shown(result: Result) -> Sequence[str]:
-    """The metrics of a comparison that the terminal shows."""
-    if result.header["metrics"]:
-        return list(result.header["metrics"])
-    return _OF_COMPARISON if result.flows is None else (*result.of_flows, *_WITH_FLOWS)
-
-
-def means(result: Result, metrics: Sequence[str] | None = None) -> tuple[list[str], Cells]:
-    """Header and cells of a comparison: mean ± half of the 95 % interval, and the number of values where some runs
-    have none."""
-    metrics = metrics or shown(result)
-    header = [
-        *short([result.compared]),
-        *(f"{COLUMNS[metric].title}\n{COLUMNS[metric].unit}".strip() for metric in metrics),
+def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
+    """The metrics of a table; raises where the runs lack one."""
+    names = list(dict.fromkeys(result.shown if metrics is None else metrics))
+    known = [name for name in result.metrics if result.runs[name].dtype.is_numeric()]
+    faults = [
+        parameter_fault("metrics", f"no metric is called '{name}'", hint=near(name, known or list(COLUMNS)))
+        for name in names
+        if name not in known
     ]
-    return header, [[name, *(cell(result, name, metric) for metric in metrics)] for name in result.algorithms]
+    if faults and len(result.runs):
+        raise ArgumentError(*faults)
+    return names
 
 
-def cell(result: Result, algorithm: str, metric: str) -> str:
-    """A metric of an algorithm in a comparison."""
-    one = result.estimate(algorithm, metric)
-    if one.n == 0:
-        return "–"
-    text = mean_with_interval(one, COLUMNS[metric].factor)
-    return text if one.n == len(result.seeds) else f"{text} ({one.n} of {len(result.seeds)})"
+def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
+    """A row per cell that has runs: its values on each axis, and for each metric the mean ± half of its 95 % interval.
+    A column counts the runs where cells have different numbers of them."""
+    names, rows = chosen(result, metrics), by_cell(result, metrics)
+    axes = result.axes
+    texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
+    counts = [row["runs"] for row in rows]
+    varies = len(set(counts)) > 1
+    titles = short([axis.name for axis in axes]) if axes else ["scenario"]
+    header = [*titles, *(["n"] if varies else []), *(_title(name) for name in names)]
+    cells = []
+    for row in rows:
+        words = [one[tuple(row[name] for name in axis.columns)] for axis, one in zip(axes, texts, strict=True)]
+        words = words or [result.title or result.scenario.title or "scenario"]
+        count = [str(row["runs"])] if varies else []
+        cells.append([*words, *count, *(_value(row, name) for name in names)])
+    many = f"; n = {counts[0]} run{'s' if counts[0] > 1 else ''} of each" if counts and not varies else ""
+    caption = f"Mean ± half of the 95 % interval (Student's t){many}"
+    return Table(caption, header, cells, max(1, len(axes)), [_flat(row) for row in rows])
 
 
-def differences(result: Result, metrics: Sequence[str] | None = None) -> tuple[list[str], list[list[str | Verdict]]]:
-    """Header and cells of the paired differences of a comparison to its first algorithm; the last cell of a row is the
-    verdict."""
-    titles = ("metric", "difference", "95 % interval", "p (Holm)", "Welch p", "effect", "n", "verdict")
-    rows: list[list[str | Verdict]] = []
-    for (name, metric), (delta, adjusted) in result.comparisons().items():
-        if metrics is not None and metric not in metrics:
-            continue
-        column = COLUMNS[metric]
-        mean, low, high = interval(delta.paired, column.factor)
-        rows.append(
-            [
-                name,
-                f"{column.title} {column.unit}".strip(),
-                mean,
-                f"{low} … {high}" if low else "–",
-                p_value(adjusted),
-                p_value(delta.welch_p),
-                effect_size(delta.effect),
-                pairs(delta),
-                verdict_of(metric, delta, adjusted),
-            ]
-        )
-    return [f"minus {result.algorithms[0]}", *titles], rows
-
-
-def pairs(delta: Difference) -> str:
-    """The number of pairs, and how many of them differ where some do not."""
-    count = delta.paired.n
-    return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
+def _flat(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "findings"}
 
 
 def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
     """One row per cell that has a run, for programs: ``cell``, its labels, ``runs``, for each metric its mean, ``_low``
     and ``_high`` of the 95 % interval, and ``_n``, the number of values, and ``findings``: by code, the number of runs
-    that have it. The metrics are by default `SHOWN` and those that the sweep requests."""
-    return _rows(result, result.runs, result.columns, metrics)
-
-
-def by_axes(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
-    """The rows of `by_cell` for people: a column per axis (`cwndlab.study.axes`) in place of one per label."""
-    return _rows(result, folded(result.runs, result.axes), [axis.name for axis in result.axes], metrics)
-
-
-def shown_of(result: Result, metrics: Sequence[str] | None = None) -> list[str]:
-    """The metrics of a sweep that are shown; raises where the runs lack one."""
-    names = list(dict.fromkeys([*SHOWN, *result.further] if metrics is None else metrics))
-    runs = result.runs
-    known = [name for name in runs.columns if runs[name].dtype.is_numeric()] or list(COLUMNS)
-    faults = [
-        parameter_fault("metrics", f"no metric is called '{name}'", hint=near(name, known))
-        for name in names
-        if name not in known
-    ]
-    if faults and len(runs):
-        raise ScenarioError(*faults)
-    return names
-
-
-def _rows(result: Result, runs: pl.DataFrame, labels: Sequence[str], metrics: Sequence[str] | None) -> list[Row]:
-    names, rows = shown_of(result, metrics), []
-    for part in runs.partition_by("cell", maintain_order=True):
+    that have it. The metrics are by default `Result.shown`."""
+    names, rows = chosen(result, metrics), []
+    for part in result.runs.partition_by("cell", maintain_order=True):
         first = part.row(0, named=True)
-        row: Row = {"cell": first["cell"], **{name: first[name] for name in labels}, "runs": len(part)}
+        row: Row = {"cell": first["cell"], **{name: first[name] for name in result.columns}, "runs": len(part)}
         for metric in names:
             one = estimate(part[metric].drop_nulls().to_list())
             row |= {metric: one.mean if one.n else None, f"{metric}_low": one.low, f"{metric}_high": one.high}
@@ -145,81 +83,145 @@ def _rows(result: Result, runs: pl.DataFrame, labels: Sequence[str], metrics: Se
     return rows
 
 
-def cells(rows: Sequence[Row], metrics: Sequence[str]) -> tuple[list[str], Cells]:
-    """Header and cells of the rows of `by_axes`. Axes have the shortest end of their name that no other has."""
-    labels = _labels(rows)
-    header = ["cell", *short(labels), "runs", *(heading(metric) for metric in metrics)]
-    lines = []
-    for row in rows:
-        texts = [text(row[name]) for name in labels]
-        lines.append([str(row["cell"]), *texts, str(row["runs"]), *(_value(row, metric) for metric in metrics)])
-    return header, lines
+def column(metric: str) -> Metric:
+    """How a column of runs is shown; what a function of the sweep measures, by its name."""
+    return COLUMNS[metric] if metric in COLUMNS else Metric(metric, metric, "")
 
 
-def heading(metric: str) -> str:
-    """A metric's title and unit."""
-    return COLUMNS[metric].heading if metric in COLUMNS else metric
+def _title(metric: str) -> str:
+    """A metric's title, and its unit in a second line."""
+    return f"{column(metric).title}\n{column(metric).unit}".strip()
 
 
 def _value(row: Row, metric: str) -> str:
-    """Mean ± half of the interval."""
-    mean, low, high = row[metric], row[f"{metric}_low"], row[f"{metric}_high"]
+    """Mean ± half of the interval, and the number of values where some runs have none."""
+    mean, low, high, n = (row[f"{metric}{end}"] for end in ("", "_low", "_high", "_n"))
     if mean is None:
         return "–"
-    # A cell has its runs, and no interval of several of them only where they are all the same.
-    constant = low is None and row[f"{metric}_n"] > 1
-    return mean_with_interval(Estimate(mean, low, high, row[f"{metric}_n"], constant), _factor(metric))
+    # There is no interval of several values only where they are all the same.
+    written = mean_with_interval(Estimate(mean, low, high, n, low is None and n > 1), column(metric).factor)
+    return written if n == row["runs"] else f"{written} ({n} of {row['runs']})"
 
 
-def _factor(metric: str) -> float:
-    return COLUMNS[metric].factor if metric in COLUMNS else 1.0
+def differences(result: Result, metrics: Sequence[str] | None = None) -> Table:
+    """The paired differences to the first value of what is compared, within each group of the other axes; the last cell
+    of a row is the verdict. There are none of very many cells."""
+    titles = ("metric", "difference", "95 % interval", "p (Holm)", "Welch p", "effect", "n", "verdict")
+    others = [axis for axis in result.axes if axis is not result.axis(result.compared)]
+    base = result.axis(result.compared).texts[0] if result.axes else ""
+    header = [*short([axis.name for axis in others]), f"minus {base}", *titles]
+    rows: list[list[Any]] = []
+    compared = result.comparisons() if len(result.points) <= _MOST_COMPARED else {}
+    named = {label: (*group, name) for group, members in result.groups.items() for name, label in members.items()}
+    for (label, metric), (delta, adjusted) in compared.items():
+        if metrics is not None and metric not in metrics:
+            continue
+        mean, low, high = interval(delta.paired, column(metric).factor)
+        written = [f"{low} … {high}" if low else "–", p_value(adjusted), p_value(delta.welch_p)]
+        verdict = verdict_of(metric, delta, adjusted)
+        rows.append(
+            [*named[label], column(metric).heading, mean, *written, effect_size(delta.effect), pairs(delta), verdict]
+        )
+    return Table(f"Paired differences to {base}; n counts the pairs", header, rows, len(others) + 2)
 
 
-def pivot(result: Result, rows: Sequence[Row], down: str, across: str, metric: str) -> tuple[list[str], Cells]:
-    """Header and cells of ``metric`` over two axes of the rows of `by_axes`; the mean over all others."""
-    vertical, horizontal = _two(result, down, across)
-    ups, sides = (list(dict.fromkeys(row[name] for row in rows)) for name in (vertical, horizontal))
-    lines = []
-    for up in ups:
-        line = [text(up)]
-        for side in sides:
-            here = [row[metric] for row in rows if row[vertical] == up and row[horizontal] == side]
-            numbers = [value for value in here if value is not None]
-            line.append(f"{sum(numbers) / len(numbers) * _factor(metric):.4g}" if numbers else "–")
-        lines.append(line)
-    return [f"{short([vertical])[0]} \\ {short([horizontal])[0]}", *(text(side) for side in sides)], lines
+def pairs(delta: Difference) -> str:
+    """The number of pairs, and how many of them differ where some do not."""
+    count = delta.paired.n
+    return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
 
 
-def averaged(result: Result, rows: Sequence[Row], down: str, across: str) -> str:
-    """The axes over which a pivot's values are means; empty where each is of one cell."""
-    labels, used = _labels(rows), _two(result, down, across)
-    counts = {name: len({row[name] for row in rows}) for name in labels if name not in used}
-    called = dict(zip(labels, short(labels), strict=True))
-    texts = [f"{count} values of {called[name]}" for name, count in counts.items() if count > 1]
-    return f"each value is a mean over {', '.join(texts)}" if texts else ""
+class Sentence(NamedTuple):
+    """The name of a cell and a sentence about its differences to the base."""
+
+    label: str
+    text: str
 
 
-def _labels(rows: Sequence[Row]) -> list[str]:
-    """The columns between those of the cell and of its number of runs."""
-    names = list(rows[0])
-    return names[names.index("cell") + 1 : names.index("runs")]
+def verdicts(result: Result) -> list[Sentence]:
+    """A sentence for each cell that is compared with a base: what the intervals of its paired differences show."""
+    judged = result.comparisons() if len(result.points) <= _MOST_COMPARED else {}
+    made = []
+    for label in dict.fromkeys(label for label, _ in judged):
+        by_metric = {metric: test for (name, metric), test in judged.items() if name == label}
+        made.append(Sentence(label, _sentence(by_metric, len(result.seeds))))
+    return made
 
 
-def _two(result: Result, down: str, across: str) -> tuple[str, str]:
-    """The names of the two axes of a pivot."""
-    vertical, horizontal = (_axis_named(result, name) for name in (down, across))
-    if vertical == horizontal and down != across:
+def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -> str:
+    shown: list[str] = []
+    equal: list[str] = []
+    open_: list[str] = []
+    copies: list[str] = []
+    for metric, (delta, adjusted) in tests.items():
+        title, verdict = _title(metric).partition("\n")[0], verdict_of(metric, delta, adjusted)
+        if verdict.decision is Decision.ONE_RESULT:
+            copies.append(title)
+        elif not verdict.is_difference:
+            (equal if verdict.is_equivalence else open_).append(title)
+        else:
+            mean, *ends = (end.lstrip("-") for end in interval(delta.paired, column(metric).factor))
+            low, high = ends if verdict.decision is Decision.HIGHER else reversed(ends)
+            unit = _title(metric).partition("\n")[2]
+            unit = {"": "", "%": " points"}.get(unit, f" {unit}")
+            valuation = f", {verdict.valuation}" if verdict.valuation else ""
+            shown.append(f"{title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
+    sentence = f"{'; '.join(shown) or 'no relevant difference is shown'}."
+    sentence += f" No relevant difference: {', '.join(equal)}." if equal else ""
+    sentence += f" Inconclusive: {', '.join(open_)}." if open_ else ""
+    return sentence + (f" {runs} runs, one result: {', '.join(copies)}." if copies else "")
+
+
+def html(result: Result) -> str:
+    """What a notebook shows of a result: table, findings, verdicts."""
+    made = [result.table().to("html")]
+    made += [f"<p>{escape(line)}</p>" for line in lines(result.finding_rows())]
+    found = verdicts(result)
+    if found:
+        sentences = "".join(f"<li><b>{escape(one.label)}</b>: {escape(one.text)}</li>" for one in found)
+        made.append(f"<p>Against {escape(result.axis(result.compared).texts[0])}:</p><ul>{sentences}</ul>")
+    return "".join(made)
+
+
+def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tuple[Table, str]:
+    """The first metric over two axes, and the axes over which its values are means; empty where each is of a cell, and
+    has its interval. The values for programs are in the unit of the metric's name.
+
+    Parameters
+    ----------
+    over
+        The names of two axes, of their labels or of ends of these, with a comma between: down and across.
+    """
+    down, comma, across = (part.strip() for part in over.partition(","))
+    if not comma:
+        raise ScenarioError(Fault("--pivot", f"'{over}' names no two fields", "write --pivot rate,rtt"))
+    vertical, horizontal = (result.axis(name, parameter="pivot") for name in (down, across))
+    if vertical is horizontal and down != across:
         what = f"'{down}' and '{across}' change together"
         raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
-    return vertical, horizontal
+    metric, rows = chosen(result, metrics)[0], by_cell(result, metrics)
+    at = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        up, side = (at[axis.name][tuple(row[name] for name in axis.columns)] for axis in (vertical, horizontal))
+        found.setdefault((up, side), []).append(row)
 
+    def mean(up: str, side: str) -> float | None:
+        there = [row[metric] for row in found.get((up, side), ()) if row[metric] is not None]
+        return sum(there) / len(there) if there else None
 
-def _axis_named(result: Result, name: str) -> str:
-    """The name of the axis that a text means: its name, one of its labels, or the end of one."""
-    owners = {label: axis.name for axis in result.axes for label in (axis.name, *axis.columns)}
-    ends = dict(zip(owners, short(list(owners)), strict=True))
-    meant = {owner for label, owner in owners.items() if name in (label, ends[label], label.lstrip("@"))}
-    meant = meant or {owner for label, owner in owners.items() if label.endswith("." + name)}
-    if len(meant) == 1:
-        return meant.pop()
-    raise ScenarioError(Fault("--pivot", f"no field is called '{name}'", near(name, list(ends.values()))))
+    def written(up: str, side: str) -> str:
+        value, cells = mean(up, side), found.get((up, side), ())
+        if value is None:
+            return "–"
+        return _value(cells[0], metric) if len(cells) == 1 else number(value * column(metric).factor)
+
+    cells = [[up, *(written(up, side) for side in horizontal.texts)] for up in vertical.texts]
+    names = short([axis.name for axis in result.axes])
+    called = dict(zip([axis.name for axis in result.axes], names, strict=True))
+    rest = [axis for axis in result.axes if axis not in (vertical, horizontal) and len(axis.texts) > 1]
+    means_over = ", ".join(f"{len(axis.texts)} values of {called[axis.name]}" for axis in rest)
+    corner = f"{called[vertical.name]} \\ {called[horizontal.name]}"
+    values = [{corner: up} | {side: mean(up, side) for side in horizontal.texts} for up in vertical.texts]
+    table = Table(column(metric).heading, [corner, *horizontal.texts], cells, 1, values)
+    return table, f"each value is a mean over {means_over}" if means_over else ""

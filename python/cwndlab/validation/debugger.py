@@ -16,7 +16,8 @@ from cwndlab.engine import debug, debug_kinds
 from cwndlab.errors import Fault, Parameter, ScenarioError, parameter_fault
 from cwndlab.metrics.of_flow import flow_index, members
 from cwndlab.records import Records
-from cwndlab.scenario.document import Scenario, ScenarioLike
+from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import engine_document, run
 
 __all__ = [
@@ -368,7 +369,7 @@ def _answer(
         raise type(error)(*faults) from None
     answer: dict[str, Any] = json.loads(found)
     answer["flow"] = members(document)[index][1]
-    custom = ({} if isinstance(scenario, Mapping) else validate_classes(scenario.classes)) | given
+    custom = ({} if isinstance(scenario, Mapping) else validate_classes(scenario_of(scenario).classes)) | given
     if answer["entry"] in custom:
         kind = custom[answer["entry"]].kind
         for moment in filter(None, [answer["moment"], *answer["later"]]):

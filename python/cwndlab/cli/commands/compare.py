@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +11,18 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import MOST_REPETITIONS, Option, algorithms_of, command, listed, scenario_of
+from cwndlab.cli.options import (
+    MOST_REPETITIONS,
+    TABLE_FORMAT,
+    Option,
+    algorithms_of,
+    changes_of,
+    command,
+    listed,
+    scenario_of,
+)
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.show import show_comparison
+from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, ScenarioError
 
 
@@ -29,6 +39,19 @@ def compare(
     repetitions: Annotated[int, "Runs of each algorithm, with consecutive seeds from --seed on."] = 10,
     out: Annotated[Path | None, "Folder for the results; a second call resumes there."] = None,
     report: Annotated[Path | None, "HTML page with figures."] = None,
+    alternative: Annotated[
+        list[str] | None,
+        Option(
+            "AXIS.NAME[:PATH=VALUE]",
+            "A field of a named alternative, such as remedy.CoDel:dumbbell.bottleneck.queue.kind=codel; "
+            "base=PRESET is a scenario of its own, remedy.none changes nothing. May be repeated.",
+        ),
+    ] = None,
+    by: Annotated[str | None, Option("AXIS", "What differences are between, if several things vary.")] = None,
+    figure: Annotated[
+        Path | None, Option("FILE", "One figure of the first metric, in the format of the name: PDF, SVG, PNG.")
+    ] = None,
+    style: str = "screen",
     until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
     at_most: Annotated[
         int, Option("N", "Maximum runs of each algorithm with --until.", least=2, most=MOST_REPETITIONS)
@@ -39,22 +62,32 @@ def compare(
     set_: list[str] | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
-    format: Format = Format.table,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
     strict: bool = False,
 ) -> None:
-    """Compare algorithms, or values of a field, by intervals."""
-    if algorithms is None and over is None:
+    """Compare algorithms or other alternatives by intervals.
+
+    SCENARIO may be a file with a table `[compare]`, which has the keys of `[sweep]`.
+    """
+    described = _described(scenario)
+    if algorithms is None and over is None and not alternative and not described:
         raise ScenarioError(Fault("cwndlab compare", "nothing is named to compare", "write --algorithms cubic,reno"))
+    if seed + repetitions > 2**63:
+        raise ScenarioError(Fault("--seed", f"seeds from {seed} on exceed 63 bits", "write --seed 1"))
     names, classes = algorithms_of(algorithms, algorithm_file)
     with progress_bar() as progress:
         result = cwndlab.compare(
-            scenario_of(scenario, set_, classes).perturbed(perturb),
+            cwndlab.study.sweeps.files.read(scenario, changes=changes_of(set_), classes=classes, where="compare")
+            if described
+            else scenario_of(scenario, set_, classes),
             names,
             over=_over(over),
+            alternatives=_alternatives(alternative or ()),
+            by=by,
+            perturb=perturb,
             flows=listed(flows),
             against=against,
-            repetitions=repetitions,
-            seed=seed,
+            seeds=range(seed, seed + repetitions),
             out=out,
             records="first",
             workers=workers,
@@ -67,13 +100,17 @@ def compare(
     # Written before anything is printed, because standard output may be closed by then.
     if report is not None:
         cwndlab.report(result, report)
-    show_comparison(result, format)
+    if figure is not None:
+        result.plot(result.shown[0]).save(figure, style)
+    show_result(result, format)
     if out is not None:
         if result.outcome.resumed:
             say(f"{out}: {result.outcome.resumed} runs were there, and were not repeated")
         say(f"comparison: {out}")
     if report is not None:
         say(f"report: {report}")
+    if figure is not None:
+        say(f"figure: {figure}")
     if result.outcome.stopped:
         raise Stopped(stopped(len(result.runs), result.outcome.total, out))
     judge(result.findings_of(), strict)
@@ -89,6 +126,27 @@ def _over(text: str | None) -> dict[str, list[Any]] | None:
             Fault("--over", f"'{text}' names no field and values", "write --over 'flow[0].rtt=20 ms,40 ms'")
         )
     return {field.strip(): [cwndlab.study.fields.plain(value) for value in listed(values) or ()]}
+
+
+def _described(file: Path) -> bool:
+    """Whether a file describes a comparison."""
+    return file.suffix == ".toml" and file.is_file() and "compare" in cwndlab.study.sweeps.files.toml_document(file, "")
+
+
+def _alternatives(texts: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+    """The alternatives of ``--alternative``, by axis and name."""
+    made: dict[str, dict[str, dict[str, Any]]] = {}
+    for one in texts:
+        place, _, change = one.partition(":")
+        axis, dot, name = (part.strip() for part in place.partition("."))
+        path, equals, value = (part.strip() for part in change.partition("="))
+        if not dot or not name or (change and not equals):
+            hint = "write --alternative remedy.CoDel:dumbbell.bottleneck.queue.kind=codel"
+            raise ScenarioError(Fault("--alternative", f"'{one}' names no alternative of an axis", hint))
+        fields = made.setdefault(axis, {}).setdefault(name, {})
+        if change:
+            fields[path] = cwndlab.study.fields.plain(value)
+    return made
 
 
 def add(app: typer.Typer) -> None:

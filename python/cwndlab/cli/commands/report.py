@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +11,9 @@ import typer
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import Argument, Option, command
-from cwndlab.cli.show import SHOWN_CELLS, show_comparison, show_run, show_sweep
+from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed
+from cwndlab.cli.show import SHOWN_CELLS, show_result, show_run
+from cwndlab.errors import Fault, ScenarioError
 
 
 def report(
@@ -22,11 +24,21 @@ def report(
     figures: Annotated[
         str | None, Option("png,svg,pdf", "Also write the figures to DIR/figures, in these formats.")
     ] = None,
-    style: Annotated[str, Option("screen|print", "Style of the figures; print has the width of a column.")] = "screen",
+    style: str = "screen",
+    figure: Annotated[
+        Path | None, Option("FILE", "One figure of a comparison or sweep, in the format of the name: PDF, SVG, PNG.")
+    ] = None,
+    x: Annotated[str | None, Option("AXIS", "What varies along the figures; of --figure also a metric.")] = None,
+    by: Annotated[str | None, Option("AXIS", "What has colours in the figures.")] = None,
+    threshold: Annotated[
+        list[str] | None,
+        Option("METRIC=VALUE", "Mark a value of a metric in its figures, such as queue_ms=20. May be repeated."),
+    ] = None,
     series: Annotated[
         int, Option("N", "For a sweep: repeat the first N runs of every cell for their time series.", least=0)
     ] = 0,
-    format: Format = Format.table,
+    metrics: Annotated[str | None, "Metrics of tables and figures, joined by commas."] = None,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
 ) -> None:
     """Draw finished results as one HTML file.
 
@@ -34,24 +46,51 @@ def report(
     """
 
     cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
-    results = [cwndlab.reports.writer.load(folder) for folder in folders]
+    names = listed(metrics)
+    results = [cwndlab.load(folder) for folder in folders]
     one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
-    cwndlab.report(one, page, series=series)
-    drawn = [] if figures is None else cwndlab.figures(one, folders[0] / "figures", format=figures, style=style)
-    for folder, result in zip(folders, results, strict=True):
+    marks = _thresholds(threshold or ())
+    asked: dict[str, Any] = {"metrics": names, "x": None if _is_metric(one, x) else x, "by": by, "thresholds": marks}
+    cwndlab.report(one, page, **asked, series=series)
+    drawn = (
+        [] if figures is None else cwndlab.figures(one, folders[0] / "figures", **asked, format=figures, style=style)
+    )
+    if figure is not None:
+        if not isinstance(one, cwndlab.Result):
+            raise ScenarioError(Fault("--figure", "is of a comparison or a sweep", "write --figures png for a run"))
+        one.plot((names or one.shown)[:1], x=x, by=by, thresholds=marks).save(figure, style)
+        drawn = [*drawn, figure]
+    for result in results:
         if isinstance(result, cwndlab.Records):
             show_run(result, format)
-        elif isinstance(result, cwndlab.reports.sweep.SweepResult):
-            show_sweep(cwndlab.Result.read(folder), format, most=SHOWN_CELLS)
-        elif isinstance(result, cwndlab.live.results.Measurement):
-            show_measurement(result, format)
+        elif isinstance(result, cwndlab.Result):
+            show_result(result, format, names, most=SHOWN_CELLS)
         else:
-            show_comparison(result, format)
+            show_measurement(result, format)
     say(f"report: {page}")
-    for figure in drawn:
-        say(f"figure: {figure}")
+    for file in drawn:
+        say(f"figure: {file}")
+
+
+def _is_metric(one: object, x: str | None) -> bool:
+    """Whether ``--x`` names a metric, over which only ``--figure`` is drawn."""
+    return isinstance(one, cwndlab.Result) and x in one.metrics
+
+
+def _thresholds(texts: Sequence[str]) -> dict[str, float]:
+    """The values of ``--threshold`` by metric."""
+    made = {}
+    for text in texts:
+        metric, _, value = text.partition("=")
+        try:
+            made[metric.strip()] = float(value)
+        except ValueError:
+            raise ScenarioError(
+                Fault("--threshold", f"'{text}' is not a value", "write --threshold queue_ms=20")
+            ) from None
+    return made
 
 
 def add(app: typer.Typer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,9 +119,9 @@ def _value(value: float | None, factor: float) -> str:
 
 def _say_schedules(scenario: cwndlab.Scenario) -> None:
     """Prints what the report schedule of the kernel changes for each algorithm of the catalogue."""
-    flows = json.loads(scenario.to_json())["flow"]
+    flows = scenario.document["flow"]
     texts = [flow["algorithm"].partition("/")[0] for flow in flows if flow.get("algorithm")]  # without the recovery
-    described = json.loads(scenario.to_json()).get("algorithms", {})
+    described = scenario.document.get("algorithms", {})
     known = [text for text in dict.fromkeys(texts) if cwndlab.custom.base_name(text) not in described]
     for text in known[:_SCHEDULES]:
         say(cwndlab.validation.report_schedule.sentence(text))

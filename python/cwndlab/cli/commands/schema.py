@@ -14,11 +14,11 @@ from cwndlab.files import json_text
 
 
 def schema(
-    kind: Annotated[str, Argument("[scenario|sweep|tune]", "The kind of file.")] = "scenario",
+    kind: Annotated[str, Argument("[scenario|sweep|compare|tune]", "The kind of file.")] = "scenario",
 ) -> None:
     """Print the JSON Schema of a kind of file.
 
-    Editors use it to complete and check scenario, sweep and tune files.
+    Editors use it to complete and check scenario, sweep, compare and tune files.
     """
     if kind not in cwndlab.study.schemas.KINDS:
         raise ScenarioError(

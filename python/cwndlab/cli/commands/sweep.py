@@ -10,9 +10,9 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, span, write, write_rows, write_table
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import Argument, Option, changes_of, classes_of, command
+from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.show import show_sweep
+from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def sweep(
     set_: list[str] | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
-    format: Format = Format.table,
+    format: Annotated[Format, TABLE_FORMAT] = Format.table,
     strict: bool = False,
 ) -> None:
     """Run scenarios × algorithms × seeds.
@@ -46,7 +46,7 @@ def sweep(
     place = out or f"{file.stem}.sweep"
     names = [name.strip() for name in metrics.split(",")] if metrics else None
     if show:
-        show_sweep(cwndlab.Result.read(place), format, names, pivot)
+        show_result(cwndlab.Result.read(place), format, names, pivot=pivot)
         return
     spec = cwndlab.study.sweeps.read(file, changes=changes_of(set_), classes=classes_of(algorithm_file))
     spec = spec.perturbed(perturb)
@@ -57,7 +57,7 @@ def sweep(
     result = _run(spec, place, where, workers)
     outcome = result.outcome
     if outcome.finished:
-        show_sweep(result, format, names, pivot)
+        show_result(result, format, names, pivot=pivot)
     say(f"rows: {place}")
     for job, error in outcome.failed[:5]:
         say(f"cell {job.point}, seed {job.seed}: {error}")

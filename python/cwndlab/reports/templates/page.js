@@ -20,17 +20,6 @@
     return size === 0 ? '0' : size >= 1000 ? value.toFixed(0) : size < 0.0005 ? value.toExponential(1) : value.toPrecision(3);
   };
 
-  // As `mean_and_half` of cwndlab.statistics.digits: the half with two digits where it begins with 1, 2 or 3, else one.
-  const meanAndHalf = (mean, half) => {
-    if (half === null || Number.isNaN(half)) return number(mean);
-    const [mantissa, exponent] = half.toExponential(2).split('e').map(Number);
-    const size = Number(Math.max(Math.abs(mean), half).toExponential(2).split('e')[1]);
-    const places = Math.min((mantissa < 3.55 ? 1 : 0) - exponent, 3 - size - (size < 0 ? 1 : 0));
-    const fixed = value => (places < 0 ? String(Math.round(value * 10 ** places) / 10 ** places) : value.toFixed(places));
-    // No interval is narrower than the digits of its mean.
-    return `${fixed(mean)} ± ${fixed(Math.max(half, 10 ** -places))}`;
-  };
-
   // Colours.
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const themes = ['system', 'light', 'dark'];
@@ -113,13 +102,16 @@
     (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column); });
     return made;
   };
-  // Titles of y axes only where they extend beyond the figure: labels of the x axes take a part of its height.
+  // Titles of y axes only where they extend beyond the figure or, of several, beyond their axis: labels of the x axes
+  // take a part of its height.
   const breakTall = div => {
     const {top, bottom} = div.getBoundingClientRect(), change = {};
-    div.querySelectorAll('.infolayer [class^="g-y"][class$="title"]').forEach(one => {
+    const titles = div.querySelectorAll('.infolayer [class^="g-y"][class$="title"]');
+    titles.forEach(one => {
       const box = one.getBoundingClientRect(), key = one.getAttribute('class').replace(/^g-y(\d*)title$/, 'yaxis$1');
       const axis = div._fullLayout[key];
-      if (box.height && (box.top < top || box.bottom > bottom)) change[`${key}.title.text`] = broken(axis.title.text, axis._length);
+      const room = titles.length > 1 ? axis?._length : Infinity;
+      if (box.height && (box.top < top || box.bottom > bottom || box.height > room)) change[`${key}.title.text`] = broken(axis.title.text, axis._length);
     });
     return Object.keys(change).length ? Plotly.relayout(div, change) : null;
   };
@@ -361,7 +353,7 @@
     const few = table.length * xs.values.length <= 150;
     const heat = by('sweep-heat');
     Plotly.update(heat, {x: [xs.values], y: [names], z: [table.map(row => row.map(one => one[0]))], customdata: [table.map(row => row.map(one => `#runs=${one[1]}`))],
-      text: [table.map(row => row.map(one => one[0] === null || !few ? '' : number(one[0])))], texttemplate: '%{text}', 'colorbar.title.text': metric.unit || metric.title, hovertemplate: `${xs.name} %{x}, ${ys.name} %{y}: %{z:.4g}<extra></extra>`},
+      text: [table.map(row => row.map(one => one[0] === null || !few ? '' : number(one[0])))], texttemplate: '%{text}', 'colorbar.title.text': metric.title + (metric.unit ? `, ${metric.unit}` : ''), hovertemplate: `${xs.name} %{x}, ${ys.name} %{y}: %{z:.4g}<extra></extra>`},
     // New values of x or y make plotly guess the types of the axes again.
     {'xaxis.type': 'category', 'yaxis.type': 'category', 'xaxis.categoryarray': xs.values, 'yaxis.categoryarray': names, 'xaxis.title.text': xs.name, 'yaxis.title.text': across === up ? '' : ys.name, height: Math.max(300, 30 * rows.length + 140)});
     const curves = by('sweep-curves');
@@ -371,23 +363,12 @@
       const [mean, low, high] = [0, 1, 2].map(value);
       const gap = (one, other) => one.map((end, n) => (end === null || other[n] === null ? null : end - other[n]));
       const ordered = xs.values.every(value => /^[-+]?\.?\d/.test(value));
-      return {type: ordered ? 'scatter' : 'bar', x: xs.values, y: mean, name: across === up ? metric.title : `${ys.name} ${names[y]}`, ...(ordered ? {mode: 'lines+markers'} : {}),
+      return {type: ordered ? 'scatter' : 'bar', x: xs.values, y: mean, name: across === up ? metric.title : ys.lines[y], ...(ordered ? {mode: 'lines+markers'} : {}),
         error_y: {type: 'data', array: gap(high, mean), arrayminus: gap(mean, low), thickness: 1.2}, customdata: points.map(([x, one]) => `#runs=${cell(x, one)}`),
         ...(ordered ? {line: {color: data.colours[position], width: 1.4}, marker: {symbol: data.signs[position % data.signs.length], size: 8}} : {marker: {color: data.colours[position]}}), hovertemplate: '%{x}: %{y:.4g}'};
     });
-    Plotly.react(curves, lines, {...curves.layout, showlegend: across !== up, xaxis: {...curves.layout.xaxis, title: {text: xs.name}}, yaxis: {...curves.layout.yaxis, title: {text: metric.title + (metric.unit ? `, ${metric.unit}` : '')}}});
-    const head = make('tr', {}, make('th', {class: 'text'}, `${across === up ? '' : ys.name}\n${xs.name} →`), ...xs.values.map(value => make('th', {}, value)));
-    const halfOf = at => (estimates[4 * at + 2] - estimates[4 * at + 1]) / 2 * metric.factor;
-    // Several runs without an interval gave one result.
-    const oneResult = at => (Number.isNaN(halfOf(at)) && estimates[4 * at + 3] > 1 ? ' (one result)' : '');
-    const written = (mean, at) => (at < 0 ? '–' : link(`#runs=${at}`, mean === null ? '–' : meanAndHalf(mean, halfOf(at)) + oneResult(at)));
-    const lined = table.map((row, y) => make('tr', {}, make('td', {class: 'text'}, names[y]), ...row.map(([mean, at]) => make('td', {}, written(mean, at)))));
-    const shown = by('sweep-table');
-    const counts = [...new Set(table.flat().filter(one => one[1] >= 0).map(one => estimates[4 * one[1] + 3]).filter(one => !Number.isNaN(one)))].sort((a, b) => a - b);
-    shown.caption.textContent = `${metric.title}${metric.unit ? `, ${metric.unit}` : ''}: mean ± half of the 95 % interval; n = ${counts.length > 1 ? `${counts[0]} to ${counts.at(-1)}` : counts[0] ?? 0} runs in each cell`;
-    shown.tHead.replaceChildren(head);
-    shown.tBodies[0].replaceChildren(...lined);
-    sortable(shown);
+    const [shapes, annotations] = [0, 1].map(which => metric.thresholds.map(one => one[which]));
+    Plotly.react(curves, lines, {...curves.layout, shapes, annotations, showlegend: across !== up, xaxis: {...curves.layout.xaxis, title: {text: xs.name}}, yaxis: {...curves.layout.yaxis, title: {text: metric.title + (metric.unit ? `, ${metric.unit}` : '')}}});
   };
 
   addEventListener('load', () => {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.scenario.document import Scenario
-from cwndlab.study.compare import with_classes
+from cwndlab.scenario.like import ScenarioLike
+from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of
 from cwndlab.study.executor import Executor, Plan, execute, threads
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Point, Progress
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    scenario: Scenario | Sweep,
+    scenario: ScenarioLike | Sweep,
     *,
     over: Mapping[str, Sequence[Any]] | None = None,
-    algorithms: str | type | Sequence[str | type] | Mapping[str, type] = (),
-    seeds: Iterable[int] | None = None,
+    algorithms: Algorithms = (),
+    alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | ScenarioLike]] | None = None,
+    seeds: int | Iterable[int] | None = None,
     metrics: Sequence[str] = (),
     measure: Callable[[Records], Mapping[str, float | None]] | None = None,
     start_s: float | None = None,
@@ -44,13 +45,16 @@ def sweep(
     Parameters
     ----------
     scenario
-        A scenario, or a `Sweep` that describes everything but where it runs.
+        A `Scenario`, plain values, the name of a preset, a file, or a `Sweep` that describes everything but where it
+        runs.
     over
         Values by field, named as by ``--set``: ``{"dumbbell.bottleneck.rate": ["10 Mbps", "20 Mbps"]}``.
     algorithms
         Texts or custom classes that every flow over TCP uses in turn.
+    alternatives
+        Named alternatives of anything, as in `cwndlab.compare`.
     seeds
-        The seeds of each cell, by default 1 to 10.
+        How many seeds of each cell, from 1 on, or which; by default 10.
     metrics, measure, start_s, end_s, until, at_most
         As in `Sweep`.
     perturb
@@ -91,15 +95,16 @@ def sweep(
     """
     if isinstance(scenario, Sweep):
         spec = scenario
-        if over or algorithms or seeds is not None or metrics or measure or until:
+        if over or algorithms or alternatives or seeds is not None or metrics or measure or until:
             what = "a Sweep has its own fields, algorithms, seeds and metrics"
             raise ScenarioError(Fault("sweep", what, "leave out the other arguments, or name a scenario"))
     else:
-        base, names = with_classes(scenario, algorithms)
+        base, names = algorithms_of(scenario, algorithms)
         spec = Sweep(
             base=base,
-            seeds=_seeds(seeds),
+            seeds=seeds_of(10 if seeds is None else seeds),
             product=over or {},
+            alternatives=alternatives or {},
             algorithms=names,
             until=until,
             at_most=at_most,
@@ -121,13 +126,6 @@ def sweep(
         result = execute(plan, store, executor=run_on, progress=progress, tolerant=True)
         result.notes += store.notes
     return result
-
-
-def _seeds(seeds: Iterable[int] | None) -> Sequence[int]:
-    """The seeds as `Sweep` takes them: of an iterator a list; what is not a list of seeds is a fault there."""
-    if seeds is None:
-        return range(1, 11)
-    return list(seeds) if isinstance(seeds, Iterator | Set) else seeds  # type: ignore[return-value]
 
 
 def left(spec: Sweep, out: str | Path) -> tuple[Sequence[Point], list[int]]:

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
-from runpy import run_path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.custom import line_of
-from cwndlab.errors import Error, Fault, ScenarioError, text_of
-from cwndlab.files import json_text
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups, is_flow, parse
 from cwndlab.metrics.summary import NAMES
-from cwndlab.scenario import presets
-from cwndlab.scenario.declared import Entry, near
-from cwndlab.scenario.declared import faults as declared_faults
+from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario, toml_value
+from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import Checked, check
 from cwndlab.statistics.sequential import Until
-from cwndlab.study.compare import repeated
-from cwndlab.study.fields import places, plain, shown
+from cwndlab.study.arguments import seeds_of
+from cwndlab.study.fields import places, shown
+from cwndlab.study.header import Header
 from cwndlab.study.spec import Measure, Point, Study
 from cwndlab.study.values import (
-    MOST_LEVELS,
     count,
     is_list,
     is_number,
-    levels,
     listed,
     not_text,
     not_texts,
@@ -45,71 +36,6 @@ from cwndlab.study.values import (
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-_VALUES = {"type": "array", "minItems": 1}
-_BY_FIELD = {"type": "object", "additionalProperties": _VALUES}
-_NUMBER = {"type": "number", "minimum": 0}
-
-#: Fields of the table `[sweep]`.
-ENTRIES = (
-    Entry(
-        "base",
-        (str,),
-        "a preset or a file, such as 'two-flows'",
-        "the scenario: a preset or a file",
-        {"type": "string"},
-    ),
-    Entry("title", (str,), "a line of text", "one line on what it shows", {"type": "string"}),
-    Entry("set", (dict,), '{ duration = "10 s" }', "fields of the scenario that are changed first", {"type": "object"}),
-    Entry(
-        "algorithms",
-        (list,),
-        '["cubic", "reno"]',
-        "algorithms of every flow, one after another",
-        {"type": "array", "items": {"type": "string"}, "minItems": 1},
-    ),
-    Entry(
-        "product", (dict,), '"flow[0].rtt" = ["20 ms", "40 ms"]', "values by field; all combinations are run", _BY_FIELD
-    ),
-    Entry(
-        "zip",
-        (list,),
-        "[[sweep.zip]] tables",
-        "tables of values by field, which change together",
-        {"type": "array", "items": _BY_FIELD},
-    ),
-    Entry(
-        "seeds",
-        (int, list),
-        "seeds = 10, or [1, 2, 3]",
-        "how many seeds from 1 on, or which",
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
-            ],
-            "default": 10,
-        },
-    ),
-    Entry(
-        "until",
-        (str,),
-        '"goodput_bps within 2 %"',
-        "seeds are added until this interval is reached",
-        {"type": "string"},
-    ),
-    Entry(
-        "at_most", (int,), "a whole number", "the most seeds that `until` may take", {"type": "integer", "minimum": 1}
-    ),
-    Entry(
-        "metrics",
-        (list,),
-        '["p95_queue_ms"]',
-        "metrics in the table of results",
-        {"type": "array", "items": {"type": "string"}},
-    ),
-    Entry("start_s", (int, float), "seconds", "metrics begin here, s", _NUMBER),
-    Entry("end_s", (int, float), "seconds", "metrics end here, s", _NUMBER),
-)
 #: Each cell is a scenario that is checked before the first run: more of them would not begin within minutes.
 MOST_CELLS = 100_000
 #: Runs of a sweep: cells × seeds, or × ``at_most``.
@@ -118,12 +44,39 @@ _SHOWN_FAULTS = 20
 _UNTIL = 'write until = "goodput_bps within 2 %"'
 
 
+class Alternative(NamedTuple):
+    """A scenario by its differences to the base: ``changes`` by field, of ``base`` where it has one of its own."""
+
+    changes: Mapping[str, Any]
+    base: Scenario | None = None
+
+
 @dataclass(frozen=True)
 class Axis:
-    """Fields that change together: ``values[i][j]`` is the i-th value of ``fields[j]``."""
+    """Labels that change together: ``values[i][j]`` is the i-th value of ``fields[j]``, and ``choices[i]`` is what it
+    changes."""
 
     fields: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
+    choices: tuple[Alternative, ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[Any]]) -> Axis:
+        """Fields and their values, of which the first ones are set together, then the second ones."""
+        rows = tuple(zip(*columns.values(), strict=True))
+        paths = {name: "flow[*].algorithm" if name == "algorithm" else name for name in columns}
+        changes = [
+            {paths[name]: value for name, value in zip(columns, row, strict=True) if not name.startswith("@")}
+            for row in rows
+        ]
+        return cls(tuple(columns), rows, tuple(map(Alternative, changes)))
+
+
+def repeated(scenario: Scenario, repetitions: int) -> Scenario:
+    """The scenario as it is compared: with a random start where repetitions would else be the same."""
+    if repetitions > 1 and not scenario.perturb and scenario.start_jitter is None:
+        return scenario.with_(start_jitter="rtt")
+    return scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +88,7 @@ class Sweep:
     base
         The scenario.
     seeds
-        The seeds of each cell.
+        How many seeds of each cell, from 1 on, or which.
     product
         Values by field; all combinations are run. Fields have the names of ``--set``, and ``flow[*].rtt`` is that of
         every flow; a name that begins with ``@`` is a label without a field.
@@ -143,6 +96,10 @@ class Sweep:
         Mappings from fields to values that change together.
     algorithms
         The algorithms that all flows use in turn.
+    alternatives
+        By the name of an axis, then by that of an alternative: the fields that it changes, or a scenario of its own
+        (a `Scenario`, the name of a preset, a file). All combinations are run; the axis ``remedy`` has the label
+        ``@remedy``.
     title
         One line on what it shows.
     until, at_most
@@ -173,6 +130,7 @@ class Sweep:
     product: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     zips: Sequence[Mapping[str, Sequence[Any]]] = ()
     algorithms: Sequence[str] = ()
+    alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     title: str = ""
     until: str | None = None
     at_most: int | None = None
@@ -182,24 +140,22 @@ class Sweep:
     measure: Callable[[Records], Mapping[str, float | None]] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "base", scenario_of(self.base, parameter="base"))
+        object.__setattr__(self, "seeds", seeds_of(self.seeds))
         faults = [*self._kind_faults()] or [*self._faults()]
         if faults:
             raise ScenarioError(*faults)
         seeds = tuple(dict.fromkeys(listed(self.seeds)))
         object.__setattr__(self, "seeds", seeds)
         object.__setattr__(self, "base", repeated(self.base, self.most))
+        object.__setattr__(self, "alternatives", {name: self._made(of) for name, of in self.alternatives.items()})
         object.__setattr__(self, "product", _by_field(self.product))
         object.__setattr__(self, "zips", tuple(_by_field(fields) for fields in self.zips))
 
     def _kind_faults(self) -> Iterator[Fault]:
         """The faults of arguments of another type; the other checks rely on the types."""
-        if not isinstance(self.base, Scenario):
-            hint = "write cwndlab.presets.load('two-flows'), or a cwndlab.Scenario"
-            yield Fault("sweep.base", f"{short(self.base)} is not a scenario", hint)
         if not is_list(self.seeds):
-            given: Any = self.seeds
-            hint = f"write range(1, {given + 1})" if type(given) is int else "write seeds = [1, 2, 3]"
-            yield Fault("sweep.seeds", f"{short(given)} is not a list of seeds", hint)
+            yield Fault("sweep.seeds", f"{short(self.seeds)} is not a list of seeds", "write seeds = 10, or [1, 2, 3]")
         yield from not_texts(self.algorithms, "sweep.algorithms", '["cubic", "reno"]')
         yield from not_texts(self.metrics, "sweep.metrics", '["p95_queue_ms"]')
         yield from not_text(self.title, "sweep.title", "a line of text")
@@ -216,10 +172,46 @@ class Sweep:
         groups += [(f"sweep.zip[{index}]", one) for index, one in enumerate(self.zips if is_list(self.zips) else ())]
         for place, fields in groups:
             yield from _field_faults(fields, place)
+        if not isinstance(self.alternatives, Mapping):
+            what, hint = f"{short(self.alternatives)} is no table", "write alternatives = { remedy = { … } }"
+            yield Fault("sweep.alternatives", what, hint)
+        for name, members in self.alternatives.items() if isinstance(self.alternatives, Mapping) else ():
+            where = f"sweep.alternatives.{name}"
+            if not isinstance(members, Mapping) or not members:
+                yield Fault(where, "names no alternatives", f"write a table [{where}.NAME] for each of them")
+            else:
+                yield from _alternative_faults(where, members)
+        if sum(any(map(_has_base, members.values())) for members in self._tables()) > 1:
+            what = "two axes have scenarios of their own, of which a cell can have one only"
+            yield Fault("sweep.alternatives", what, "leave base out of one of them")
+
+    def _tables(self) -> list[Mapping[str, Any]]:
+        every = self.alternatives.values() if isinstance(self.alternatives, Mapping) else ()
+        return [members for members in every if isinstance(members, Mapping)]
+
+    def _made(self, members: Mapping[str, Any]) -> dict[str, Alternative]:
+        """The alternatives of an axis, with their scenarios read."""
+        made = {}
+        for name, one in members.items():
+            if isinstance(one, Alternative):
+                made[name] = one
+                continue
+            is_changes = isinstance(one, Mapping) and "flow" not in one
+            base = one.get("base") if is_changes else one
+            read = None if base is None else repeated(scenario_of(base, parameter=f"alternatives.{name}"), self.most)
+            changes = {path: value for path, value in one.items() if path != "base"} if is_changes else {}
+            made[name] = Alternative(changes, read)
+        return made
 
     def perturbed(self, perturb: bool | None) -> Sweep:
         """The same sweep of the perturbed scenario; itself where ``perturb`` is ``None``."""
-        return self if perturb is None else replace(self, base=self.base.perturbed(perturb))
+        if perturb is None:
+            return self
+        others = {
+            name: {key: one._replace(base=one.base and one.base.perturbed(perturb)) for key, one in members.items()}
+            for name, members in self.alternatives.items()
+        }
+        return replace(self, base=self.base.perturbed(perturb), alternatives=others)
 
     def _faults(self) -> Iterator[Fault]:
         yield from self._seed_faults()
@@ -276,7 +268,7 @@ class Sweep:
             if name not in COLUMNS:
                 yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
             elif (one := parse(name)) is not None:
-                document = json.loads(self.base.to_json())
+                document = self.base.document
                 if not is_flow(document, one.flow):
                     there = ", ".join(groups(document))
                     yield Fault("sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {there}")
@@ -288,6 +280,8 @@ class Sweep:
             cells *= len(values)
         for fields in self.zips:
             cells *= max(map(len, fields.values()), default=1)
+        for members in self.alternatives.values():
+            cells *= len(members)
         if cells > MOST_CELLS:
             hint = "fewer values, or [[sweep.zip]] for values that change together"
             yield Fault("sweep", f"there are {cells:,} cells, at most {MOST_CELLS:,} are possible", hint)
@@ -306,9 +300,13 @@ class Sweep:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """What varies, the last one fastest."""
-        axes = [Axis(("algorithm",), tuple((one,) for one in self.algorithms))] if self.algorithms else []
-        axes += [Axis((name,), tuple((one,) for one in values)) for name, values in self.product.items()]
-        axes += [Axis(tuple(fields), tuple(zip(*fields.values(), strict=True))) for fields in self.zips if fields]
+        axes = [
+            Axis((name if name == "algorithm" else f"@{name}",), tuple((one,) for one in members), (*members.values(),))
+            for name, members in self.alternatives.items()
+        ]
+        axes += [Axis.of({"algorithm": self.algorithms})] if self.algorithms else []
+        axes += [Axis.of({name: values}) for name, values in self.product.items()]
+        axes += [Axis.of(fields) for fields in self.zips if fields]
         return tuple(axes)
 
     @property
@@ -332,32 +330,40 @@ class Sweep:
     def __len__(self) -> int:
         return math.prod(len(axis.values) for axis in self.axes)
 
-    def values(self, index: int) -> dict[str, Any]:
-        """The values of a cell's columns."""
-        chosen: list[tuple[str, Any]] = []
+    def _places(self, index: int) -> list[tuple[Axis, int]]:
+        """The place of a cell on each axis."""
+        places: list[tuple[Axis, int]] = []
         for axis in reversed(self.axes):
             index, at = divmod(index, len(axis.values))
-            chosen = [*zip(axis.fields, axis.values[at], strict=True), *chosen]
-        return dict(chosen)
+            places.insert(0, (axis, at))
+        return places
+
+    def values(self, index: int) -> dict[str, Any]:
+        """The values of a cell's columns."""
+        named = (zip(axis.fields, axis.values[at], strict=True) for axis, at in self._places(index))
+        return dict(pair for pairs in named for pair in pairs)
 
     def checked(self, index: int) -> Checked:
         """The scenario of a cell; raises with its faults."""
-        changes = []
-        for name, value in self.values(index).items():
-            if name.startswith("@"):
-                continue
-            path = "flow[*].algorithm" if name == "algorithm" else name
-            changes += [(one, toml_value(value)) for one in places(path, self._document)]
-        return check(self.base.to_json(), "json", changes=changes, classes=self.base.classes)
+        chosen = [axis.choices[at] for axis, at in self._places(index)]
+        base = next((one.base for one in chosen if one.base is not None), self.base)
+        document = self._document(base)
+        changes = [
+            (place, toml_value(value))
+            for one in chosen
+            for path, value in one.changes.items()
+            for place in places(path, document)
+        ]
+        return check(base.to_json(), "json", changes=changes, classes={**base.classes, **self.base.classes})
 
-    @property
-    def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = self.__dict__.get("_read") or json.loads(self.base.to_json())
-        self.__dict__["_read"] = document
-        return document
+    def _document(self, base: Scenario) -> dict[str, Any]:
+        read: dict[str, dict[str, Any]] = self.__dict__.setdefault("_read", {})
+        if base.hash not in read:
+            read[base.hash] = base.document
+        return read[base.hash]
 
-    def points(self) -> list[Point]:
-        """Every cell, checked; raises with the faults of all, each with the cell that has it."""
+    def points(self, *, names_cells: bool = True) -> list[Point]:
+        """Every cell, checked; raises with the faults of all, each with the cell that has it where ``names_cells``."""
         points: list[Point] = []
         faults: dict[Fault, list[int]] = {}
         for index in range(len(self)):
@@ -370,7 +376,7 @@ class Sweep:
             labels = {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
             points.append(Point(index, labels, checked.hash, checked.document))
         if faults:
-            raise ScenarioError(*self._summarised(faults))
+            raise ScenarioError(*(self._summarised(faults) if names_cells else faults))
         return points
 
     def _summarised(self, faults: Mapping[Fault, Sequence[int]]) -> Iterator[Fault]:
@@ -393,19 +399,22 @@ class Sweep:
             measure=Measure(tuple(sorted(self.metrics)), self.start_s, self.end_s, columns=self.measure),
             rule=self.rule,
             classes=self.base.classes,
-            header={
-                "title": self.title,
-                "columns": list(self.columns),
-                "axes": [list(axis.fields) for axis in self.axes],
-                "seeds": [int(seed) for seed in self.seeds],
-                "until": self.until,
-                "start_s": self.start_s,
-                "end_s": self.end_s,
-                "metrics": None,
-                "further": list(dict.fromkeys(self.metrics)),
-                "notes": [],
-                "scenario": json.loads(self.base.to_json()),
-            },
+            header=self.header,
+        )
+
+    @property
+    def header(self) -> Header:
+        """What readers of the rows are told."""
+        return Header(
+            scenario=self.base.document,
+            seeds=[int(seed) for seed in self.seeds],
+            columns=list(self.columns),
+            axes=[list(axis.fields) for axis in self.axes],
+            title=self.title,
+            until=self.until,
+            start_s=self.start_s,
+            end_s=self.end_s,
+            further=list(dict.fromkeys(self.metrics)),
         )
 
 
@@ -416,6 +425,19 @@ def _is_plain(value: object) -> bool:
 
 def _by_field(fields: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     return {name: listed(values) for name, values in fields.items()}
+
+
+def _has_base(one: Any) -> bool:
+    """Whether an alternative has a scenario of its own."""
+    return one.base is not None if isinstance(one, Alternative) else not isinstance(one, Mapping) or "base" in one
+
+
+def _alternative_faults(where: str, members: Mapping[str, Any]) -> Iterator[Fault]:
+    """The faults of values that no field can have."""
+    for name, one in members.items():
+        if isinstance(one, Mapping):
+            for path, value in one.items():
+                yield from () if path == "base" else unsupported(plain_scalar(value), f'{where}.{name}."{path}"')
 
 
 def _field_faults(fields: object, place: str) -> Iterator[Fault]:
@@ -436,131 +458,3 @@ def _field_faults(fields: object, place: str) -> Iterator[Fault]:
             yield from islice(
                 (one for value in values for one in unsupported(plain_scalar(value), where)), _SHOWN_FAULTS
             )
-
-
-def read(
-    path: str | Path, *, changes: Sequence[tuple[str, str]] = (), classes: Mapping[str, type] | None = None
-) -> Sweep:
-    """The sweep in a file: TOML, or Python that defines ``sweep = Sweep(…)``. ``changes`` are made to the base."""
-    path = Path(path)
-    if path.suffix == ".py":
-        made: Sweep = python_value(path, "sweep", Sweep)
-        if not changes and not classes:
-            return made
-        base = made.base
-        return replace(
-            made,
-            base=Scenario.from_json(base.to_json(), algorithms={**base.classes, **(classes or {})}).with_(
-                {name: plain(value) for name, value in changes}
-            ),
-        )
-    document = toml_document(path, "name a sweep in TOML or Python")
-    table = document.pop("sweep", None)
-    if not isinstance(table, dict):
-        raise ScenarioError(Fault(str(path), "has no table [sweep]", "docs/sweeps.md shows one"))
-    return from_table(table, document, where="sweep", folder=path.parent, changes=changes, classes=classes)
-
-
-def toml_document(path: Path, hint: str) -> dict[str, Any]:
-    """A TOML file as plain values."""
-    text = text_of(path, hint)
-    try:
-        document = tomllib.loads(text)
-    except RecursionError:
-        document = None
-    except ValueError as error:  # also of a number with thousands of digits
-        raise ScenarioError(Fault(str(path), f"this is no TOML: {error}", "")) from None
-    if document is None or levels(document) > MOST_LEVELS:
-        what = f"tables or lists are nested more than {MOST_LEVELS} levels deep"
-        raise ScenarioError(Fault(str(path), what, "write a flatter document"))
-    return document
-
-
-def python_value(path: Path, name: str, kind: type) -> Any:
-    """The value of ``name`` in a file of Python, which is run; raises unless it is a ``kind``."""
-    text_of(path, f"name a file of Python that defines `{name} = …`")
-    try:
-        value = run_path(str(path)).get(name)
-    except Error:
-        raise
-    except (Exception, SystemExit) as error:
-        what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
-        raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows more")) from error
-    if not isinstance(value, kind):
-        what = f"has no '{name}' that is a {kind.__name__}"
-        raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
-    return value
-
-
-def from_table(
-    table: dict[str, Any],
-    inline: dict[str, Any],
-    *,
-    where: str,
-    folder: Path,
-    changes: Sequence[tuple[str, str]] = (),
-    classes: Mapping[str, type] | None = None,
-) -> Sweep:
-    """A table like ``[sweep]``; ``inline`` is the scenario beside it, if there is one."""
-    faults = list(declared_faults(table, ENTRIES, where))
-    faults += [one for name, value in inline.items() for one in unsupported(value, name)]
-    settings = table.get("set")
-    for name, value in settings.items() if isinstance(settings, dict) else ():
-        faults += unsupported(value, f'{where}.set."{name}"')
-    seeds = table.get("seeds", 10)
-    if isinstance(seeds, int) and not isinstance(seeds, bool):
-        seeds = range(1, seeds + 1)
-    if inline and "base" in table:
-        there = ", ".join(sorted(inline))
-        faults.append(Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave one out"))
-    elif not inline and "base" not in table:
-        faults.append(
-            Fault(f"{where}.base", "there is no scenario", 'write base = "two-flows", or the scenario itself')
-        )
-    if faults:
-        raise ScenarioError(*faults)
-    pairs = [*((name, toml_value(value)) for name, value in table.get("set", {}).items()), *changes]
-    spread = [
-        (one, value) for name, value in pairs for one in places(name, inline or _document_of(table["base"], folder))
-    ]
-    base = _base(table.get("base"), inline, folder, spread, classes)
-    names = ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
-    given = {key: table[key] for key in names if key in table}
-    try:
-        return Sweep(base=base, seeds=seeds, product=table.get("product", {}), zips=table.get("zip", ()), **given)
-    except ScenarioError as error:
-        # The table has another name in a tuning.
-        renamed = (f._replace(where=re.sub(r"^sweep\b", lambda _: where, f.where)) for f in error.faults)
-        raise ScenarioError(*renamed) from None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
-
-
-def _file_of(name: str, folder: Path) -> Path:
-    return folder / name if _is_file(folder / name) else presets.folder() / f"{name}.toml"
-
-
-def _document_of(name: str, folder: Path) -> dict[str, Any]:
-    path = _file_of(name, folder)
-    return toml_document(path, "") if _is_file(path) else {}
-
-
-def _base(
-    name: str | None,
-    inline: dict[str, Any],
-    folder: Path,
-    changes: Sequence[tuple[str, str]],
-    classes: Mapping[str, type] | None,
-) -> Scenario:
-    if name is None:
-        checked = check(json_text(inline), "json", folder=folder, changes=changes, classes=classes)
-        return Scenario.from_json(checked.document, algorithms=classes)
-    path = _file_of(name, folder)
-    if not _is_file(path):
-        presets.load(name)  # its error lists the presets
-    return Scenario.load(path, changes=changes, algorithms=classes)

@@ -21,6 +21,7 @@ from cwndlab.files import json_text, parsed, save
 from cwndlab.lazy import extra
 from cwndlab.metrics.summary import NAMES, metrics_version
 from cwndlab.study.lock import FileLock
+from cwndlab.study.rendering import Table
 from cwndlab.study.spec import Progress, Row
 from cwndlab.study.sweeps.run import sweep
 from cwndlab.study.sweeps.spec import Sweep
@@ -61,6 +62,16 @@ class TuningResult:
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
         return f"<TuningResult in {self.place}: {len(self.trials)} trials, {state}, best {self.best}>"
+
+    def table(self) -> Table:
+        """The scores of default, published and tuned parameters on both sides with their verdicts; of an unfinished
+        search its trials."""
+        from cwndlab.study.tuning.tables import table
+
+        return table(self)
+
+    def _repr_html_(self) -> str:
+        return self.table().to("html")
 
 
 def tune(

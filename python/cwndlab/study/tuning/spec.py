@@ -16,8 +16,9 @@ from cwndlab.files import json_text
 from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.declared import Entry, near, schema
 from cwndlab.scenario.declared import faults as declared_faults
-from cwndlab.study.sweeps.spec import ENTRIES as SWEEP_ENTRIES
-from cwndlab.study.sweeps.spec import Sweep, from_table, python_value, toml_document
+from cwndlab.study.sweeps.files import ENTRIES as SWEEP_ENTRIES
+from cwndlab.study.sweeps.files import from_table, python_value, toml_document
+from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.tuning.expression import Expression
 from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, plain_scalar, short
 

@@ -7,6 +7,7 @@ from typing import Any
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.statistics import difference
 from cwndlab.statistics.digits import number
+from cwndlab.study.rendering import Table
 from cwndlab.study.tuning.search import TuningResult
 
 COLUMNS = (
@@ -49,6 +50,22 @@ def verdicts(result: TuningResult) -> list[dict[str, Any]]:
                     row |= {"high": delta.paired.high, "verdict": str(verdict_of("score", delta, None))}
                 rows.append(row)
     return rows
+
+
+def table(result: TuningResult) -> Table:
+    """The table of `TuningResult.table`."""
+    finished = result.complete and bool(result.scores)
+    rows = verdicts(result) if finished else result.trials
+    names = list(COLUMNS) if finished else ["trial", *result.spec.parameters, "score", "feasible"]
+    words = [name for name in names if any(isinstance(row.get(name), str) for row in rows)]
+    ordered = [*words, *(name for name in names if name not in words)]
+    cells = [[_cell(row.get(name)) for name in ordered] for row in rows]
+    return Table("Scores with paired differences" if finished else "Trials", ordered, cells, max(1, len(words)), rows)
+
+
+def _cell(value: Any) -> str:
+    # Ratios near one: four digits would hide differences.
+    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _against(result: TuningResult, which: str, side: str) -> list[str | None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.emulation import Side
-from cwndlab.errors import Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault, text_of
 from cwndlab.scenario.units import duration_s, rate_bps
 from cwndlab.validation.references import keys
 
@@ -87,7 +87,7 @@ def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[s
     for name in wanted or ():
         if name not in names:
             hint = f"there are {', '.join(names)}"
-            raise ScenarioError(parameter_fault(parameter, f"'{name}' is not among them", hint=hint))
+            raise ArgumentError(parameter_fault(parameter, f"'{name}' is not among them", hint=hint))
     return names if wanted is None else wanted
 
 

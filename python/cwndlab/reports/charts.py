@@ -1,0 +1,170 @@
+"""Figures of a result: its metrics over what varies, in panels with one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.plot.charts import Chart, Curve
+from cwndlab.plot.curves import is_ordered
+from cwndlab.study.axes import Axis, short
+from cwndlab.study.tables import chosen, column
+
+if TYPE_CHECKING:
+    from cwndlab.plot.figure import Figure
+    from cwndlab.study.result import Result
+
+__all__ = ["Asked", "Kind", "figure", "thresholds"]
+
+#: The one-way delay that ITU-T G.114 (05/2003) recommends not to exceed for conversations; in ms.
+_G114_MS = 150.0
+_DELAYS = ("queue_ms", "one_way_delay_ms")
+# A threshold far above all values would only squeeze them.
+_NEAR = 0.4
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of a page and its figures: the metrics, the axis along them, the axis with colours, and values to
+    mark."""
+
+    metrics: Sequence[str] | None = None
+    x: str | None = None
+    by: str | None = None
+    marks: Mapping[str, float] | None = None
+
+    def axes(self, result: Result) -> list[Axis]:
+        """The axes that were named; raises where there is none of the name."""
+        named = (("x", self.x), ("by", self.by))
+        return [result.axis(name, parameter=parameter) for parameter, name in named if name is not None]
+
+    def figure(self, result: Result, metric: str) -> Figure:
+        """The figure of a metric."""
+        return figure(result, metric, x=self.x, by=self.by, marks=self.marks)
+
+
+Kind = Literal["lines", "bars", "points"]
+_KINDS = ("lines", "bars", "points")
+
+
+def thresholds(result: Result, metric: str, given: Mapping[str, float] | None = None) -> list[tuple[float, str]]:
+    """The values of a metric that its figures mark, in the unit that they show: those that are given, and for delays
+    150 ms of ITU-T G.114 where a mean comes near it."""
+    marks = [
+        (value, f"{value:g} {column(name).unit}".strip()) for name, value in (given or {}).items() if name == metric
+    ]
+    highest = result.runs[metric].max() if metric in result.runs.columns else None
+    is_near = isinstance(highest, float) and highest >= _NEAR * _G114_MS
+    if is_near and metric.partition("@")[0].endswith(_DELAYS) and metric not in (given or {}):
+        marks.append((_G114_MS, "150 ms (ITU-T G.114)"))
+    return marks
+
+
+def figure(
+    result: Result,
+    y: str | Sequence[str],
+    *,
+    x: str | None = None,
+    by: str | None = None,
+    kind: Kind | None = None,
+    marks: Mapping[str, float] | None = None,
+) -> Figure:
+    """The figure of `Result.plot`."""
+    metrics = chosen(result, [y] if isinstance(y, str) else list(y))
+    if kind is not None and kind not in _KINDS:
+        raise ArgumentError(
+            parameter_fault("kind", f"no kind is called '{kind}'", hint=f"there are {', '.join(_KINDS)}")
+        )
+    if x is not None and x in result.metrics:
+        return _scatter(result, metrics, x, by)
+    colours = result.axis(by, parameter="by") if by is not None else None
+    across = result.axis(x) if x is not None else _across(result, colours)
+    if colours is None:
+        colours = next(
+            (axis for axis in (_compared(result), *result.axes) if axis is not None and axis is not across), None
+        )
+    rest = [axis for axis in result.axes if axis not in (across, colours)]
+    places = across.texts if across is not None else ("",)
+    lined = kind or ("lines" if across is not None and is_ordered(places) else "bars")
+    curves = list(_curves(result, metrics, across, colours, rest))
+    several = len(metrics) > 1
+    name = short([across.name])[0] if across is not None else ""
+    title = ", ".join(column(metric).heading for metric in metrics) + (f" by {name}" if name else "")
+    return Chart(
+        f"{lined}-{'-'.join(metrics)}",
+        title,
+        name,
+        "" if several else column(metrics[0]).heading,
+        curves,
+        lined,
+        shared_y="row" if several else True,
+        columns=len(curves) // _per_panel(curves) // len(metrics) if several and rest else 0,
+        thresholds=() if several else thresholds(result, metrics[0], marks),
+    ).figure()
+
+
+def _per_panel(curves: Sequence[Curve]) -> int:
+    """The number of curves of a panel."""
+    return max(1, sum(curve.panel == curves[0].panel for curve in curves))
+
+
+def _compared(result: Result) -> Axis | None:
+    return result.axis(result.compared) if result.axes else None
+
+
+def _across(result: Result, colours: Axis | None) -> Axis | None:
+    """The first axis that is neither compared nor in colours; of a comparison what is compared."""
+    free = [axis for axis in result.axes if axis is not colours]
+    return next((axis for axis in free if axis is not _compared(result)), free[0] if free else None)
+
+
+def _curves(
+    result: Result, metrics: Sequence[str], across: Axis | None, colours: Axis | None, rest: Sequence[Axis]
+) -> Iterator[Curve]:
+    """A curve per value of ``colours`` in each panel: one per metric and values of ``rest``."""
+    texts = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in result.points.iter_rows(named=True):
+        words = {axis.name: texts[axis.name][tuple(row[name] for name in axis.columns)] for axis in result.axes}
+        panel = ", ".join(words[axis.name] for axis in rest)
+        label = words[colours.name] if colours is not None else ""
+        place = words[across.name] if across is not None else ""
+        found.setdefault((panel, label), {})[place] = result.labels_by_cell[row["cell"]]
+    for metric in metrics:
+        for (panel, label), cells in found.items():
+            places = [place for place in (across.texts if across is not None else ("",)) if place in cells]
+            estimates = [result.estimate(cells[place], metric) for place in places]
+            panels = [column(metric).heading] if len(metrics) > 1 else []
+            title = ", ".join([*panels, *([panel] if panel else [])])
+            yield Curve.of(
+                label or column(metric).heading, places, estimates, factor=column(metric).factor, panel=title
+            )
+
+
+def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> Figure:
+    """A point per cell: one metric over another one."""
+    if len(metrics) > 1:
+        raise ArgumentError(parameter_fault("y", "there are several metrics over a metric", hint="name one"))
+    y, colours = metrics[0], result.axis(by, parameter="by") if by is not None else _compared(result)
+    texts = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
+    curves = []
+    for row in result.points.iter_rows(named=True):
+        words = {axis.name: texts[axis.name][tuple(row[name] for name in axis.columns)] for axis in result.axes}
+        label = result.labels_by_cell[row["cell"]]
+        over, of = result.estimate(label, x), result.estimate(label, y)
+        panel = ", ".join(words[axis.name] for axis in result.axes if axis is not colours)
+        name = words[colours.name] if colours is not None else label
+        curves.append(Curve.of(name, [over.mean * column(x).factor], [of], factor=column(y).factor, panel=panel))
+    title = f"{column(y).heading} over {column(x).heading}"
+    return Chart(
+        f"points-{y}-{x}",
+        title,
+        column(x).heading,
+        column(y).heading,
+        curves,
+        "points",
+        x_from_zero=True,
+        thresholds=thresholds(result, y),
+    ).figure()
