@@ -59,7 +59,7 @@ def arguments() -> argparse.Namespace:
     )
     compare = commands.add_parser("compare", help="the simulator on the same paths")
     compare.add_argument(
-        "--seeds", type=positive, default=5, metavar="N", help="simulations of each path (default: %(default)s)"
+        "--seeds", type=positive, default=20, metavar="N", help="simulations of each path (default: %(default)s)"
     )
     compare.add_argument(
         "--worst", type=positive, default=10, metavar="N", help="deviations to list (default: %(default)s)"

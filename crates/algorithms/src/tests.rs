@@ -275,8 +275,7 @@ fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
 /// entries. Congestion avoidance follows them where windows are so large that rounding to segments has little effect.
 #[test]
 fn mean_windows_follow_the_response_functions() {
-    let arguments = cwndlab_control::Arguments::defaults(congestion_avoidance::cubic::SPEC.parameters);
-    let (c, beta) = (arguments.number("c"), arguments.number("beta"));
+    let congestion_avoidance::cubic::Options { c, beta, .. } = congestion_avoidance::cubic::Options::default();
     let reno_law = |p: f64| (1.5 / p).sqrt();
     let cubic_law = |p: f64| pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * pow(0.1 / p, 0.75);
     let rows = [

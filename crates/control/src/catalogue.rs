@@ -43,8 +43,7 @@ impl Algorithm {
     /// parameter `recovery` leaves them to the transport.
     #[must_use]
     pub fn is_model_based(&self) -> bool {
-        let left = ("recovery", Value::Word("transport"));
-        self.growth.spec.model_based && !self.growth.arguments.pairs().any(|pair| pair == left)
+        self.growth.spec.model_based && self.growth.arguments.get("recovery") != Some(Value::Word("transport"))
     }
 }
 
@@ -370,15 +369,14 @@ impl Algorithm {
         let Some(start) = &self.slow_start else {
             return self.growth.spec.model_based || matches!(self.growth.spec.build, Build::Whole(_));
         };
-        let limits = start.spec.parameters.iter().filter(|one| matches!(one.name, "limit" | "l"));
-        limits.into_iter().any(|one| start.arguments.number(one.name) > 0.0)
+        let limits = ["limit", "l"].iter().filter_map(|name| start.arguments.get(name));
+        limits.into_iter().any(|limit| matches!(limit, Value::Number(segments) if segments > 0.0))
     }
 
     /// Whether the window may fall to half of `ssthresh` in recovery (`min_cwnd` of ns-2.35).
     #[must_use]
     pub fn min_cwnd_half(&self) -> bool {
-        let arguments = &self.growth.arguments;
-        arguments.parameters.iter().any(|one| one.name == "min_cwnd") && arguments.word("min_cwnd") == "half"
+        self.growth.arguments.get("min_cwnd") == Some(Value::Word("half"))
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] combines;
 //! - [`constructor`]: the injection of an algorithm that has no entry;
 //! - [`spec`]: an algorithm's entry in the catalogue: name, parameters, source;
+//! - [`options!`]: the options of an entry, each declared once;
 //! - [`catalogue`]: all entries, and the text form `GROWTH[+SLOW_START][/RECOVERY]`;
 //! - [`kernel_name()`]: the name of an algorithm in the kernel;
 //! - [`report_schedule`]: when a datapath reports ACKs.
@@ -18,10 +19,17 @@
 //! ```
 //! use cwndlab_control::testing::{ack, loss, path, timeout};
 //! use cwndlab_control::{
-//!     Ack, Arguments, Build, Catalogue, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind,
-//!     Extra, Kind, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
+//!     options, Ack, Build, Catalogue, Change, Confidence, Congestion, CongestionControl, Event, EventKind, Extra, Kind,
+//!     Path, Phase, Reason, Spec, Ssthresh, State, Window,
 //! };
 //! use cwndlab_units::{Bytes, Duration};
+//!
+//! options! {
+//!     struct Options {
+//!         /// RTT over its minimum that ends slow start
+//!         g: f64 = 1.5 in 1.0..=10.0,
+//!     }
+//! }
 //!
 //! /// Reno whose slow start ends when the RTT exceeds `g` times its minimum.
 //! #[derive(Clone, Debug)]
@@ -33,10 +41,10 @@
 //! }
 //!
 //! impl Early {
-//!     fn new(path: &Path, arguments: &Arguments) -> Self {
+//!     fn new(path: &Path, options: Options) -> Self {
 //!         let mss = path.mss.0 as f64;
 //!         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-//!         Self { w: path.initial_cwnd.0 as f64 / mss, ssthresh, g: arguments.number("g"), mss }
+//!         Self { w: path.initial_cwnd.0 as f64 / mss, ssthresh, g: options.g, mss }
 //!     }
 //! }
 //!
@@ -94,20 +102,14 @@
 //!     year: 2026,
 //!     confidence: Confidence::High,
 //!     summary: "Reno whose slow start ends when the RTT grows.",
-//!     parameters: &[Parameter {
-//!         name: "g",
-//!         unit: "",
-//!         default: Value::Number(1.5),
-//!         domain: Domain::Range(1.0, 10.0),
-//!         doc: "RTT over its minimum that ends slow start",
-//!     }],
+//!     parameters: Options::PARAMETERS,
 //!     choices: &[],
 //!     pitfalls: &[],
 //!     companion: "",
 //!     needs: &[],
 //!     incompatible: &[],
 //!     model_based: false,
-//!     build: Build::Whole(|path, arguments| Box::new(Early::new(path, arguments))),
+//!     build: Build::Whole(|path, arguments| Box::new(Early::new(path, arguments.into()))),
 //! };
 //!
 //! let catalogue = Catalogue { specs: vec![&SPEC], aliases: &[] };
@@ -133,7 +135,9 @@ pub mod driver;
 pub mod event;
 pub mod kernel_name;
 pub mod observe;
+pub mod options;
 pub mod parts;
+mod recovery_options;
 pub mod report;
 pub mod report_schedule;
 mod snapshot;
@@ -150,6 +154,7 @@ pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;
 pub use observe::{Observed, Observer};
 pub use parts::{Capabilities, CongestionAvoidance, Exit, SlowStart, Step};
+pub use recovery_options::{FackOptions, FackRampdown, RackOptions, RackPrr};
 pub use report::Report;
 pub use report_schedule::ReportSchedule;
 pub use spec::{Arguments, Build, Confidence, Domain, Kind, Make, Need, Parameter, RecoveryKind, Spec, Value};

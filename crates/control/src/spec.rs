@@ -85,27 +85,11 @@ impl Arguments {
         self.parameters.iter().zip(&self.values).map(|(one, value)| (one.name, *value))
     }
 
-    fn value(&self, name: &str) -> Value {
-        let at = self.parameters.iter().position(|one| one.name == name);
-        self.values[at.unwrap_or_else(|| panic!("the entry has no parameter '{name}'"))]
-    }
-
-    /// The number `name`. Panics where the entry has no such numeric parameter.
+    /// The value of the parameter `name`, for callers that do not know the entry; `None` where it has no such parameter.
+    /// An algorithm reads its own parameters as [`options!`](crate::options!).
     #[must_use]
-    pub fn number(&self, name: &str) -> f64 {
-        match self.value(name) {
-            Value::Number(number) => number,
-            Value::Word(word) => panic!("'{name}' is the word '{word}', not a number"),
-        }
-    }
-
-    /// The word `name`. Panics where the entry has no such parameter of words.
-    #[must_use]
-    pub fn word(&self, name: &str) -> &'static str {
-        match self.value(name) {
-            Value::Word(word) => word,
-            Value::Number(number) => panic!("'{name}' is the number {number}, not a word"),
-        }
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.pairs().find(|pair| pair.0 == name).map(|pair| pair.1)
     }
 }
 
@@ -241,7 +225,8 @@ mod tests {
         fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
             let pairs: Vec<_> = arguments.pairs().collect();
             assert_eq!(pairs, [("segments", Value::Number(3.0)), ("mode", Value::Word("a"))]);
-            Box::new(Fixed(path.mss * arguments.number("segments") as u64))
+            let Some(Value::Number(segments)) = arguments.get("segments") else { unreachable!("it is a number") };
+            Box::new(Fixed(path.mss * segments as u64))
         }
     }
 

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use cwndlab_control::{
-    self as control, Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra,
-    Kind, Need, Parameter, Path, Phase, Sent, Spec, Ssthresh, State, Value, Window,
+    self as control, options, Ack, Build, Change, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need,
+    Path, Phase, Sent, Spec, Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -20,6 +20,21 @@ const MAX_SEGMENTS: f64 = 1e9;
 /// transport does not end.
 const MAX_RTTS: u64 = 2;
 
+options! {
+    pub struct Options {
+        /// time of decisions: once per round trip, at the latest at the first ACK after two smoothed RTTs; at the first
+        /// ACK after interval_ms; or at every report of the transport; a timeout is a decision in each case
+        every: DecisionTime { Rtt = "rtt", Interval = "interval", Ack = "ack" } = Rtt,
+        /// time between decisions, where every = interval
+        interval_ms: f64["ms"] = 10.0 in 0.001..=60_000.0,
+        /// window before the first decision; 0: the initial window of the stack profile
+        initial: f64["segments"] = 0.0 in 0.0..=1e6,
+        /// sets the window while losses are repaired and after idle periods: the policy, or the transport, as for an
+        /// algorithm that reacts to loss
+        recovery: Recovery { Policy = "policy", Transport = "transport" } = Policy,
+    }
+}
+
 /// The entry. It is not in the catalogue of all algorithms, since it has no behaviour of its own.
 pub static SPEC: Spec = Spec {
     name: "external",
@@ -29,43 +44,14 @@ pub static SPEC: Spec = Spec {
     year: 2026,
     confidence: Confidence::High,
     summary: "The window and the pacing rate are set from outside, once per round trip, per interval or per ACK. Without decisions the window is fixed.",
-    parameters: &[
-        Parameter {
-            name: "every",
-            unit: "",
-            default: Value::Word("rtt"),
-            domain: Domain::Words(&["rtt", "interval", "ack"]),
-            doc: "time of decisions: once per round trip, at the latest at the first ACK after two smoothed RTTs; at the first ACK after interval_ms; or at every report of the transport; a timeout is a decision in each case",
-        },
-        Parameter {
-            name: "interval_ms",
-            unit: "ms",
-            default: Value::Number(10.0),
-            domain: Domain::Range(0.001, 60_000.0),
-            doc: "time between decisions, where every = interval",
-        },
-        Parameter {
-            name: "initial",
-            unit: "segments",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 1e6),
-            doc: "window before the first decision; 0: the initial window of the stack profile",
-        },
-        Parameter {
-            name: "recovery",
-            unit: "",
-            default: Value::Word("policy"),
-            domain: Domain::Words(&["policy", "transport"]),
-            doc: "sets the window while losses are repaired and after idle periods: the policy, or the transport, as for an algorithm that reacts to loss",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &[],
     companion: "",
     needs: &[Need::Pacing],
     incompatible: &[],
     model_based: true,
-    build: Build::Whole(|path, arguments| Box::new(External::new(path, arguments, None))),
+    build: Build::Whole(|path, arguments| Box::new(External::new(path, arguments.into(), None))),
 };
 
 /// The cause of a decision.
@@ -257,17 +243,16 @@ pub struct External {
 impl External {
     /// The control of a flow; without a decider the window is fixed.
     #[must_use]
-    pub fn new(path: &Path, arguments: &Arguments, decider: Option<Box<dyn Decider>>) -> Self {
-        let every = match arguments.word("every") {
-            "rtt" => Every::Rtt,
-            "interval" => Every::Interval(Duration((arguments.number("interval_ms") * 1e6) as u64)),
-            _ => Every::Ack,
+    pub fn new(path: &Path, options: Options, decider: Option<Box<dyn Decider>>) -> Self {
+        let every = match options.every {
+            DecisionTime::Rtt => Every::Rtt,
+            DecisionTime::Interval => Every::Interval(Duration((options.interval_ms * 1e6) as u64)),
+            DecisionTime::Ack => Every::Ack,
         };
-        let owns_recovery = arguments.word("recovery") == "policy";
+        let owns_recovery = options.recovery == Recovery::Policy;
         let mut new = Self::deciding(path, every, owns_recovery, decider);
-        let initial = arguments.number("initial");
-        if initial > 0.0 {
-            new.set_cwnd(initial);
+        if options.initial > 0.0 {
+            new.set_cwnd(options.initial);
         }
         new
     }

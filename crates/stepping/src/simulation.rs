@@ -106,7 +106,7 @@ impl Simulation {
             let owner = Owner::new(Arc::clone(&port), index);
             Arc::make_mut(&mut flow.kind).constructor = Some(Constructor::new(move |path| {
                 let decider = Box::new(owner.clone());
-                Box::new(External::new(path, &algorithm.growth.arguments, Some(decider)))
+                Box::new(External::new(path, (&algorithm.growth.arguments).into(), Some(decider)))
             }));
         }
         let end = Time::ZERO + plan.duration;

@@ -9,9 +9,14 @@
 //!
 //! Units: segments. Differs from the source: nothing.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
+
+options! {
+    struct Options {
+        /// increase per round trip
+        a: f64["segments"] = 1.0 in 0.1..=10.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -22,20 +27,14 @@ pub static SPEC: Spec = Spec {
     year: 2026,
     confidence: Confidence::High,
     summary: "Increase by a segment per round trip, decrease by a quarter after a loss.",
-    parameters: &[Parameter {
-        name: "a",
-        unit: "segments",
-        default: Value::Number(1.0),
-        domain: Domain::Range(0.1, 10.0),
-        doc: "increase per round trip",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &[],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Gentle::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Gentle::new(arguments.into()))),
 };
 
 /// The congestion avoidance of Gentle.
@@ -45,8 +44,8 @@ pub struct Gentle {
 }
 
 impl Gentle {
-    fn new(arguments: &Arguments) -> Self {
-        Self { a: arguments.number("a") }
+    fn new(options: Options) -> Self {
+        Self { a: options.a }
     }
 }
 

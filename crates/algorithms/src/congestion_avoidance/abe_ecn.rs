@@ -12,12 +12,22 @@
 //! from the window after (1).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Path, Spec, Value, Window,
+    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Path, Spec, Window,
 };
 
 use super::reno::flight;
 use super::{cubic, reno};
+
+options! {
+    struct Options {
+        /// base algorithm: the increase of the window and the response to losses
+        base: Base { Reno = "reno", Cubic = "cubic" } = Reno,
+        /// multiplicative decrease factor of FlightSize for a mark with base=reno (RFC 8511, section 3)
+        beta_reno: f64 = 0.8 in 0.5..=0.99,
+        /// multiplicative decrease factor of FlightSize for a mark with base=cubic (section 4.1)
+        beta_cubic: f64 = 0.85 in 0.5..=0.99,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,29 +38,7 @@ pub static SPEC: Spec = Spec {
     year: 2018,
     confidence: Confidence::High,
     summary: "Reno or CUBIC with a smaller reduction for an ECN mark than for a loss. Marks come from short queues, which the usual reduction would drain.",
-    parameters: &[
-        Parameter {
-            name: "base",
-            unit: "",
-            default: Value::Word("reno"),
-            domain: Domain::Words(&["reno", "cubic"]),
-            doc: "base algorithm: the increase of the window and the response to losses",
-        },
-        Parameter {
-            name: "beta_reno",
-            unit: "",
-            default: Value::Number(0.8),
-            domain: Domain::Range(0.5, 0.99),
-            doc: "multiplicative decrease factor of FlightSize for a mark with base=reno (RFC 8511, section 3)",
-        },
-        Parameter {
-            name: "beta_cubic",
-            unit: "",
-            default: Value::Number(0.85),
-            domain: Domain::Range(0.5, 0.99),
-            doc: "multiplicative decrease factor of FlightSize for a mark with base=cubic (section 4.1)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the decrease applies to FlightSize, as in RFC 8511, but to no more than the window"],
     pitfalls: &[
         "only the response to marks differs: with stack.ecn = \"off\" it equals its base; \"classic\" is enough",
@@ -62,7 +50,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Ecn],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|path, arguments| Box::new(AbeEcn::new(path, arguments))),
+    build: Build::CongestionAvoidance(|path, arguments| Box::new(AbeEcn::new(path, arguments.into()))),
 };
 
 /// Congestion avoidance of ABE: a base algorithm with its own response to marks.
@@ -73,15 +61,12 @@ pub struct AbeEcn {
 }
 
 impl AbeEcn {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
-        let (spec, beta) = match arguments.word("base") {
-            "cubic" => (&cubic::SPEC, arguments.number("beta_cubic")),
-            _ => (&reno::SPEC, arguments.number("beta_reno")),
+    fn new(path: &Path, options: Options) -> Self {
+        let (base, beta): (Box<dyn CongestionAvoidance>, f64) = match options.base {
+            Base::Cubic => (Box::new(cubic::make(cubic::Options::default())), options.beta_cubic),
+            Base::Reno => (Box::new(reno::plain(path)), options.beta_reno),
         };
-        let Build::CongestionAvoidance(make) = spec.build else {
-            unreachable!("both bases are congestion-avoidance algorithms")
-        };
-        Self { base: make(path, &Arguments::defaults(spec.parameters)), beta }
+        Self { base, beta }
     }
 }
 
@@ -118,11 +103,12 @@ impl CongestionAvoidance for AbeEcn {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path};
+    use cwndlab_control::Arguments;
     use cwndlab_units::Time;
 
     fn flow(base: &str) -> AbeEcn {
         let algorithm = crate::catalogue().parse(&format!("abe(base={base})")).unwrap();
-        AbeEcn::new(&path(10), &algorithm.growth.arguments)
+        AbeEcn::new(&path(10), (&algorithm.growth.arguments).into())
     }
 
     /// RFC 8511 by hand: a mark reduces 100 segments to 80 (Reno) or 85 (CUBIC), a loss to 50 or 70.

@@ -18,15 +18,34 @@
 //! Differs from the source: the constants are those of Linux. The paper has S_max = 32, β = 0.875 and halves the
 //! distance (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
 use cwndlab_units::maths::floor;
 
 use super::reno::segments;
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// S_max, the maximum increment per round trip
+        smax: f64["segments"] = 16.0 in 1.0..=1000.0,
+        /// B: a search step covers 1/b of the distance to W_max
+        b: f64 = 4.0 in 2.0..=16.0,
+        /// multiplicative decrease factor
+        beta: f64 = (819.0 / 1024.0) in 0.1..=0.99,
+        /// the increment close to W_max is b/smooth segments per round trip
+        smooth: f64 = 20.0 in 1.0..=1000.0,
+        /// window up to which the algorithm is Reno
+        low_window: f64["segments"] = 14.0 in 1.0..=1000.0,
+        /// ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment
+        ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2" } = Unit,
+        /// linux: whole segments and integer division, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3)
+        counter: Counter { Real = "real", Linux = "linux" } = Real,
+        /// W_max after a loss below W_max: the mean of the windows before and after the reduction, w (1 + β)/2, or the
+        /// reduced window β w (ns-3)
+        fast_convergence: FastConvergence { HalfWay = "half-way", Ns3 = "ns3" } = HalfWay,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -37,71 +56,14 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "A binary search for the window of the last loss, then probing above it with growing steps.",
-    parameters: &[
-        Parameter {
-            name: "smax",
-            unit: "segments",
-            default: Value::Number(16.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "S_max, the maximum increment per round trip",
-        },
-        Parameter {
-            name: "b",
-            unit: "",
-            default: Value::Number(4.0),
-            domain: Domain::Range(2.0, 16.0),
-            doc: "B: a search step covers 1/b of the distance to W_max",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(819.0 / 1024.0),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor",
-        },
-        Parameter {
-            name: "smooth",
-            unit: "",
-            default: Value::Number(20.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "the increment close to W_max is b/smooth segments per round trip",
-        },
-        Parameter {
-            name: "low_window",
-            unit: "segments",
-            default: Value::Number(14.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "window up to which the algorithm is Reno",
-        },
-        Parameter {
-            name: "ack_ratio",
-            unit: "",
-            default: Value::Word("unit"),
-            domain: Domain::Words(&["unit", "ns2"]),
-            doc: "ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment",
-        },
-        Parameter {
-            name: "counter",
-            unit: "",
-            default: Value::Word("real"),
-            domain: Domain::Words(&["real", "linux"]),
-            doc: "linux: whole segments and integer division, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3)",
-        },
-        Parameter {
-            name: "fast_convergence",
-            unit: "",
-            default: Value::Word("half-way"),
-            domain: Domain::Words(&["half-way", "ns3"]),
-            doc: "W_max after a loss below W_max: the mean of the windows before and after the reduction, w (1 + β)/2, or the reduced window β w (ns-3)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the constants of Linux instead of those of the paper"],
     pitfalls: &["takes bandwidth from Reno on paths with a short RTT"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Bic::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Bic::new(arguments.into()))),
 };
 
 /// Congestion avoidance of BIC.
@@ -121,16 +83,16 @@ pub struct Bic {
 }
 
 impl Bic {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            s_max: arguments.number("smax"),
-            b: arguments.number("b"),
-            beta: arguments.number("beta"),
-            smooth: arguments.number("smooth"),
-            low_window: arguments.number("low_window"),
-            ratio: if arguments.word("ack_ratio") == "ns2" { 31.0 / 16.0 } else { 1.0 },
-            integer: arguments.word("counter") == "linux",
-            ns3_convergence: arguments.word("fast_convergence") == "ns3",
+            s_max: options.smax,
+            b: options.b,
+            beta: options.beta,
+            smooth: options.smooth,
+            low_window: options.low_window,
+            ratio: if options.ack_ratio == AckRatio::Ns2 { 31.0 / 16.0 } else { 1.0 },
+            integer: options.counter == Counter::Linux,
+            ns3_convergence: options.fast_convergence == FastConvergence::Ns3,
             w_max: 0.0,
             credit: 0.0,
         }
@@ -214,7 +176,7 @@ mod tests {
     /// W_max.
     #[test]
     fn the_counter_matches_linux() {
-        let mut flow = Bic::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Bic::new(Options::default());
         flow.w_max = 200.0;
         assert_eq!([100.0, 160.0, 197.0, 210.0].map(|w| flow.count(w)), [6.25, 16.0, 985.0, 63.0]);
         let w = flow.on_congestion(&loss(100), 100.0);
@@ -226,12 +188,11 @@ mod tests {
     #[test]
     fn linux_adds_a_segment_per_cnt_plus_one_acks() {
         for (segments, acks) in [(1, 7), (2, 4)] {
-            let mut flow = Bic { integer: true, w_max: 200.0, ..Bic::new(&Arguments::defaults(SPEC.parameters)) };
+            let mut flow = Bic { integer: true, w_max: 200.0, ..Bic::new(Options::default()) };
             let grown = (0..acks).map(|_| flow.on_ack(&ack(segments), 103.0)).collect::<Vec<_>>();
             assert_eq!(grown.iter().position(|w| *w == 104.0), Some(acks - 1));
         }
-        let mut flow =
-            Bic { ns3_convergence: true, beta: 0.8, w_max: 200.0, ..Bic::new(&Arguments::defaults(SPEC.parameters)) };
+        let mut flow = Bic { ns3_convergence: true, beta: 0.8, w_max: 200.0, ..Bic::new(Options::default()) };
         assert_eq!((flow.on_congestion(&loss(100), 100.0), flow.w_max), (80.0, 80.0));
     }
 }

@@ -17,13 +17,33 @@
 //! Differs from the source: the draft gives no value of λ; 1/4 as in the Linux port.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{pow, sqrt};
 
 use super::reno::segments;
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// α, scale of the delay window's increase
+        alpha: f64 = 0.125 in 0.001..=10.0,
+        /// β, fraction by which a loss reduces the total window
+        beta: f64 = 0.5 in 0.1..=0.9,
+        /// exponent of the delay window's increase
+        k: f64 = 0.75 in 0.1..=1.0,
+        /// η, decrease of the delay window per queued segment
+        eta: f64 = 1.0 in 0.1..=10.0,
+        /// γ, backlog at which the delay window decreases
+        gamma: f64["segments"] = 30.0 in 1.0..=1000.0,
+        /// on: losses tune gamma (γ auto-tuning)
+        auto: bool = true,
+        /// λ, weight of a new sample in gamma; the draft gives no value
+        lambda: f64 = 0.25 in 0.0..=1.0,
+        /// window below which the delay window does not increase
+        low_window: f64["segments"] = 38.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,85 +54,22 @@ pub static SPEC: Spec = Spec {
     year: 2006,
     confidence: Confidence::High,
     summary: "The window is the sum of Reno's window and a delay window. The delay window increases while the queue is short and decreases when it is long.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "",
-            default: Value::Number(0.125),
-            domain: Domain::Range(0.001, 10.0),
-            doc: "α, scale of the delay window's increase",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.1, 0.9),
-            doc: "β, fraction by which a loss reduces the total window",
-        },
-        Parameter {
-            name: "k",
-            unit: "",
-            default: Value::Number(0.75),
-            domain: Domain::Range(0.1, 1.0),
-            doc: "exponent of the delay window's increase",
-        },
-        Parameter {
-            name: "eta",
-            unit: "",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.1, 10.0),
-            doc: "η, decrease of the delay window per queued segment",
-        },
-        Parameter {
-            name: "gamma",
-            unit: "segments",
-            default: Value::Number(30.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "γ, backlog at which the delay window decreases",
-        },
-        Parameter {
-            name: "auto",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: losses tune gamma (γ auto-tuning)",
-        },
-        Parameter {
-            name: "lambda",
-            unit: "",
-            default: Value::Number(0.25),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "λ, weight of a new sample in gamma; the draft gives no value",
-        },
-        Parameter {
-            name: "low_window",
-            unit: "segments",
-            default: Value::Number(38.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "window below which the delay window does not increase",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["win^k as in the paper, not dwnd^k as in the draft", "LowWindow is 38; other descriptions have about 40"],
     pitfalls: &["a base RTT that was measured with a standing queue includes that queue, so the backlog is underestimated"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Ctcp::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Ctcp {
-    alpha: f64,
-    beta: f64,
-    k: f64,
-    eta: f64,
+    options: Options,
     gamma0: f64,
     gamma: f64,
-    auto: bool,
-    lambda: f64,
-    low_window: f64,
     dwnd: f64,
     base: u64,
     round: u64,
@@ -126,18 +83,12 @@ pub struct Ctcp {
 }
 
 impl Ctcp {
-    fn new(arguments: &Arguments) -> Self {
-        let gamma = arguments.number("gamma");
+    fn new(options: Options) -> Self {
+        let gamma = options.gamma;
         Self {
-            alpha: arguments.number("alpha"),
-            beta: arguments.number("beta"),
-            k: arguments.number("k"),
-            eta: arguments.number("eta"),
+            options,
             gamma0: gamma,
             gamma,
-            auto: arguments.word("auto") == "on",
-            lambda: arguments.number("lambda"),
-            low_window: arguments.number("low_window"),
             dwnd: 0.0,
             base: u64::MAX,
             round: 0,
@@ -151,14 +102,14 @@ impl Ctcp {
 
     /// The increment of the delay window: (2). The default exponent of 3/4 takes square roots instead of a power.
     fn increment(&self, win: f64) -> f64 {
-        let power = if self.k == 0.75 { sqrt(win) * sqrt(sqrt(win)) } else { pow(win, self.k) };
-        (self.alpha * power - 1.0).max(0.0)
+        let power = if self.options.k == 0.75 { sqrt(win) * sqrt(sqrt(win)) } else { pow(win, self.options.k) };
+        (self.options.alpha * power - 1.0).max(0.0)
     }
 
     /// (5).
     fn tune(&mut self, diff_reno: f64) {
         let sample = 0.75 * diff_reno;
-        self.gamma = ((1.0 - self.lambda) * self.gamma + self.lambda * sample).clamp(5.0, 30.0);
+        self.gamma = ((1.0 - self.options.lambda) * self.gamma + self.options.lambda * sample).clamp(5.0, 30.0);
     }
 
     /// Updates the delay window at the end of a round. Returns the new total window.
@@ -168,7 +119,7 @@ impl Ctcp {
         self.diff_reno = Some(cwnd * queued);
         let diff = self.round_window * queued;
         let grown = self.dwnd + self.increment(self.round_window);
-        self.dwnd = if below(diff, self.gamma) { grown } else { (self.dwnd - self.eta * diff).max(0.0) };
+        self.dwnd = if below(diff, self.gamma) { grown } else { (self.dwnd - self.options.eta * diff).max(0.0) };
         cwnd + self.dwnd
     }
 }
@@ -188,7 +139,7 @@ impl CongestionAvoidance for Ctcp {
         if ack.round > self.round {
             // As in Linux' Vegas family, a round with two samples or fewer changes nothing. No margin for the window: every
             // ACK raises it.
-            if self.samples > 2 && self.round_window >= self.low_window {
+            if self.samples > 2 && self.round_window >= self.options.low_window {
                 win = self.decide(win);
             }
             self.round_window = win;
@@ -202,11 +153,11 @@ impl CongestionAvoidance for Ctcp {
             (self.dwnd, self.gamma, self.diff_reno) = (0.0, self.gamma0, None);
             return (w / 2.0).max(2.0);
         }
-        if let (true, Some(diff)) = (self.auto, self.diff_reno.take()) {
+        if let (true, Some(diff)) = (self.options.auto, self.diff_reno.take()) {
             self.tune(diff);
         }
         let cwnd = w - self.dwnd;
-        self.dwnd = (w * (1.0 - self.beta) - cwnd / 2.0).max(0.0); // (4)
+        self.dwnd = (w * (1.0 - self.options.beta) - cwnd / 2.0).max(0.0); // (4)
         (cwnd / 2.0 + self.dwnd).max(2.0)
     }
 
@@ -232,7 +183,7 @@ mod tests {
     /// Reference values: win = 100 with cwnd 60 and dwnd 40; after a loss 30 and 20.
     #[test]
     fn a_loss_halves_the_total_window() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         flow.dwnd = 40.0;
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         assert_eq!(flow.dwnd, 20.0);
@@ -241,7 +192,7 @@ mod tests {
     /// By hand: recovery ends with ten of 50 segments, which bound the delay window; an idle period resets it.
     #[test]
     fn a_window_set_by_the_transport_bounds_the_delay_window() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         flow.observe(&ack(1), 100.0);
         flow.dwnd = 40.0;
         flow.on_window(&Window { change: Change::Recovered, cwnd: MSS * 10, ..undo() });
@@ -253,7 +204,7 @@ mod tests {
     /// `known-answers.csv`: α win^k − 1, and γ = 26.25 after a loss with diff_reno = 20.
     #[test]
     fn increments_and_gamma_match_the_known_answers() {
-        let mut flow = Ctcp::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Ctcp::new(Options::default());
         for (win, step) in [
             (16.0, 0.0),
             (38.0, 0.913_144_222_023_742_2),

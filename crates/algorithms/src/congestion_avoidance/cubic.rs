@@ -18,14 +18,29 @@
 //! start of the epoch moves by the length of that period.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{cbrt, float};
 use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
 use crate::shared::margin::below;
+
+options! {
+    pub struct Options {
+        /// C, scale of the cubic function
+        c: f64["segments/s^3"] = 0.4 in 0.001..=100.0,
+        /// multiplicative decrease factor
+        beta: f64 = 0.7 in 0.1..=0.99,
+        /// fast convergence: a congestion event below W_max sets W_max below the window, which releases bandwidth for
+        /// new flows (section 4.7)
+        fast_convergence: bool = true,
+        /// Reno-friendly region: the window is at least Reno's estimated window (section 4.3)
+        reno_friendly: bool = true,
+        /// quantity that a congestion event multiplies by beta: FlightSize (the RFC) or the window
+        base: Base { Flight = "flight", Cwnd = "cwnd" } = Flight,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -36,56 +51,20 @@ pub static SPEC: Spec = Spec {
     year: 2023,
     confidence: Confidence::High,
     summary: "The window is a cubic function of the time since the last congestion event, with its plateau at the window of that event. The window never grows more slowly than Reno's.",
-    parameters: &[
-        Parameter {
-            name: "c",
-            unit: "segments/s^3",
-            default: Value::Number(0.4),
-            domain: Domain::Range(0.001, 100.0),
-            doc: "C, scale of the cubic function",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.7),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor",
-        },
-        Parameter {
-            name: "fast_convergence",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "fast convergence: a congestion event below W_max sets W_max below the window, which releases bandwidth for new flows (section 4.7)",
-        },
-        Parameter {
-            name: "reno_friendly",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "Reno-friendly region: the window is at least Reno's estimated window (section 4.3)",
-        },
-        Parameter {
-            name: "base",
-            unit: "",
-            default: Value::Word("flight"),
-            domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "quantity that a congestion event multiplies by beta: FlightSize (the RFC) or the window",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["section 4.6 allows cwnd instead of FlightSize; the default is FlightSize"],
     pitfalls: &["in the Reno-friendly region its share depends on the RTT as Reno's does"],
     companion: "hystart-pp",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic::new(arguments.into()))),
 };
 
-/// Creates CUBIC from the arguments of its entry.
+/// Creates CUBIC with these options.
 #[must_use]
-pub fn make(arguments: &Arguments) -> Cubic {
-    Cubic::new(arguments)
+pub fn make(options: Options) -> Cubic {
+    Cubic::new(options)
 }
 
 /// The state of an epoch of congestion avoidance, which a congestion event ends.
@@ -117,16 +96,16 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    pub(super) fn new(arguments: &Arguments) -> Self {
-        let beta = arguments.number("beta");
+    pub(super) fn new(options: Options) -> Self {
+        let beta = options.beta;
         Self {
             flows: 1.0,
-            c: arguments.number("c"),
+            c: options.c,
             beta,
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
-            fast_convergence: arguments.word("fast_convergence") == "on",
-            reno_friendly: arguments.word("reno_friendly") == "on",
-            from_cwnd: arguments.word("base") == "cwnd",
+            fast_convergence: options.fast_convergence,
+            reno_friendly: options.reno_friendly,
+            from_cwnd: options.base == Base::Cwnd,
             epoch: Epoch::default(),
             after_timeout: false,
             unused_since: None,
@@ -227,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn cubic() -> Cubic {
-        Cubic::new(&Arguments::defaults(SPEC.parameters))
+        Cubic::new(Options::default())
     }
 
     fn after_loss_at(w_max: f64) -> Cubic {

@@ -17,15 +17,26 @@
 //! depend on the window at the start of the epoch; β multiplies the window, not FlightSize; the step has no bound; α is
 //! constant; t advances while the window is not used.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 use cwndlab_units::maths::cbrt;
 use cwndlab_units::Time;
 
 use super::reno::segments;
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// C, scale of the cubic function
+        c: f64["segments/s^3"] = 0.4 in 0.001..=100.0,
+        /// multiplicative decrease factor
+        beta: f64 = 0.7 in 0.1..=0.99,
+        /// fast convergence: a congestion event below the last maximum sets W_max below the window, which releases
+        /// bandwidth for new flows (section 4.6)
+        fast_convergence: bool = true,
+        /// TCP-friendly region: the window is at least Reno's estimated window (section 4.2)
+        reno_friendly: bool = true,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -36,36 +47,7 @@ pub static SPEC: Spec = Spec {
     year: 2018,
     confidence: Confidence::High,
     summary: "CUBIC as most textbooks present it: K depends on the last maximum alone, the Reno-friendly window has a closed form, ssthresh is computed from the window.",
-    parameters: &[
-        Parameter {
-            name: "c",
-            unit: "segments/s^3",
-            default: Value::Number(0.4),
-            domain: Domain::Range(0.001, 100.0),
-            doc: "C, scale of the cubic function",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.7),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor",
-        },
-        Parameter {
-            name: "fast_convergence",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "fast convergence: a congestion event below the last maximum sets W_max below the window, which releases bandwidth for new flows (section 4.6)",
-        },
-        Parameter {
-            name: "reno_friendly",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "TCP-friendly region: the window is at least Reno's estimated window (section 4.2)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "where fast convergence lowers W_max, K and W_est use the lowered value, as in the text",
         "where slow start ends without a loss, W_est begins at β W_max as elsewhere (section 4.8 gives only W_max and K)",
@@ -78,7 +60,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Cubic8312::new(arguments.into()))),
 };
 
 /// The state of an epoch of congestion avoidance, which a congestion event ends.
@@ -109,14 +91,14 @@ pub struct Cubic8312 {
 }
 
 impl Cubic8312 {
-    fn new(arguments: &Arguments) -> Self {
-        let beta = arguments.number("beta");
+    fn new(options: Options) -> Self {
+        let beta = options.beta;
         Self {
-            c: arguments.number("c"),
+            c: options.c,
             beta,
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
-            fast_convergence: arguments.word("fast_convergence") == "on",
-            reno_friendly: arguments.word("reno_friendly") == "on",
+            fast_convergence: options.fast_convergence,
+            reno_friendly: options.reno_friendly,
             epoch: Epoch::default(),
             w_max_unknown: true,
         }
@@ -186,7 +168,7 @@ mod tests {
     use cwndlab_control::testing::{ack_at, loss, timeout};
 
     fn after_loss_at(w_max: f64) -> Cubic8312 {
-        let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Cubic8312::new(Options::default());
         let w = flow.on_congestion(&loss(w_max as u64), w_max);
         flow.begin(Time::ZERO, w);
         flow
@@ -217,7 +199,7 @@ mod tests {
     /// an RTT of 0.1 s.
     #[test]
     fn an_end_of_slow_start_without_a_loss_is_the_plateau() {
-        let mut flow = Cubic8312::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Cubic8312::new(Options::default());
         flow.begin(Time::ZERO, 100.0);
         assert!((flow.window(1.0) - 100.4).abs() < 1e-9);
         assert!((flow.w_est(1.0, 0.1) - 75.294_117_647).abs() < 1e-6);

@@ -17,12 +17,32 @@
 //! changes, K changes too, so that the curve keeps its value w_epoch at the start of the epoch.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value, Window,
+    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
-use super::cubic::Cubic;
+use super::cubic::{self, Base, Cubic};
 use crate::shared::virtual_flows::VirtualFlows;
+
+options! {
+    struct Options {
+        /// α, fraction of the window that may wait in the queue, per virtual flow
+        alpha: f64 = 0.125 in 0.001..=1.0,
+        /// maximum of N, a bound of ours
+        max_flows: f64 = 16.0 in 1.0..=100.0,
+        /// N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step)
+        update: Update { Continuous = "continuous", Step = "step" } = Continuous,
+        /// C, scale of the cubic function of one flow
+        c: f64["segments/s^3"] = 0.4 in 0.001..=100.0,
+        /// multiplicative decrease factor of one flow
+        beta: f64 = 0.7 in 0.1..=0.99,
+        /// fast convergence, as in cubic
+        fast_convergence: bool = true,
+        /// Reno-friendly region: the window is at least the estimated window of N Reno flows
+        reno_friendly: bool = true,
+        /// quantity that a congestion event multiplies by 1 - b_N: FlightSize, as in cubic, or the window
+        base: Base = Flight,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -33,64 +53,7 @@ pub static SPEC: Spec = Spec {
     year: 2013,
     confidence: Confidence::Low,
     summary: "One connection that behaves as N virtual CUBIC flows; N increases while the queue is short, as in TCP-FIT. Our reconstruction from a description.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "",
-            default: Value::Number(0.125),
-            domain: Domain::Range(0.001, 1.0),
-            doc: "α, fraction of the window that may wait in the queue, per virtual flow",
-        },
-        Parameter {
-            name: "max_flows",
-            unit: "",
-            default: Value::Number(16.0),
-            domain: Domain::Range(1.0, 100.0),
-            doc: "maximum of N, a bound of ours",
-        },
-        Parameter {
-            name: "update",
-            unit: "",
-            default: Value::Word("continuous"),
-            domain: Domain::Words(&["continuous", "step"]),
-            doc: "N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step)",
-        },
-        Parameter {
-            name: "c",
-            unit: "segments/s^3",
-            default: Value::Number(0.4),
-            domain: Domain::Range(0.001, 100.0),
-            doc: "C, scale of the cubic function of one flow",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.7),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor of one flow",
-        },
-        Parameter {
-            name: "fast_convergence",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "fast convergence, as in cubic",
-        },
-        Parameter {
-            name: "reno_friendly",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "Reno-friendly region: the window is at least the estimated window of N Reno flows",
-        },
-        Parameter {
-            name: "base",
-            unit: "",
-            default: Value::Word("flight"),
-            domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "quantity that a congestion event multiplies by 1 - b_N: FlightSize, as in cubic, or the window",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the scale N C and the decrease b_N = 4b/(b + N^3 (4 - b)); constant b and C scaled by N^4 would give the same response function",
         "alpha = 1/8, N up to 16, and a reduction of at least one segment per loss",
@@ -101,7 +64,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicFit::new(arguments.into()))),
 };
 
 /// Congestion avoidance of CUBIC-FIT.
@@ -119,12 +82,12 @@ fn decrease_fraction(b: f64, n: f64) -> f64 {
 }
 
 impl CubicFit {
-    fn new(arguments: &Arguments) -> Self {
-        let steps = arguments.word("update") == "step";
+    fn new(options: Options) -> Self {
+        let Options { alpha, max_flows, update, c, beta, fast_convergence, reno_friendly, base } = options;
         Self {
-            cubic: Cubic::new(arguments),
-            virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), steps),
-            b: 1.0 - arguments.number("beta"),
+            cubic: Cubic::new(cubic::Options { c, beta, fast_convergence, reno_friendly, base }),
+            virtual_flows: VirtualFlows::new(alpha, max_flows, update == Update::Step),
+            b: 1.0 - beta,
         }
     }
 
@@ -176,7 +139,7 @@ mod tests {
     use cwndlab_units::Time;
 
     fn flow() -> CubicFit {
-        CubicFit::new(&Arguments::defaults(SPEC.parameters))
+        CubicFit::new(Options::default())
     }
 
     /// `known-answers.csv`: b_N with b = 0.3.
@@ -196,8 +159,7 @@ mod tests {
     /// Cross-check: one virtual flow is `cubic`.
     #[test]
     fn one_virtual_flow_equals_cubic() {
-        let (mut virtual_flows, mut cubic) =
-            (flow(), Cubic::new(&Arguments::defaults(super::super::cubic::SPEC.parameters)));
+        let (mut virtual_flows, mut cubic) = (flow(), Cubic::new(cubic::Options::default()));
         assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
         let (mut one, mut other) = (70.0, 70.0);
         for k in 0..400 {

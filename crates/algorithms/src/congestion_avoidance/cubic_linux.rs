@@ -17,13 +17,23 @@
 //! Differs from the source: (1) and the cube of (2) use floating point instead of Linux' shifted integers.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
 use cwndlab_units::{Duration, Time};
 
 use super::reno::segments;
+
+options! {
+    struct Options {
+        /// multiplicative decrease factor, in 1/1024
+        beta: f64["/1024"] = 717.0 in 100.0..=1023.0,
+        /// fast convergence: a congestion event below W_max sets W_max below the window
+        fast_convergence: bool = true,
+        /// the window grows at least as fast as Reno's
+        tcp_friendliness: bool = true,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,36 +45,14 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary:
         "CUBIC as Linux computes it: whole segments, an ACK counter, the minimum RTT in the target, beta = 717/1024.",
-    parameters: &[
-        Parameter {
-            name: "beta",
-            unit: "/1024",
-            default: Value::Number(717.0),
-            domain: Domain::Range(100.0, 1023.0),
-            doc: "multiplicative decrease factor, in 1/1024",
-        },
-        Parameter {
-            name: "fast_convergence",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "fast convergence: a congestion event below W_max sets W_max below the window",
-        },
-        Parameter {
-            name: "tcp_friendliness",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "the window grows at least as fast as Reno's",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &["the reduction applies to the window, not to FlightSize"],
     companion: "hystart-linux",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicLinux::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicLinux::new(arguments.into()))),
 };
 
 /// C: 41 · 10 / 1024 segments/s³.
@@ -97,14 +85,14 @@ pub struct CubicLinux {
 }
 
 impl CubicLinux {
-    fn new(arguments: &Arguments) -> Self {
-        let beta = arguments.number("beta");
+    fn new(options: Options) -> Self {
+        let beta = options.beta;
         Self {
             beta,
             // Linux, bictcp_register: beta_scale = 8 (1024 + β) / 3 / (1024 − β), integer
             friendly_scale: floor(8.0 * (1024.0 + beta) / 3.0 / (1024.0 - beta)),
-            fast_convergence: arguments.word("fast_convergence") == "on",
-            friendliness: arguments.word("tcp_friendliness") == "on",
+            fast_convergence: options.fast_convergence,
+            friendliness: options.tcp_friendliness,
             cnt: 0.0,
             last_max: 0.0,
             last_cwnd: 0.0,
@@ -250,7 +238,7 @@ mod tests {
     use cwndlab_control::testing::loss;
 
     fn flow() -> CubicLinux {
-        CubicLinux::new(&Arguments::defaults(SPEC.parameters))
+        CubicLinux::new(Options::default())
     }
 
     /// By hand: ⌊8 · 1741 / 3 / 307⌋ = 15; ⌊717 · 100 / 1024⌋ = 70; K = (30 / 0.4004)^(1/3) = 4.2158 s.

@@ -20,14 +20,22 @@
 //! available, as `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35
 //! without delayed ACKs.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 use cwndlab_units::maths::{cbrt, floor};
 use cwndlab_units::{Duration, Time};
 
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment
+        ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2" } = Unit,
+        /// limit of the increase: 160 segments/s (code), 2.5 segments/s (literal: the paper's text), or none (off)
+        rate_clamp: RateClamp { Code = "code", Literal = "literal", Off = "off" } = Code,
+        /// the window grows at least as fast as Reno's; in the code, not in the paper's Algorithm 2
+        tcp_friendliness: bool = true,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -38,29 +46,7 @@ pub static SPEC: Spec = Spec {
     year: 2006,
     confidence: Confidence::High,
     summary: "The first CUBIC: a decrease factor of 0.8 and an increase limited to 160 segments per second.",
-    parameters: &[
-        Parameter {
-            name: "ack_ratio",
-            unit: "",
-            default: Value::Word("unit"),
-            domain: Domain::Words(&["unit", "ns2"]),
-            doc: "ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment",
-        },
-        Parameter {
-            name: "rate_clamp",
-            unit: "",
-            default: Value::Word("code"),
-            domain: Domain::Words(&["code", "literal", "off"]),
-            doc: "limit of the increase: 160 segments/s (code), 2.5 segments/s (literal: the paper's text), or none (off)",
-        },
-        Parameter {
-            name: "tcp_friendliness",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "the window grows at least as fast as Reno's; in the code, not in the paper's Algorithm 2",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the paper's Eq. 3 lacks a parenthesis: K = (W_max beta / C)^(1/3)",
         "ssthresh is 0.8 w on a loss, which Algorithm 2 omits",
@@ -70,7 +56,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicNs2::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(CubicNs2::new(arguments.into()))),
 };
 
 const B: f64 = 2.5;
@@ -96,15 +82,15 @@ pub struct CubicNs2 {
 }
 
 impl CubicNs2 {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            ratio: if arguments.word("ack_ratio") == "ns2" { 31.0 / 16.0 } else { 1.0 },
-            clamp: match arguments.word("rate_clamp") {
-                "code" => Some(160.0),
-                "literal" => Some(2.5),
-                _ => None,
+            ratio: if options.ack_ratio == AckRatio::Ns2 { 31.0 / 16.0 } else { 1.0 },
+            clamp: match options.rate_clamp {
+                RateClamp::Code => Some(160.0),
+                RateClamp::Literal => Some(2.5),
+                RateClamp::Off => None,
             },
-            friendly: arguments.word("tcp_friendliness") == "on",
+            friendly: options.tcp_friendliness,
             w_max: 0.0,
             k: 0.0,
             origin: 0.0,
@@ -203,7 +189,7 @@ mod tests {
     /// `known-answers.csv`: W_max = 100, a loss, w = 80.
     #[test]
     fn k_and_targets_match_the_known_answers() {
-        let mut flow = CubicNs2::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = CubicNs2::new(Options::default());
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 80.0);
         flow.begin(Time(1), 80.0);
         assert!((flow.k - 3.684_031_498_640_386_4).abs() < 1e-12);

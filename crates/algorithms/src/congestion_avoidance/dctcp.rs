@@ -16,11 +16,21 @@
 //! windows that ended before that ACK. Losses, timeouts and idle periods do not change α.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Spec, Value,
+    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Spec,
 };
 
 use super::reno::{flight, segments};
+
+options! {
+    struct Options {
+        /// weight of the last window in alpha; rounding=linux takes the next smaller power of two
+        g: f64 = 0.0625 in 0.001..=1.0,
+        /// initial alpha; with 1 (RFC 8257, Linux) the response to the first mark is that to a loss
+        alpha0: f64 = 1.0 in 0.0..=1.0,
+        /// linux: alpha in 1/1024, windows in whole segments, and half the window after a loss
+        rounding: Rounding { Exact = "exact", Linux = "linux" } = Exact,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,29 +41,7 @@ pub static SPEC: Spec = Spec {
     year: 2010,
     confidence: Confidence::High,
     summary: "Estimates alpha, the fraction of marked bytes per window, and reduces the window by w*alpha/2 once per window with marks. The increase and the response to losses are Reno's.",
-    parameters: &[
-        Parameter {
-            name: "g",
-            unit: "",
-            default: Value::Number(0.0625),
-            domain: Domain::Range(0.001, 1.0),
-            doc: "weight of the last window in alpha; rounding=linux takes the next smaller power of two",
-        },
-        Parameter {
-            name: "alpha0",
-            unit: "",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "initial alpha; with 1 (RFC 8257, Linux) the response to the first mark is that to a loss",
-        },
-        Parameter {
-            name: "rounding",
-            unit: "",
-            default: Value::Word("exact"),
-            domain: Domain::Words(&["exact", "linux"]),
-            doc: "linux: alpha in 1/1024, windows in whole segments, and half the window after a loss",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "a loss halves FlightSize, since RFC 8257 refers to RFC 5681; rounding=linux halves the window, as Linux does",
         "a second mark in the window after a reduction takes effect in the next window",
@@ -71,7 +59,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Ecn],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments.into()))),
 };
 
 /// The value 1 of α in Linux.
@@ -93,12 +81,12 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    fn new(arguments: &Arguments) -> Self {
-        let (g, alpha) = (arguments.number("g"), arguments.number("alpha0"));
+    fn new(options: Options) -> Self {
+        let (g, alpha) = (options.g, options.alpha0);
         Self {
             g,
             alpha,
-            shift: (arguments.word("rounding") == "linux").then(|| (1.0 / g).ceil().clamp(1.0, 1024.0) as u32).map(
+            shift: (options.rounding == Rounding::Linux).then(|| (1.0 / g).ceil().clamp(1.0, 1024.0) as u32).map(
                 // The smallest power of two that is at least 1/g.
                 |inverse| inverse.next_power_of_two().trailing_zeros(),
             ),
@@ -180,7 +168,7 @@ mod tests {
 
     fn flow(rounding: &str) -> Dctcp {
         let algorithm = crate::catalogue().parse(&format!("dctcp(rounding={rounding})")).unwrap();
-        Dctcp::new(&algorithm.growth.arguments)
+        Dctcp::new((&algorithm.growth.arguments).into())
     }
 
     /// Delivers a window of ten segments, of which `marked` carry a mark.

@@ -15,12 +15,32 @@
 //! Differs from the source: an increase is spread over the ACKs of a round, not paced.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Spec, Window,
 };
 
 use super::reno::segments;
 use crate::shared::rounds::queued;
+
+options! {
+    struct Options {
+        /// α, segments of the flow in the queue in equilibrium; the authors tuned it to the class of the capacity (8,
+        /// 20, 200)
+        alpha: f64["segments"] = 20.0 in 1.0..=100_000.0,
+        /// upper end of a dead band: no update while alpha to beta segments are queued; 0: no dead band
+        beta: f64["segments"] = 0.0 in 0.0..=100_000.0,
+        /// γ, step of an update, as a fraction of the distance
+        gamma: f64 = 0.5 in 0.01..=1.0,
+        /// rounds between updates
+        update: f64["rounds"] = 2.0 in 1.0..=10.0,
+        /// w' of the update: the window one round trip ago, to which R belongs (earlier), or the current window as
+        /// printed (current)
+        window: Reference { Earlier = "earlier", Current = "current" } = Earlier,
+        /// maximum weight of a sample in R; 1/256 in the ns-2 module
+        weight: f64 = 0.25 in 0.001..=1.0,
+        /// queueing delay below which the window doubles per round trip
+        mi_threshold: f64["s"] = 0.000_75 in 0.0..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,57 +51,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "Controls the window so that alpha segments of the flow are in the queue. The steps are proportional to the distance from that equilibrium.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "segments",
-            default: Value::Number(20.0),
-            domain: Domain::Range(1.0, 100_000.0),
-            doc: "α, segments of the flow in the queue in equilibrium; the authors tuned it to the class of the capacity (8, 20, 200)",
-        },
-        Parameter {
-            name: "beta",
-            unit: "segments",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 100_000.0),
-            doc: "upper end of a dead band: no update while alpha to beta segments are queued; 0: no dead band",
-        },
-        Parameter {
-            name: "gamma",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.01, 1.0),
-            doc: "γ, step of an update, as a fraction of the distance",
-        },
-        Parameter {
-            name: "update",
-            unit: "rounds",
-            default: Value::Number(2.0),
-            domain: Domain::Range(1.0, 10.0),
-            doc: "rounds between updates",
-        },
-        Parameter {
-            name: "window",
-            unit: "",
-            default: Value::Word("earlier"),
-            domain: Domain::Words(&["earlier", "current"]),
-            doc: "w' of the update: the window one round trip ago, to which R belongs (earlier), or the current window as printed (current)",
-        },
-        Parameter {
-            name: "weight",
-            unit: "",
-            default: Value::Number(0.25),
-            domain: Domain::Range(0.001, 1.0),
-            doc: "maximum weight of a sample in R; 1/256 in the ns-2 module",
-        },
-        Parameter {
-            name: "mi_threshold",
-            unit: "s",
-            default: Value::Number(0.000_75),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "queueing delay below which the window doubles per round trip",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["alpha is 20 segments", "no dead band"],
     pitfalls: &[
         "n flows keep n alpha segments in the queue; with a shorter buffer there is no equilibrium",
@@ -92,7 +62,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fast::new(arguments.into()))),
 };
 
 /// The window update (2). Windows in segments; `base` and `rtt` in the same unit of time.
@@ -159,15 +129,15 @@ pub struct Fast {
 }
 
 impl Fast {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            alpha: arguments.number("alpha"),
-            beta: arguments.number("beta"),
-            gamma: arguments.number("gamma"),
-            every: arguments.number("update") as u64,
-            from_earlier: arguments.word("window") == "earlier",
-            mi_threshold: arguments.number("mi_threshold") * 1e9,
-            delay: Delay::new(arguments.number("weight")),
+            alpha: options.alpha,
+            beta: options.beta,
+            gamma: options.gamma,
+            every: options.update as u64,
+            from_earlier: options.window == Reference::Earlier,
+            mi_threshold: options.mi_threshold * 1e9,
+            delay: Delay::new(options.weight),
             round: 0,
             updated: 0,
             starts: [0.0; 2],
@@ -179,7 +149,7 @@ impl Fast {
     /// FAST without doubling at short queues and with (2) on the current window, for algorithms that set `alpha`.
     #[must_use]
     pub(crate) fn plain(alpha: f64, gamma: f64) -> Self {
-        let defaults = Self::new(&Arguments::defaults(SPEC.parameters));
+        let defaults = Self::new(Options::default());
         Self { alpha, gamma, from_earlier: false, mi_threshold: 0.0, ..defaults }
     }
 
@@ -275,7 +245,7 @@ mod tests {
     #[test]
     fn it_converges_to_alpha_segments_in_the_queue() {
         for from in [50.0, 600.0] {
-            let mut flow = Fast::new(&Arguments::defaults(SPEC.parameters));
+            let mut flow = Fast::new(Options::default());
             flow.delay.base = 100e6;
             let w = crate::shared::rounds::testing::rounds(&mut flow, 1, &[110.0; 300], 600, from);
             assert!((w - 220.0).abs() < 0.5, "{w} from {from}");
@@ -284,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_loss_halves_and_a_short_queue_doubles_the_window() {
-        let mut flow = Fast::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Fast::new(Options::default());
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         let ack = crate::shared::rounds::testing::ack_in(1, 100.0);
         flow.observe(&ack, 50.0);

@@ -15,13 +15,25 @@
 //! Differs from the source: the combination of the two is our choice; FAST's doubling below 0.75 ms is omitted.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Spec, Window,
 };
 
 use super::fast::Fast;
 use super::tcp_fit::decrease_fraction;
 use crate::shared::virtual_flows::VirtualFlows;
+
+options! {
+    struct Options {
+        /// segments of each virtual flow in the queue in equilibrium
+        alpha0: f64["segments"] = 20.0 in 1.0..=100_000.0,
+        /// γ, step of an update, as a fraction of the distance
+        gamma: f64 = 0.5 in 0.01..=1.0,
+        /// α, increase of N per round; the equilibrium of N is alpha R / q
+        alpha: f64 = 0.125 in 0.001..=1.0,
+        /// maximum of N, a bound of ours
+        max_flows: f64 = 64.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,19 +44,14 @@ pub static SPEC: Spec = Spec {
     year: 2014,
     confidence: Confidence::Low,
     summary: "FAST's window update with a queue of N alpha0 segments, where N is TCP-FIT's number of virtual flows. Our reconstruction from short descriptions.",
-    parameters: &[
-        Parameter { name: "alpha0", unit: "segments", default: Value::Number(20.0), domain: Domain::Range(1.0, 100_000.0), doc: "segments of each virtual flow in the queue in equilibrium" },
-        Parameter { name: "gamma", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 1.0), doc: "γ, step of an update, as a fraction of the distance" },
-        Parameter { name: "alpha", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.001, 1.0), doc: "α, increase of N per round; the equilibrium of N is alpha R / q" },
-        Parameter { name: "max_flows", unit: "", default: Value::Number(64.0), domain: Domain::Range(1.0, 1000.0), doc: "maximum of N, a bound of ours" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["alpha0 is 20 segments, alpha 1/8, N at most 64", "FAST's update uses the current window", "no doubling at short queues"],
     pitfalls: &["the queue grows with the RTT of the path: N is inversely proportional to the fraction of queueing in the RTT"],
     companion: "standard",
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(FastFit::new(arguments.into()))),
 };
 
 /// Congestion avoidance of FAST-FIT.
@@ -56,12 +63,12 @@ pub struct FastFit {
 }
 
 impl FastFit {
-    fn new(arguments: &Arguments) -> Self {
-        let alpha0 = arguments.number("alpha0");
+    fn new(options: Options) -> Self {
+        let alpha0 = options.alpha0;
         Self {
-            fast: Fast::plain(alpha0, arguments.number("gamma")),
+            fast: Fast::plain(alpha0, options.gamma),
             alpha0,
-            virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), false),
+            virtual_flows: VirtualFlows::new(options.alpha, options.max_flows, false),
         }
     }
 }
@@ -102,7 +109,7 @@ mod tests {
     use cwndlab_units::{Duration, Time};
 
     fn flow(n: f64) -> FastFit {
-        let mut flow = FastFit::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = FastFit::new(Options::default());
         flow.virtual_flows.set(n);
         flow
     }

@@ -18,13 +18,21 @@
 //! filter). TCP fusion of Solaris, which short-cuts loop-back connections, is unrelated.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Spec, Window,
 };
 
 use super::reno::segments;
 use crate::shared::margin::{above, below};
 use crate::shared::rounds::{queued, Round, Rounds};
+
+options! {
+    struct Options {
+        /// D_min, target of the queueing delay
+        d_min: f64["s"] = 0.004 in 0.000_01..=1.0,
+        /// increment per round trip, as transmission time at the estimated bandwidth
+        per_round: f64["s"] = 0.001 in 0.000_01..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,10 +43,7 @@ pub static SPEC: Spec = Spec {
     year: 2007,
     confidence: Confidence::Medium,
     summary: "Increases the window by an estimate of the bandwidth while the queueing delay is below 4 ms and decreases it above 12 ms. The window is never below Reno's.",
-    parameters: &[
-        Parameter { name: "d_min", unit: "s", default: Value::Number(0.004), domain: Domain::Range(0.000_01, 1.0), doc: "D_min, target of the queueing delay" },
-        Parameter { name: "per_round", unit: "s", default: Value::Number(0.001), domain: Domain::Range(0.000_01, 1.0), doc: "increment per round trip, as transmission time at the estimated bandwidth" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "BW is smoothed with weight 7/8 per round",
         "the decrease takes effect at once, at the end of the round",
@@ -50,7 +55,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Fusion::new(arguments.into()))),
 };
 
 /// Congestion avoidance of TCP-Fusion.
@@ -71,10 +76,10 @@ pub struct Fusion {
 }
 
 impl Fusion {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            d_min: arguments.number("d_min") * 1e9,
-            per_round: arguments.number("per_round"),
+            d_min: options.d_min * 1e9,
+            per_round: options.per_round,
             rounds: Rounds::default(),
             over: None,
             bandwidth: 0.0,
@@ -161,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fusion(base: u64, rtt: f64) -> Fusion {
-        let mut flow = Fusion::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Fusion::new(Options::default());
         flow.rounds.base = base * 1_000_000;
         flow.rtt = rtt * 1e6;
         flow

@@ -18,13 +18,23 @@
 //! trip below and above it, so there is none here.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
 use super::fast::update;
 use crate::shared::margin::{above, below};
 use crate::shared::rounds::{Round, Rounds};
+
+options! {
+    struct Options {
+        /// segments in the queue in the equilibrium of the delay-based update
+        alpha: f64["segments"] = 100.0 in 1.0..=100_000.0,
+        /// fraction of the maximum queueing delay below which the update is delay-based
+        low: f64 = 0.25 in 0.0..=1.0,
+        /// fraction of the maximum queueing delay above which the window is constant
+        high: f64 = 0.75 in 0.0..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,26 +45,20 @@ pub static SPEC: Spec = Spec {
     year: 2011,
     confidence: Confidence::Low,
     summary: "FAST's delay-based update while the queue is short, Reno's increment while it is longer, a constant window close to the maximum queueing delay. Our reconstruction from an abstract.",
-    parameters: &[
-        Parameter { name: "alpha", unit: "segments", default: Value::Number(100.0), domain: Domain::Range(1.0, 100_000.0), doc: "segments in the queue in the equilibrium of the delay-based update" },
-        Parameter { name: "low", unit: "", default: Value::Number(0.25), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay below which the update is delay-based" },
-        Parameter { name: "high", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.0, 1.0), doc: "fraction of the maximum queueing delay above which the window is constant" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["thresholds of 1/4 and 3/4 of the maximum queueing delay so far", "gamma of the delay-based update is 1/2, and its step takes effect at once", "a loss halves the window", "the window of the last loss, a reference of the source whose use is not described, has no effect"],
     pitfalls: &["before the first queue the maximum queueing delay is unknown, and the update is delay-based"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hcc::new(arguments.into()))),
 };
 
 /// Congestion avoidance of HCC.
 #[derive(Clone, Debug)]
 pub struct Hcc {
-    alpha: f64,
-    low: f64,
-    high: f64,
+    options: Options,
     rounds: Rounds,
     over: Option<Round>,
     /// Largest mean RTT of a round, ns.
@@ -62,21 +66,14 @@ pub struct Hcc {
 }
 
 impl Hcc {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            alpha: arguments.number("alpha"),
-            low: arguments.number("low"),
-            high: arguments.number("high"),
-            rounds: Rounds::default(),
-            over: None,
-            rtt_max: 0.0,
-        }
+    fn new(options: Options) -> Self {
+        Self { options, rounds: Rounds::default(), over: None, rtt_max: 0.0 }
     }
 
     /// W_D of (1).
     fn w_d(&self, rtt: f64, q: f64) -> f64 {
         if q > 0.0 {
-            self.alpha * rtt / q
+            self.options.alpha * rtt / q
         } else {
             f64::INFINITY
         }
@@ -88,11 +85,11 @@ impl Hcc {
         let (q, range) = (rtt - base, self.rtt_max - base);
         // With rounding margins, since queues of whole packets are whole fractions of the longest. None for q = 0: a mean
         // equals the minimum only where all samples do.
-        if q <= 0.0 || below(q, self.low * range) {
-            return update(w, w, base, rtt, 0.5, self.alpha).min(self.w_d(rtt, q));
+        if q <= 0.0 || below(q, self.options.low * range) {
+            return update(w, w, base, rtt, 0.5, self.options.alpha).min(self.w_d(rtt, q));
             // (2)
         }
-        if above(q, self.high * range) {
+        if above(q, self.options.high * range) {
             w
         } else {
             w + 1.0 // (3)
@@ -141,7 +138,7 @@ mod tests {
     use cwndlab_control::testing::loss;
 
     fn hcc() -> Hcc {
-        let mut flow = Hcc::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Hcc::new(Options::default());
         flow.rounds.base = 100_000_000;
         flow.rtt_max = 140e6;
         flow

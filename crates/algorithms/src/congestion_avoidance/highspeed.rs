@@ -13,12 +13,17 @@
 //! Units: segments.
 //! Differs from the source: a(w) is evaluated once per whole segment of window; u is 1 above 83000.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
 use cwndlab_units::maths::{exp, floor, ln};
 
 use super::reno::segments;
+
+options! {
+    struct Options {
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -29,9 +34,7 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::High,
     summary: "Reno up to 38 segments. Above, the response function of RFC 3649 gives larger increments and smaller reductions.",
-    parameters: &[
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the formula instead of Linux' table of 72 rows"],
     pitfalls: &["large windows need limited slow start (RFC 3742)"],
     companion: "standard",

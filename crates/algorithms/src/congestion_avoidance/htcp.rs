@@ -18,14 +18,31 @@
 
 pub mod ns3;
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 use cwndlab_units::maths::floor;
 use cwndlab_units::Time;
 
 use super::reno::{flight, segments};
 use crate::congestion_avoidance::htcp::ns3::Ns3;
+
+options! {
+    struct Options {
+        /// time after a congestion event until which the increase is Reno's
+        delta_l: f64["s"] = 1.0 in 0.0..=100.0,
+        /// on: the decrease factor is RTT_min / RTT_max; off: 1/2
+        adaptive_backoff: bool = true,
+        /// on: the decrease factor is 1/2 where the throughput changed by more than a fifth since the last epoch
+        bandwidth_switch: bool = true,
+        /// on: the increase is scaled by RTT_min / 100 ms (optional in the draft); linux: the same in integers, the
+        /// default of Linux
+        rtt_scaling: RttScaling { Off = "off", On = "on", Linux = "linux" } = Off,
+        /// source of RTT_min and RTT_max: RTT samples, or the smoothed RTT (Linux 2.6.22, ns-2.35)
+        rtt: Rtt { Sample = "sample", Smoothed = "smoothed" } = Sample,
+        /// ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch only, a bandwidth test for increases only
+        /// (see congestion_avoidance::htcp::ns3)
+        module: Module { Linux = "linux", Ns3 = "ns3" } = Linux,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -36,50 +53,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "The additive increase rises with the time t since the last congestion event: 1 + 10 (t - 1) + ((t - 1)/2)^2 segments per round trip after 1 s, times 2 (1 - beta). The decrease factor beta adapts to the queue, from 0.5 to 0.8.",
-    parameters: &[
-        Parameter {
-            name: "delta_l",
-            unit: "s",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.0, 100.0),
-            doc: "time after a congestion event until which the increase is Reno's",
-        },
-        Parameter {
-            name: "adaptive_backoff",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: the decrease factor is RTT_min / RTT_max; off: 1/2",
-        },
-        Parameter {
-            name: "bandwidth_switch",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: the decrease factor is 1/2 where the throughput changed by more than a fifth since the last epoch",
-        },
-        Parameter {
-            name: "rtt_scaling",
-            unit: "",
-            default: Value::Word("off"),
-            domain: Domain::Words(&["off", "on", "linux"]),
-            doc: "on: the increase is scaled by RTT_min / 100 ms (optional in the draft); linux: the same in integers, the default of Linux",
-        },
-        Parameter {
-            name: "rtt",
-            unit: "",
-            default: Value::Word("sample"),
-            domain: Domain::Words(&["sample", "smoothed"]),
-            doc: "source of RTT_min and RTT_max: RTT samples, or the smoothed RTT (Linux 2.6.22, ns-2.35)",
-        },
-        Parameter {
-            name: "module",
-            unit: "",
-            default: Value::Word("linux"),
-            domain: Domain::Words(&["linux", "ns3"]),
-            doc: "ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch only, a bandwidth test for increases only (see congestion_avoidance::htcp::ns3)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "RTT scaling is off by default",
         "the bandwidth test detects increases and decreases (the draft, Linux); that of ns-3 increases only",
@@ -89,7 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Htcp::new(arguments.into()))),
 };
 
 const BETA_MIN: f64 = 0.5;
@@ -117,12 +91,8 @@ struct Epoch {
 /// Congestion avoidance of H-TCP.
 #[derive(Clone, Debug)]
 pub struct Htcp {
-    delta_l: f64,
-    adaptive_backoff: bool,
-    bandwidth_switch: bool,
+    options: Options,
     scaled: bool,
-    integer: bool,
-    smoothed: bool,
     ns3: Option<Ns3>,
     epoch: Epoch,
     rtt_min: u64,
@@ -137,17 +107,12 @@ pub struct Htcp {
 }
 
 impl Htcp {
-    fn new(arguments: &Arguments) -> Self {
-        let scaling = arguments.word("rtt_scaling");
+    fn new(options: Options) -> Self {
         let epoch = Epoch { since: None, rtt_max: 0, b_before: 0.0, adaptive: false, beta: BETA_MIN };
         Self {
-            delta_l: arguments.number("delta_l"),
-            adaptive_backoff: arguments.word("adaptive_backoff") == "on",
-            bandwidth_switch: arguments.word("bandwidth_switch") == "on",
-            scaled: scaling != "off",
-            integer: scaling == "linux",
-            smoothed: arguments.word("rtt") == "smoothed",
-            ns3: (arguments.word("module") == "ns3").then(Ns3::default),
+            options,
+            scaled: options.rtt_scaling != RttScaling::Off,
+            ns3: (options.module == Module::Ns3).then(Ns3::default),
             epoch,
             rtt_min: u64::MAX,
             lost: false,
@@ -163,14 +128,14 @@ impl Htcp {
     #[inline]
     fn increase(&self, delta: f64) -> f64 {
         // No margin: the increase is continuous.
-        let over = delta - self.delta_l;
+        let over = delta - self.options.delta_l;
         let mut increase = if over > 0.0 { 1.0 + 10.0 * over + over * over / 4.0 } else { 1.0 };
-        if self.integer {
+        if self.options.rtt_scaling == RttScaling::Linux {
             increase = floor(increase);
         }
         if self.scaled && self.rtt_min < u64::MAX {
             increase *= (self.rtt_min as f64 / 1e8).clamp(0.1, 2.0);
-            if self.integer {
+            if self.options.rtt_scaling == RttScaling::Linux {
                 increase = floor(increase).max(1.0);
             }
         }
@@ -187,7 +152,7 @@ impl Htcp {
         let (b, before) = (self.b_max, self.epoch.b_before);
         self.epoch.b_before = b;
         // No margin: equal epochs have equal throughput, far from both bounds.
-        if self.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
+        if self.options.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {
             self.epoch.adaptive = false;
             return BETA_MIN;
         }
@@ -195,14 +160,14 @@ impl Htcp {
             self.epoch.adaptive = true;
             return BETA_MIN;
         }
-        if !self.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.epoch.rtt_max == 0 {
+        if !self.options.adaptive_backoff || self.rtt_min <= SHORT_RTT_NS || self.epoch.rtt_max == 0 {
             return BETA_MIN;
         }
         (self.rtt_min as f64 / self.epoch.rtt_max as f64).clamp(BETA_MIN, BETA_MAX)
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
-        let sample = if self.smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
+        let sample = if self.options.rtt == Rtt::Smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
         let Some(rtt) = sample else { return };
         let rtt = rtt.0.max(1);
         self.rtt_min = self.rtt_min.min(rtt);
@@ -286,7 +251,7 @@ mod tests {
     use cwndlab_control::testing::loss;
 
     fn flow() -> Htcp {
-        Htcp::new(&Arguments::defaults(SPEC.parameters))
+        Htcp::new(Options::default())
     }
 
     /// `known-answers.csv`: α(Δ), and with 2 (1 − β) for β = 0.8.
@@ -304,7 +269,10 @@ mod tests {
     #[test]
     fn rtt_scaling_of_linux_is_in_integers() {
         let increases = [100, 50, 200, 400, 25].map(|ms| {
-            let flow = Htcp { rtt_min: ms * 1_000_000, scaled: true, integer: true, ..flow() };
+            let flow = Htcp {
+                rtt_min: ms * 1_000_000,
+                ..Htcp::new(Options { rtt_scaling: RttScaling::Linux, ..Options::default() })
+            };
             flow.increase(2.0)
         });
         assert_eq!(increases, [11.0, 5.0, 22.0, 22.0, 2.0]);

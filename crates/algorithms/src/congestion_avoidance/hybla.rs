@@ -16,14 +16,27 @@
 //! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
 //! included.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Step,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step};
 use cwndlab_units::maths::{exp2, floor};
 
 use super::reno::segments;
 use crate::shared::margin::whole_down;
+
+options! {
+    struct Options {
+        /// RTT0, the RTT of the reference flow; 0.05 in ns-3
+        rtt0: f64["s"] = 0.025 in 0.001..=1.0,
+        /// maximum rho of slow start and of the initial window, a bound of ours
+        max_rho: f64 = 8.0 in 1.0..=30.0,
+        /// initial window: rho times that of the transport, from the first ACK on (scaled: the paper), or that of the
+        /// transport
+        initial_window: InitialWindow { Scaled = "scaled", Transport = "transport" } = Scaled,
+        /// linux: rho in units of 1/8, increments in units of 1/128 segment
+        rho: Rho { Real = "real", Linux = "linux" } = Real,
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,43 +47,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "With rho = RTT / 25 ms the window grows by 2^rho - 1 segments per ACK in slow start and by rho^2 / w in congestion avoidance, so that the growth per second does not depend on the RTT.",
-    parameters: &[
-        Parameter {
-            name: "rtt0",
-            unit: "s",
-            default: Value::Number(0.025),
-            domain: Domain::Range(0.001, 1.0),
-            doc: "RTT0, the RTT of the reference flow; 0.05 in ns-3",
-        },
-        Parameter {
-            name: "max_rho",
-            unit: "",
-            default: Value::Number(8.0),
-            domain: Domain::Range(1.0, 30.0),
-            doc: "maximum rho of slow start and of the initial window, a bound of ours",
-        },
-        Parameter {
-            name: "initial_window",
-            unit: "",
-            default: Value::Word("scaled"),
-            domain: Domain::Words(&["scaled", "transport"]),
-            doc: "initial window: rho times that of the transport, from the first ACK on (scaled: the paper), or that of the transport",
-        },
-        Parameter {
-            name: "rho",
-            unit: "",
-            default: Value::Word("real"),
-            domain: Domain::Words(&["real", "linux"]),
-            doc: "linux: rho in units of 1/8, increments in units of 1/128 segment",
-        },
-        Parameter {
-            name: "min_cwnd",
-            unit: "",
-            default: Value::Word("ssthresh"),
-            domain: Domain::Words(&["ssthresh", "half"]),
-            doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["rho of the minimum smoothed RTT, as in Linux", "rho up to 8 in slow start; no bound in congestion avoidance"],
     pitfalls: &[
         "from an RTT of 100 ms on, 2^rho overshoots by thousands of segments: use pacing, or a slow start that ends early",
@@ -80,17 +57,15 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hybla::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Hybla::new(arguments.into()))),
 };
 
 /// Slow start and congestion avoidance of Hybla.
 #[derive(Clone, Debug)]
 pub struct Hybla {
+    options: Options,
     /// RTT0, ns.
     rtt0: f64,
-    max_rho: f64,
-    scaled: bool,
-    eighths: bool,
     rtt_min: u64,
     /// ρ², and 2^ρ − 1.
     square: f64,
@@ -100,27 +75,17 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            rtt0: arguments.number("rtt0") * 1e9,
-            max_rho: arguments.number("max_rho"),
-            scaled: arguments.word("initial_window") == "scaled",
-            eighths: arguments.word("rho") == "linux",
-            rtt_min: u64::MAX,
-            square: 1.0,
-            burst: 1.0,
-            rho: 1.0,
-            begun: false,
-        }
+    fn new(options: Options) -> Self {
+        Self { rtt0: options.rtt0 * 1e9, options, rtt_min: u64::MAX, square: 1.0, burst: 1.0, rho: 1.0, begun: false }
     }
 
     /// Updates ρ (1), ρ² and 2^ρ − 1 from a smoothed RTT in nanoseconds.
     fn set(&mut self, rtt: u64) {
         let rho = rtt as f64 / self.rtt0;
-        self.rho = if self.eighths { whole_down(8.0 * rho) / 8.0 } else { rho }.max(1.0);
+        self.rho = if self.options.rho == Rho::Linux { whole_down(8.0 * rho) / 8.0 } else { rho }.max(1.0);
         self.square = self.rho * self.rho;
-        self.burst = exp2(self.rho.min(self.max_rho)) - 1.0;
-        if self.eighths {
+        self.burst = exp2(self.rho.min(self.options.max_rho)) - 1.0;
+        if self.options.rho == Rho::Linux {
             self.burst = whole_down(128.0 * self.burst) / 128.0;
         }
     }
@@ -139,8 +104,8 @@ impl CongestionAvoidance for Hybla {
         let mut grow = self.burst * segments(ack); // (2)
         if !self.begun && ack.cwnd_limited && !ack.recovering {
             self.begun = true;
-            if self.scaled {
-                grow += (self.rho.min(self.max_rho) - 1.0) * w; // (4)
+            if self.options.initial_window == InitialWindow::Scaled {
+                grow += (self.rho.min(self.options.max_rho) - 1.0) * w; // (4)
             }
         }
         Step::grow(grow.min(ssthresh - w))
@@ -150,7 +115,7 @@ impl CongestionAvoidance for Hybla {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let step = self.square / w;
         // No margin: a quotient of 1/128ths is not rounded, and multiplication by 128 is exact.
-        let step = if self.eighths { floor(128.0 * step) / 128.0 } else { step };
+        let step = if self.options.rho == Rho::Linux { floor(128.0 * step) / 128.0 } else { step };
         w + segments(ack) * step.max(1.0 / w) // (3)
     }
 
@@ -170,7 +135,7 @@ mod tests {
     use cwndlab_units::Duration;
 
     fn flow(ms: f64) -> Hybla {
-        let mut flow = Hybla::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Hybla::new(Options::default());
         flow.observe(&Ack { srtt: Duration((ms * 1e6) as u64), ..ack(1) }, 10.0);
         flow
     }

@@ -17,14 +17,33 @@
 //! Differs from the source: nothing known. `decrease = ns2` reduces the window to β w, as the module of Linux 2.6.22 in
 //! ns-2.35 does.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
 use super::reno::segments;
 use crate::shared::margin::above;
 use crate::shared::round_rtt::{Round, RoundRtt};
+
+options! {
+    struct Options {
+        /// α_min, increment per round trip at the maximum delay
+        alpha_min: f64["segments"] = 0.3 in 0.01..=1.0,
+        /// α_max, increment per round trip without a queue
+        alpha_max: f64["segments"] = 10.0 in 1.01..=1000.0,
+        /// β_min, decrease fraction without a queue
+        beta_min: f64 = 0.125 in 0.01..=0.9,
+        /// β_max, decrease fraction at a large delay
+        beta_max: f64 = 0.5 in 0.01..=0.9,
+        /// θ, consecutive rounds below d1 until the increment returns to alpha_max
+        theta: f64["rounds"] = 5.0 in 1.0..=1000.0,
+        /// window below which the algorithm is Reno
+        w_thresh: f64["segments"] = 15.0 in 0.0..=1000.0,
+        /// ns2: a loss reduces the window to beta w instead of (1 - beta) w, a bug of Linux 2.6.22 that is present in
+        /// ns-2.35
+        decrease: Decrease { Paper = "paper", Ns2 = "ns2" } = Paper,
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,71 +54,14 @@ pub static SPEC: Spec = Spec {
     year: 2006,
     confidence: Confidence::High,
     summary: "AIMD whose parameters depend on the queueing delay: an increase of 10 to 0.3 segments per round trip and a decrease by 1/8 to 1/2 of the window.",
-    parameters: &[
-        Parameter {
-            name: "alpha_min",
-            unit: "segments",
-            default: Value::Number(0.3),
-            domain: Domain::Range(0.01, 1.0),
-            doc: "α_min, increment per round trip at the maximum delay",
-        },
-        Parameter {
-            name: "alpha_max",
-            unit: "segments",
-            default: Value::Number(10.0),
-            domain: Domain::Range(1.01, 1000.0),
-            doc: "α_max, increment per round trip without a queue",
-        },
-        Parameter {
-            name: "beta_min",
-            unit: "",
-            default: Value::Number(0.125),
-            domain: Domain::Range(0.01, 0.9),
-            doc: "β_min, decrease fraction without a queue",
-        },
-        Parameter {
-            name: "beta_max",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.01, 0.9),
-            doc: "β_max, decrease fraction at a large delay",
-        },
-        Parameter {
-            name: "theta",
-            unit: "rounds",
-            default: Value::Number(5.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "θ, consecutive rounds below d1 until the increment returns to alpha_max",
-        },
-        Parameter {
-            name: "w_thresh",
-            unit: "segments",
-            default: Value::Number(15.0),
-            domain: Domain::Range(0.0, 1000.0),
-            doc: "window below which the algorithm is Reno",
-        },
-        Parameter {
-            name: "decrease",
-            unit: "",
-            default: Value::Word("paper"),
-            domain: Domain::Words(&["paper", "ns2"]),
-            doc: "ns2: a loss reduces the window to beta w instead of (1 - beta) w, a bug of Linux 2.6.22 that is present in ns-2.35",
-        },
-        Parameter {
-            name: "min_cwnd",
-            unit: "",
-            default: Value::Word("ssthresh"),
-            domain: Domain::Words(&["ssthresh", "half"]),
-            doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the maximum RTT is that of the whole connection, as in Linux"],
     pitfalls: &["one RTT outlier raises all thresholds permanently", "decrease=ns2 reduces the window to 1/8 where there is no queue"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Illinois::new(arguments.into()))),
 };
 
 /// The delay-dependent parameters of AIMD.
@@ -128,17 +90,17 @@ pub struct Illinois {
 }
 
 impl Illinois {
-    fn new(arguments: &Arguments) -> Self {
-        let (alpha_max, beta_max) = (arguments.number("alpha_max"), arguments.number("beta_max"));
+    fn new(options: Options) -> Self {
+        let (alpha_max, beta_max) = (options.alpha_max, options.beta_max);
         let factors = Factors { alpha: alpha_max, beta: beta_max, above: false, low: 0.0 };
         Self {
-            alpha_min: arguments.number("alpha_min"),
+            alpha_min: options.alpha_min,
             alpha_max,
-            beta_min: arguments.number("beta_min").min(beta_max),
+            beta_min: options.beta_min.min(beta_max),
             beta_max,
-            theta: arguments.number("theta"),
-            w_thresh: arguments.number("w_thresh"),
-            inverted: arguments.word("decrease") == "ns2",
+            theta: options.theta,
+            w_thresh: options.w_thresh,
+            inverted: options.decrease == Decrease::Ns2,
             rtts: RoundRtt::default(),
             factors,
         }
@@ -225,7 +187,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss, timeout};
 
     fn flow() -> Illinois {
-        Illinois::new(&Arguments::defaults(SPEC.parameters))
+        Illinois::new(Options::default())
     }
 
     /// `known-answers.csv`, d_m = 100 ms.

@@ -19,11 +19,20 @@
 //! its first windows.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Reason, Spec, Step, Value,
+    options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Reason, Spec, Step,
 };
 
 use super::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// TARGET, the queueing delay in equilibrium; at most 100 ms (section 2.5), BitTorrent 100 ms, Windows 60 ms
+        target: f64["s"] = 0.1 in 0.001..=0.1,
+        /// GAIN, increment in segments per round trip without a queue; at most 1
+        gain: f64 = 1.0 in 0.01..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,22 +43,7 @@ pub static SPEC: Spec = Spec {
     year: 2012,
     confidence: Confidence::High,
     summary: "Low-priority (scavenger) transport: controls the queueing delay to a target, and so yields to flows that fill the buffer.",
-    parameters: &[
-        Parameter {
-            name: "target",
-            unit: "s",
-            default: Value::Number(0.1),
-            domain: Domain::Range(0.001, 0.1),
-            doc: "TARGET, the queueing delay in equilibrium; at most 100 ms (section 2.5), BitTorrent 100 ms, Windows 60 ms",
-        },
-        Parameter {
-            name: "gain",
-            unit: "",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.01, 1.0),
-            doc: "GAIN, increment in segments per round trip without a queue; at most 1",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the RTT replaces the one-way delay: queueing on the reverse path counts",
         "no slow start, since the RFC's algorithm has none",
@@ -65,9 +59,10 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| {
+        let options = Options::from(arguments);
         Box::new(Ledbat {
-            target: arguments.number("target") * 1e9,
-            gain: arguments.number("gain"),
+            target: options.target * 1e9,
+            gain: options.gain,
             history: History::default(),
         })
     }),

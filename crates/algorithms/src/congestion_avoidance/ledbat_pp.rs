@@ -17,14 +17,25 @@
 //! Differs from the source: the initial window is that of the stack, not two segments.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Reason, Spec, Step, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Reason, Spec,
+    Step, Window,
 };
 use cwndlab_units::{Duration, Time};
 
 use super::ledbat::History;
 use super::reno::segments;
 use crate::shared::margin::whole_up;
+
+options! {
+    struct Options {
+        /// TARGET, the queueing delay in equilibrium
+        target: f64["s"] = 0.06 in 0.001..=0.1,
+        /// on: periodic slowdowns, which empty the queue
+        slowdown: bool = true,
+        /// time between slowdowns / duration of the last slowdown
+        spacing: f64 = 9.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,18 +46,14 @@ pub static SPEC: Spec = Spec {
     year: 2020,
     confidence: Confidence::High,
     summary: "LEDBAT on round-trip times, with a slower increase, a multiplicative decrease, and slowdowns that empty the queue so that the base delay can be measured.",
-    parameters: &[
-        Parameter { name: "target", unit: "s", default: Value::Number(0.06), domain: Domain::Range(0.001, 0.1), doc: "TARGET, the queueing delay in equilibrium" },
-        Parameter { name: "slowdown", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: periodic slowdowns, which empty the queue" },
-        Parameter { name: "spacing", unit: "", default: Value::Number(9.0), domain: Domain::Range(1.0, 1000.0), doc: "time between slowdowns / duration of the last slowdown" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["two round trips are two smoothed RTTs", "a loss or a timeout ends a slowdown"],
     pitfalls: &["slowdowns also empty the path of a single flow: the bottleneck is not fully used for about a tenth of the time"],
     companion: "",
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(LedbatPp::new(arguments.into()))),
 };
 use crate::shared::exit;
 
@@ -80,11 +87,11 @@ pub struct LedbatPp {
 }
 
 impl LedbatPp {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            target: arguments.number("target") * 1e9,
-            slowdowns: arguments.word("slowdown") == "on",
-            spacing: arguments.number("spacing"),
+            target: options.target * 1e9,
+            slowdowns: options.slowdown,
+            spacing: options.spacing,
             history: History::default(),
             phase: Phase::Start,
             begun: false,
@@ -198,7 +205,7 @@ mod tests {
     use cwndlab_control::testing::{ack_at, loss};
 
     fn flow() -> LedbatPp {
-        LedbatPp::new(&Arguments::defaults(SPEC.parameters))
+        LedbatPp::new(Options::default())
     }
 
     /// `known-answers.csv`: GAIN for bases of 1, 10, 20, 50, 60 and 120 ms.

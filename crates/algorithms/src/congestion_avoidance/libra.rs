@@ -15,13 +15,25 @@
 //! Pairs are ACKs, at the sender, of segments that were sent at nearly the same instant. The algorithm is Reno before
 //! the first pair, and in the reduction after a timeout.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 use cwndlab_units::maths::exp;
 
 use super::reno::segments;
+
+options! {
+    struct Options {
+        /// k1, scale of the increase; the unit is our assumption, since that of C is not published
+        k1: f64["1/(Mbit/s)"] = 2.0 in 0.0001..=1000.0,
+        /// k2, decay of the increase with the queueing delay
+        k2: f64 = 2.0 in 0.0..=100.0,
+        /// T0 of the increase T^2/(T + T0) and of the decrease T1/(2(T + T0))
+        t0: f64["s"] = 1.0 in 0.01..=100.0,
+        /// T1 of the decrease T1/(2(T + T0))
+        t1: f64["s"] = 1.0 in 0.01..=100.0,
+        /// C, the capacity; 0: estimated from packet pairs
+        capacity: f64["Mbit/s"] = 0.0 in 0.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,43 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2007,
     confidence: Confidence::Medium,
     summary: "The increase is T^2/(T+1) times a capacity estimate and decreases with the queueing delay; the decrease is 1/(2(T+1)) of the window. The throughput does not depend on the RTT T.",
-    parameters: &[
-        Parameter {
-            name: "k1",
-            unit: "1/(Mbit/s)",
-            default: Value::Number(2.0),
-            domain: Domain::Range(0.0001, 1000.0),
-            doc: "k1, scale of the increase; the unit is our assumption, since that of C is not published",
-        },
-        Parameter {
-            name: "k2",
-            unit: "",
-            default: Value::Number(2.0),
-            domain: Domain::Range(0.0, 100.0),
-            doc: "k2, decay of the increase with the queueing delay",
-        },
-        Parameter {
-            name: "t0",
-            unit: "s",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.01, 100.0),
-            doc: "T0 of the increase T^2/(T + T0) and of the decrease T1/(2(T + T0))",
-        },
-        Parameter {
-            name: "t1",
-            unit: "s",
-            default: Value::Number(1.0),
-            domain: Domain::Range(0.01, 100.0),
-            doc: "T1 of the decrease T1/(2(T + T0))",
-        },
-        Parameter {
-            name: "capacity",
-            unit: "Mbit/s",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 1e6),
-            doc: "C, the capacity; 0: estimated from packet pairs",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "C in Mbit/s",
         "the capacity is that of the pair with the minimum sum of delays so far (CapProbe)",
@@ -83,7 +59,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Libra::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Libra::new(arguments.into()))),
 };
 
 /// Two segments are a pair where the dispersion of their ACKs is at least this many times the time between sending
@@ -125,10 +101,7 @@ impl Pairs {
 /// Congestion avoidance of Libra.
 #[derive(Clone, Debug)]
 pub struct Libra {
-    k1: f64,
-    k2: f64,
-    t0: f64,
-    t1: f64,
+    options: Options,
     pairs: Pairs,
     known: bool,
     rtt: u64,
@@ -137,13 +110,10 @@ pub struct Libra {
 }
 
 impl Libra {
-    fn new(arguments: &Arguments) -> Self {
-        let capacity = Some(arguments.number("capacity")).filter(|rate| *rate > 0.0);
+    fn new(options: Options) -> Self {
+        let capacity = Some(options.capacity).filter(|rate| *rate > 0.0);
         Self {
-            k1: arguments.number("k1"),
-            k2: arguments.number("k2"),
-            t0: arguments.number("t0"),
-            t1: arguments.number("t1"),
+            options,
             pairs: Pairs { last: None, min_sum: u64::MAX, capacity },
             known: capacity.is_some(),
             rtt: 0,
@@ -159,8 +129,8 @@ impl Libra {
         let range = self.rtt_max - self.rtt_min;
         let share = if range == 0 { 0.0 } else { (self.rtt - self.rtt_min) as f64 / range as f64 };
         let t = self.rtt as f64 * 1e-9;
-        let damped = if share == 0.0 { 1.0 } else { exp(-self.k2 * share) };
-        self.k1 * capacity * damped * t * t / (t + self.t0)
+        let damped = if share == 0.0 { 1.0 } else { exp(-self.options.k2 * share) };
+        self.options.k1 * capacity * damped * t * t / (t + self.options.t0)
     }
 
     /// (3): decrease fraction.
@@ -168,7 +138,7 @@ impl Libra {
         if self.rtt == 0 || self.pairs.capacity.is_none() {
             return 0.5;
         }
-        (self.t1 / (2.0 * (self.rtt as f64 * 1e-9 + self.t0))).min(0.9)
+        (self.options.t1 / (2.0 * (self.rtt as f64 * 1e-9 + self.options.t0))).min(0.9)
     }
 }
 
@@ -210,7 +180,7 @@ mod tests {
     use cwndlab_units::{Duration, Time};
 
     fn flow(capacity: f64) -> Libra {
-        let mut flow = Libra::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Libra::new(Options::default());
         flow.pairs.capacity = (capacity > 0.0).then_some(capacity);
         flow
     }

@@ -12,12 +12,24 @@
 //! `base = cwnd` halves the window instead of FlightSize, as Linux does (`reno(abc=1, base=cwnd)` is Linux' Reno);
 //! `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Path, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Path, Spec};
 use cwndlab_units::maths::float;
 
 use crate::shared::margin::whole_down;
+
+options! {
+    pub(crate) struct Options {
+        /// 1: counts acknowledged bytes and has whole segments, rounded down where it is reduced (RFC 3465, Linux); 0:
+        /// fractions of segments
+        abc: f64 = 0.0 in 0.0..=1.0,
+        /// quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)
+        base: Base { Flight = "flight", Cwnd = "cwnd" } = Flight,
+        /// multiplicative decrease factor of FlightSize, or of the window
+        beta: f64 = 0.5 in 0.1..=0.99,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck { False = "false", True = "true" } = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,59 +40,28 @@ pub static SPEC: Spec = Spec {
     year: 2009,
     confidence: Confidence::High,
     summary: "Additive increase of one segment per round trip (w += n/w); a congestion event halves FlightSize.",
-    parameters: &[
-        Parameter {
-            name: "abc",
-            unit: "",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "1: counts acknowledged bytes and has whole segments, rounded down where it is reduced (RFC 3465, Linux); 0: fractions of segments",
-        },
-        Parameter {
-            name: "base",
-            unit: "",
-            default: Value::Word("flight"),
-            domain: Domain::Words(&["flight", "cwnd"]),
-            doc: "quantity that a congestion event reduces: FlightSize (RFC 5681) or the window (Linux)",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor of FlightSize, or of the window",
-        },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["RFC 5681 halves FlightSize and adds fractions of a segment, Linux halves the window and adds whole segments; the default is that of the RFC"],
     pitfalls: &["an increment of one segment per round trip takes hours to fill a path with a large BDP"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Reno::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Reno.
 #[derive(Clone, Debug)]
 pub struct Reno {
+    options: Options,
     byte_counting: bool,
-    from_cwnd: bool,
-    per_ack: bool,
-    beta: f64,
     /// Acknowledged segments not yet turned into window.
     credit: f64,
 }
 
 impl Reno {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            byte_counting: arguments.number("abc") >= 1.0,
-            from_cwnd: arguments.word("base") == "cwnd",
-            per_ack: arguments.word("per_ack") == "true",
-            beta: arguments.number("beta"),
-            credit: 0.0,
-        }
+    fn new(options: Options) -> Self {
+        Self { byte_counting: options.abc >= 1.0, options, credit: 0.0 }
     }
 }
 
@@ -89,15 +70,6 @@ impl Reno {
 pub(crate) fn segments(ack: &Ack) -> f64 {
     float(ack.acked.0) / float(ack.mss.0)
 }
-
-/// The parameter `per_ack` of algorithms that ns-3 derives from its `TcpNewReno`, whose increase counts ACKs.
-pub(crate) const PER_ACK: Parameter = Parameter {
-    name: "per_ack",
-    unit: "",
-    default: Value::Word("false"),
-    domain: Domain::Words(&["false", "true"]),
-    doc: "true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)",
-};
 
 /// The n of the increase n/w: acknowledged segments, or the number of ACKs with `per_ack`.
 #[inline]
@@ -116,7 +88,7 @@ pub(crate) fn flight(event: &Congestion) -> f64 {
 
 impl CongestionAvoidance for Reno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let n = acked_count(ack, self.per_ack);
+        let n = acked_count(ack, self.options.per_ack == PerAck::True);
         if !self.byte_counting {
             return w + n / w; // (1)
         }
@@ -131,9 +103,9 @@ impl CongestionAvoidance for Reno {
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.credit = 0.0;
-        let base = if self.from_cwnd { w } else { flight(event) };
+        let base = if self.options.base == Base::Cwnd { w } else { flight(event) };
         // (2); RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
-        let reduced = base * self.beta;
+        let reduced = base * self.options.beta;
         (if self.byte_counting { whole_down(reduced) } else { reduced }).max(2.0)
     }
 }
@@ -141,7 +113,7 @@ impl CongestionAvoidance for Reno {
 /// Reno with default parameters, for tests and for algorithms that fall back to Reno.
 #[must_use]
 pub fn plain(_: &Path) -> Reno {
-    Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+    Reno::new(Options::default())
 }
 
 #[cfg(test)]
@@ -150,7 +122,7 @@ mod tests {
     use cwndlab_control::testing::{ack, loss};
 
     fn reno() -> Reno {
-        Reno { byte_counting: false, from_cwnd: false, per_ack: false, beta: 0.5, credit: 0.0 }
+        Reno::new(Options::default())
     }
 
     /// RFC 5681, equation (4), by hand: F = 20 gives 10, F = 3 gives the floor of 2.
@@ -163,14 +135,14 @@ mod tests {
     /// By hand: β = 0.7 reduces 20 segments to 14.
     #[test]
     fn beta_scales_flight_size() {
-        assert_eq!(Reno { beta: 0.7, ..reno() }.on_congestion(&loss(20), 99.0), 14.0);
+        assert_eq!(Reno::new(Options { beta: 0.7, ..Options::default() }).on_congestion(&loss(20), 99.0), 14.0);
     }
 
     /// tcp_reno_ssthresh (max(cwnd >> 1, 2)) and tcp_cong_avoid_ai, by hand: 9 segments become 4, 3 become 2, whatever is in
     /// flight; the fourth ACK of one segment from 4 adds one, as does the third ACK of two from 5, with one left over.
     #[test]
     fn counting_bytes_and_halving_the_window_is_linux_arithmetic() {
-        let mut flow = Reno { byte_counting: true, from_cwnd: true, ..reno() };
+        let mut flow = Reno::new(Options { abc: 1.0, base: Base::Cwnd, ..Options::default() });
         assert_eq!([9.0, 3.0].map(|w| flow.on_congestion(&loss(20), w)), [4.0, 2.0]);
         let mut windows = |acks: &[u64], w: f64| {
             acks.iter().scan(w, |w, n| (*w = flow.on_ack(&ack(*n), *w), Some(*w)).1).collect::<Vec<_>>()
@@ -190,7 +162,7 @@ mod tests {
             w = flow.on_ack(&ack(1), w);
         }
         assert!((w - 10.958).abs() < 0.002, "{w}");
-        let mut counted = Reno { byte_counting: true, ..reno() };
+        let mut counted = Reno::new(Options { abc: 1.0, ..Options::default() });
         w = 10.0;
         for _ in 0..10 {
             w = counted.on_ack(&ack(1), w);

@@ -14,12 +14,23 @@
 //! Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment per
 //! min(w, ai_cnt) + 1 ACKs.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
 use cwndlab_units::maths::floor;
 
 use super::reno::{flight, segments};
+
+options! {
+    struct Options {
+        /// increment per acknowledged segment
+        a: f64 = 0.01 in 0.0001..=1.0,
+        /// decrease fraction
+        b: f64 = 0.125 in 0.01..=0.9,
+        /// 0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs per segment
+        ai_cnt: f64["ACKs"] = 0.0 in 0.0..=1000.0,
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -30,19 +41,14 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::High,
     summary: "Increase by 1 % of the window per round trip, decrease by 1/8: the time from a loss until the window has recovered does not depend on the rate.",
-    parameters: &[
-        Parameter { name: "a", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 1.0), doc: "increment per acknowledged segment" },
-        Parameter { name: "b", unit: "", default: Value::Number(0.125), domain: Domain::Range(0.01, 0.9), doc: "decrease fraction" },
-        Parameter { name: "ai_cnt", unit: "ACKs", default: Value::Number(0.0), domain: Domain::Range(0.0, 1000.0), doc: "0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs per segment" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["a = 1/100 as in the paper; Linux 2.6 and ns-2.35 have 1/50, which compensates delayed ACKs"],
     pitfalls: &["with synchronised losses the ratio of two flows' windows never changes: they do not converge to fairness"],
     companion: "standard",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Scalable::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Scalable::new(arguments.into()))),
 };
 
 const LEGACY_WINDOW: f64 = 16.0;
@@ -57,8 +63,8 @@ pub struct Scalable {
 }
 
 impl Scalable {
-    fn new(arguments: &Arguments) -> Self {
-        Self { a: arguments.number("a"), b: arguments.number("b"), ai_cnt: arguments.number("ai_cnt"), counter: 0.0 }
+    fn new(options: Options) -> Self {
+        Self { a: options.a, b: options.b, ai_cnt: options.ai_cnt, counter: 0.0 }
     }
 }
 
@@ -97,7 +103,7 @@ mod tests {
     /// (2) by hand: a loss reduces 800 segments by one eighth, to 700.
     #[test]
     fn a_loss_reduces_the_window_by_one_eighth() {
-        let mut flow = Scalable::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Scalable::new(Options::default());
         assert_eq!(flow.on_congestion(&loss(800), 800.0), 700.0);
     }
 
@@ -106,7 +112,7 @@ mod tests {
     #[test]
     fn recovery_takes_fourteen_rounds_at_any_window() {
         for segments in [100.0, 1_000.0, 100_000.0] {
-            let mut flow = Scalable::new(&Arguments::defaults(SPEC.parameters));
+            let mut flow = Scalable::new(Options::default());
             let mut w = flow.on_congestion(&loss(1), segments);
             let mut rounds = 0;
             while w < segments {

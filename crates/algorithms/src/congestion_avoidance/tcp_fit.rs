@@ -15,13 +15,22 @@
 //! per epoch of at least 0.5 s, as in the paper. The paper only requires α in (0, 1); 1/8 is the value of a public
 //! port.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
 use super::reno::segments;
 use crate::shared::virtual_flows::VirtualFlows;
+
+options! {
+    struct Options {
+        /// α, fraction of the window that may wait in the queue, per virtual flow; the paper requires (0, 1)
+        alpha: f64 = 0.125 in 0.001..=1.0,
+        /// maximum of N, a bound of ours
+        max_flows: f64 = 64.0 in 1.0..=1000.0,
+        /// N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step: the
+        /// paper)
+        update: Update { Continuous = "continuous", Step = "step" } = Continuous,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,29 +41,7 @@ pub static SPEC: Spec = Spec {
     year: 2011,
     confidence: Confidence::Medium,
     summary: "One connection that behaves as N virtual Reno flows: an increment of N segments per round trip (w += N n/w), a decrease by 2/(3N+1) of the window. N increases while the queue is short.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "",
-            default: Value::Number(0.125),
-            domain: Domain::Range(0.001, 1.0),
-            doc: "α, fraction of the window that may wait in the queue, per virtual flow; the paper requires (0, 1)",
-        },
-        Parameter {
-            name: "max_flows",
-            unit: "",
-            default: Value::Number(64.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "maximum of N, a bound of ours",
-        },
-        Parameter {
-            name: "update",
-            unit: "",
-            default: Value::Word("continuous"),
-            domain: Domain::Words(&["continuous", "step"]),
-            doc: "N changes by fractions once per round trip (continuous), or by one per epoch of at least 0.5 s (step: the paper)",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "alpha = 1/8; N changes by fractions, which has the same fixed point as whole steps",
         "N changes in congestion avoidance only",
@@ -64,7 +51,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(TcpFit::new(arguments.into()))),
 };
 
 /// Congestion avoidance of TCP-FIT.
@@ -74,9 +61,9 @@ pub struct TcpFit {
 }
 
 impl TcpFit {
-    fn new(arguments: &Arguments) -> Self {
-        let steps = arguments.word("update") == "step";
-        Self { virtual_flows: VirtualFlows::new(arguments.number("alpha"), arguments.number("max_flows"), steps) }
+    fn new(options: Options) -> Self {
+        let steps = options.update == Update::Step;
+        Self { virtual_flows: VirtualFlows::new(options.alpha, options.max_flows, steps) }
     }
 }
 
@@ -115,7 +102,7 @@ mod tests {
     use cwndlab_units::Duration;
 
     fn flow() -> TcpFit {
-        TcpFit::new(&Arguments::defaults(SPEC.parameters))
+        TcpFit::new(Options::default())
     }
 
     /// `known-answers.csv`: 2/(3N+1).

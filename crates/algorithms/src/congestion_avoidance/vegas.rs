@@ -16,13 +16,42 @@
 //! later Linux versions is an option.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Spec, Window,
 };
 
 use super::reno::segments;
 use crate::shared::margin::{above, below, whole_down, whole_up};
 use crate::shared::rounds::{queued, Round, Rounds};
+
+options! {
+    struct Options {
+        /// backlog below which the window increases; Linux 2, ns-2 1
+        alpha: f64["segments"] = 2.0 in 0.0..=10_000.0,
+        /// backlog above which the window decreases; Linux 4, ns-2 3
+        beta: f64["segments"] = 4.0 in 0.0..=10_000.0,
+        /// R: the minimum (Linux) or the mean (ns-2) of the RTT samples of a round
+        rtt: Rtt { Min = "min", Mean = "mean" } = Min,
+        /// linux: diff is divided by base instead of R, which makes it larger by R/base
+        diff: Diff { Paper = "paper", Linux = "linux" } = Paper,
+        /// multiplicative decrease factor: 0.75 in the paper, 0.5 in Linux; a timeout halves the window
+        loss: f64 = 0.75 in 0.1..=0.99,
+        /// rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux
+        /// 2.6)
+        rounding: Rounding { None = "none", Whole = "whole", HalfUp = "half-up" } = None,
+        /// handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of
+        /// ns-2.35)
+        base: Base { Data = "data", Handshake = "handshake" } = Data,
+        /// minimum window: two segments, or the ssthresh of the last loss, below which slow start raises the window
+        /// again (Linux 2.6)
+        floor: Floor { Two = "two", Ssthresh = "ssthresh" } = Two,
+        /// spread: an increment is spread over the ACKs of the next round (the paper, ns-2); at-once: it takes effect
+        /// at the start of the round (Linux); other: as at-once, but from the window of the round before, so that the
+        /// window increases in every second round only (Linux 2.6)
+        step: StepPattern { Spread = "spread", AtOnce = "at-once", Other = "other" } = Spread,
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -33,18 +62,7 @@ pub static SPEC: Spec = Spec {
     year: 1995,
     confidence: Confidence::High,
     summary: "Keeps between alpha and beta segments of the flow in the queue: the window changes by at most one segment per round trip.",
-    parameters: &[
-        Parameter { name: "alpha", unit: "segments", default: Value::Number(2.0), domain: Domain::Range(0.0, 10_000.0), doc: "backlog below which the window increases; Linux 2, ns-2 1" },
-        Parameter { name: "beta", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(0.0, 10_000.0), doc: "backlog above which the window decreases; Linux 4, ns-2 3" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("min"), domain: Domain::Words(&["min", "mean"]), doc: "R: the minimum (Linux) or the mean (ns-2) of the RTT samples of a round" },
-        Parameter { name: "diff", unit: "", default: Value::Word("paper"), domain: Domain::Words(&["paper", "linux"]), doc: "linux: diff is divided by base instead of R, which makes it larger by R/base" },
-        Parameter { name: "loss", unit: "", default: Value::Number(0.75), domain: Domain::Range(0.1, 0.99), doc: "multiplicative decrease factor: 0.75 in the paper, 0.5 in Linux; a timeout halves the window" },
-        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux 2.6)" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
-        Parameter { name: "floor", unit: "", default: Value::Word("two"), domain: Domain::Words(&["two", "ssthresh"]), doc: "minimum window: two segments, or the ssthresh of the last loss, below which slow start raises the window again (Linux 2.6)" },
-        Parameter { name: "step", unit: "", default: Value::Word("spread"), domain: Domain::Words(&["spread", "at-once", "other"]), doc: "spread: an increment is spread over the ACKs of the next round (the paper, ns-2); at-once: it takes effect at the start of the round (Linux); other: as at-once, but from the window of the round before, so that the window increases in every second round only (Linux 2.6)" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "alpha and beta are 2 and 4 segments (Linux); 1 and 3 in ns-2",
         "R is the minimum RTT of the round, which delayed ACKs do not affect; ns-2 takes the mean",
@@ -60,30 +78,13 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Vegas::new(arguments.into()))),
 };
-
-/// Rounding of diff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rounding {
-    None,
-    Whole,
-    HalfUp,
-}
 
 /// Congestion avoidance of Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    alpha: f64,
-    beta: f64,
-    mean: bool,
-    by_base: bool,
-    loss: f64,
-    rounding: Rounding,
-    with_handshake: bool,
-    floor_at_ssthresh: bool,
-    spread: bool,
-    other: bool,
+    options: Options,
     rounds: Rounds,
     over: Option<Round>,
     /// Minimum window, segments.
@@ -96,36 +97,16 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            alpha: arguments.number("alpha"),
-            beta: arguments.number("beta"),
-            mean: arguments.word("rtt") == "mean",
-            by_base: arguments.word("diff") == "linux",
-            loss: arguments.number("loss"),
-            rounding: match arguments.word("rounding") {
-                "whole" => Rounding::Whole,
-                "half-up" => Rounding::HalfUp,
-                _ => Rounding::None,
-            },
-            with_handshake: arguments.word("base") == "handshake",
-            floor_at_ssthresh: arguments.word("floor") == "ssthresh",
-            spread: arguments.word("step") == "spread",
-            other: arguments.word("step") == "other",
-            rounds: Rounds::default(),
-            over: None,
-            floor: 2.0,
-            earlier: 0.0,
-            slope: 0.0,
-            diff: 0.0,
-        }
+    fn new(options: Options) -> Self {
+        Self { options, rounds: Rounds::default(), over: None, floor: 2.0, earlier: 0.0, slope: 0.0, diff: 0.0 }
     }
 
     /// (1), with the selected rounding.
     fn diff(&self, w: f64, round: &Round) -> f64 {
-        let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
-        let diff = if self.by_base { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
-        match self.rounding {
+        let (base, rtt) = (self.rounds.base(), round.rtt(self.options.rtt == Rtt::Mean));
+        let diff =
+            if self.options.diff == Diff::Linux { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
+        match self.options.rounding {
             Rounding::None => diff,
             Rounding::Whole => whole_down(diff + 0.5),
             Rounding::HalfUp => whole_up(2.0 * diff) / 2.0,
@@ -135,9 +116,9 @@ impl Vegas {
     /// (2).
     fn step(&self, diff: f64) -> f64 {
         // With rounding margins: on a path that holds whole segments the backlog is a whole number.
-        if below(diff, self.alpha) {
+        if below(diff, self.options.alpha) {
             1.0
-        } else if above(diff, self.beta) {
+        } else if above(diff, self.options.beta) {
             -1.0
         } else {
             0.0
@@ -149,10 +130,10 @@ impl Vegas {
         self.diff = if round.decides() { self.diff(w, round) } else { 0.0 };
         let step = if round.decides() { self.step(self.diff) } else { 1.0 };
         let from = std::mem::replace(&mut self.earlier, w);
-        self.slope = if self.spread && step > 0.0 { step / w } else { 0.0 };
+        self.slope = if self.options.step == StepPattern::Spread && step > 0.0 { step / w } else { 0.0 };
         let next = if self.slope > 0.0 {
             w
-        } else if self.other && from > 0.0 {
+        } else if self.options.step == StepPattern::Other && from > 0.0 {
             w + (from + step - w).clamp(-1.0, 1.0)
         } else {
             w + step
@@ -181,9 +162,9 @@ impl CongestionAvoidance for Vegas {
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         (self.over, self.slope) = (None, 0.0);
-        let factor = if event.cause == Cause::Timeout { 0.5 } else { self.loss };
+        let factor = if event.cause == Cause::Timeout { 0.5 } else { self.options.loss };
         let ssthresh = (factor * w).max(2.0); // (3)
-        if self.floor_at_ssthresh {
+        if self.options.floor == Floor::Ssthresh {
             self.floor = ssthresh;
         }
         ssthresh
@@ -191,7 +172,7 @@ impl CongestionAvoidance for Vegas {
 
     fn on_window(&mut self, window: &Window) {
         match window.change {
-            Change::Established if self.with_handshake => {
+            Change::Established if self.options.base == Base::Handshake => {
                 self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.0));
             }
             Change::Idle => {
@@ -216,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn vegas(text: &str) -> Vegas {
-        Vegas::new(&crate::catalogue().parse(text).unwrap().growth.arguments)
+        Vegas::new((&crate::catalogue().parse(text).unwrap().growth.arguments).into())
     }
 
     /// Window and diff after a round of 20 segments with a minimum RTT of `ms`, where base is 100 ms.
@@ -293,10 +274,10 @@ mod tests {
             let mut flow = vegas("vegas");
             flow.rounds.base = (f64::from(pipe) * service) as u64;
             let service = flow.rounds.base as f64 / f64::from(pipe);
-            for backlog in [flow.alpha, flow.beta] {
+            for backlog in [flow.options.alpha, flow.options.beta] {
                 let w = f64::from(pipe) + backlog;
                 let round = Round { min: 0, mean: w * service, samples: 9, delivered: w, time: 0 };
-                flow.mean = true; // R need not be whole nanoseconds
+                flow.options.rtt = Rtt::Mean; // R need not be whole nanoseconds
                 prop_assert_eq!(flow.step(flow.diff(w, &round)), 0.0);
             }
         }

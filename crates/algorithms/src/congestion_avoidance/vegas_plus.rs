@@ -17,13 +17,23 @@
 //! Differs from the source: its text was not available; the condition of the return to the moderate mode is our choice.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
 use super::reno::segments;
 use crate::shared::margin::{above, below};
 use crate::shared::rounds::{queued, Round, Rounds};
+
+options! {
+    struct Options {
+        /// moderate mode: backlog below which the window increases
+        alpha: f64["segments"] = 2.0 in 0.0..=10_000.0,
+        /// moderate mode: backlog above which the window decreases
+        beta: f64["segments"] = 4.0 in 0.0..=10_000.0,
+        /// rounds of rising RTT until the aggressive mode
+        count_max: f64["rounds"] = 8.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,29 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2000,
     confidence: Confidence::Medium,
     summary: "Vegas (moderate mode) until the RTT rises for several rounds without an increase of the window; then Reno (aggressive mode) until losses have reduced a counter to 0.",
-    parameters: &[
-        Parameter {
-            name: "alpha",
-            unit: "segments",
-            default: Value::Number(2.0),
-            domain: Domain::Range(0.0, 10_000.0),
-            doc: "moderate mode: backlog below which the window increases",
-        },
-        Parameter {
-            name: "beta",
-            unit: "segments",
-            default: Value::Number(4.0),
-            domain: Domain::Range(0.0, 10_000.0),
-            doc: "moderate mode: backlog above which the window decreases",
-        },
-        Parameter {
-            name: "count_max",
-            unit: "rounds",
-            default: Value::Number(8.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "rounds of rising RTT until the aggressive mode",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the moderate mode returns when Count, halved by each loss, falls below 1",
         "a loss halves the window in both modes",
@@ -66,7 +54,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(VegasPlus::new(arguments.into()))),
 };
 
 /// The mode of competition and its counter.
@@ -90,11 +78,11 @@ pub struct VegasPlus {
 }
 
 impl VegasPlus {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            alpha: arguments.number("alpha"),
-            beta: arguments.number("beta"),
-            count_max: arguments.number("count_max") as u32,
+            alpha: options.alpha,
+            beta: options.beta,
+            count_max: options.count_max as u32,
             rounds: Rounds::default(),
             over: None,
             last: (0.0, 0.0),
@@ -175,7 +163,7 @@ mod tests {
     use cwndlab_control::testing::{loss, timeout};
 
     fn flow() -> VegasPlus {
-        VegasPlus::new(&Arguments::defaults(SPEC.parameters))
+        VegasPlus::new(Options::default())
     }
 
     /// A round with mean RTT `ms` at a constant window; base is 100 ms, so that 3 of 30 segments are queued at 111 ms.

@@ -15,13 +15,26 @@
 //! as R, as Linux and ns-3 do, where every ACK resets the minimum.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter,
-    Spec, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
 use super::reno::{acked_count, segments};
 use crate::shared::margin::below;
 use crate::shared::round_rtt::{Round, RoundRtt};
+
+options! {
+    struct Options {
+        /// backlog from which on the path counts as congested
+        beta: f64["segments"] = 3.0 in 0.0..=1000.0,
+        /// R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)
+        rtt: Rtt { Round = "round", Last = "last" } = Round,
+        /// linux: whole segments, one per w + 1 ACKs
+        counter: Counter { Real = "real", Linux = "linux" } = Real,
+        /// delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its
+        /// samples at every ACK and then has too few
+        increase: Increase { Delay = "delay", Ns3 = "ns3" } = Delay,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,36 +45,7 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::High,
     summary: "Reno with a backlog estimate. From three queued segments on the increase is half of Reno's; a loss with a smaller backlog counts as random and reduces the window only to 0.8.",
-    parameters: &[
-        Parameter {
-            name: "beta",
-            unit: "segments",
-            default: Value::Number(3.0),
-            domain: Domain::Range(0.0, 1000.0),
-            doc: "backlog from which on the path counts as congested",
-        },
-        Parameter {
-            name: "rtt",
-            unit: "",
-            default: Value::Word("round"),
-            domain: Domain::Words(&["round", "last"]),
-            doc: "R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)",
-        },
-        Parameter {
-            name: "counter",
-            unit: "",
-            default: Value::Word("real"),
-            domain: Domain::Words(&["real", "linux"]),
-            doc: "linux: whole segments, one per w + 1 ACKs",
-        },
-        Parameter {
-            name: "increase",
-            unit: "",
-            default: Value::Word("delay"),
-            domain: Domain::Words(&["delay", "ns3"]),
-            doc: "delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its samples at every ACK and then has too few",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "R is the minimum of a round with at least three samples",
         "the reduction applies to the window, not to FlightSize",
@@ -71,7 +55,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Veno::new(arguments.into()))),
 };
 
 /// Multiplicative decrease factor of a random loss.
@@ -80,10 +64,7 @@ const RANDOM_LOSS_FACTOR: f64 = 0.8;
 /// Congestion avoidance of Veno.
 #[derive(Clone, Debug)]
 pub struct Veno {
-    beta: f64,
-    last: bool,
-    counter: bool,
-    reno: bool,
+    options: Options,
     rtts: RoundRtt,
     /// (R − base) / R; `None` before the first round with enough samples.
     queued: Option<f64>,
@@ -93,23 +74,14 @@ pub struct Veno {
 }
 
 impl Veno {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            beta: arguments.number("beta"),
-            last: arguments.word("rtt") == "last",
-            counter: arguments.word("counter") == "linux",
-            reno: arguments.word("increase") == "ns3",
-            rtts: RoundRtt::default(),
-            queued: None,
-            acks: 0.0,
-            apply_next: true,
-        }
+    fn new(options: Options) -> Self {
+        Self { options, rtts: RoundRtt::default(), queued: None, acks: 0.0, apply_next: true }
     }
 
     /// (1): the backlog is below β.
     #[inline]
     fn is_uncongested(&self, w: f64) -> bool {
-        self.queued.is_none_or(|queued| below(w * queued, self.beta))
+        self.queued.is_none_or(|queued| below(w * queued, self.options.beta))
     }
 
     /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
@@ -136,7 +108,7 @@ impl CongestionAvoidance for Veno {
     fn observe(&mut self, ack: &Ack, _: f64) {
         let over = self.rtts.observe(ack);
         let base = self.rtts.base as f64;
-        if self.last {
+        if self.options.rtt == Rtt::Last {
             if let Some(rtt) = ack.rtt {
                 self.queued = Some(1.0 - base / rtt.0.max(1) as f64);
             }
@@ -148,10 +120,10 @@ impl CongestionAvoidance for Veno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
-        if self.counter {
+        if self.options.counter == Counter::Linux {
             return self.count(n, w);
         }
-        if self.reno {
+        if self.options.increase == Increase::Ns3 {
             return w + acked_count(ack, true) / w;
         }
         if self.is_uncongested(w) {
@@ -187,7 +159,7 @@ mod tests {
 
     /// A flow after a round with an RTT of 100 ms and one of `ms`.
     fn at(ms: f64) -> Veno {
-        let mut flow = Veno::new(&Arguments::defaults(SPEC.parameters));
+        let mut flow = Veno::new(Options::default());
         for (round, rtt) in [(1, 100.0), (2, ms), (3, ms)] {
             for _ in 0..3 {
                 flow.observe(&Ack { round, rtt: Some(Duration((rtt * 1e6) as u64)), ..ack(1) }, 30.0);
@@ -222,14 +194,16 @@ mod tests {
     /// ns-3: 1/w per ACK of two segments, also with a backlog.
     #[test]
     fn the_increase_of_ns_3_is_that_of_reno_per_ack() {
-        let mut flow = Veno { reno: true, ..at(115.0) };
+        let mut flow = at(115.0);
+        flow.options.increase = Increase::Ns3;
         assert_eq!(flow.on_ack(&ack(2), 30.0), 30.0 + 1.0 / 30.0);
     }
 
     /// Linux' counter by hand: with a backlog one segment per two rounds of w + 1 ACKs.
     #[test]
     fn with_a_backlog_every_second_increment_is_omitted() {
-        let mut flow = Veno { counter: true, ..at(115.0) };
+        let mut flow = at(115.0);
+        flow.options.counter = Counter::Linux;
         let mut w = 30.0;
         for _ in 0..62 {
             w = flow.on_ack(&ack(1), w);

@@ -16,12 +16,19 @@
 //! Differs from the source: duplicate ACKs count by the bytes that they SACK; without SACK these bytes count with the
 //! ACK that covers them. A loss at w below the computed ssthresh sets ssthresh to w.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
-use super::reno::{acked_count, PER_ACK};
+use super::reno::{acked_count, PerAck};
 use crate::shared::margin::above;
+
+options! {
+    struct Options {
+        /// time constant of the filter
+        tau: f64["s"] = 0.5 in 0.01..=100.0,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,16 +39,7 @@ pub static SPEC: Spec = Spec {
     year: 2001,
     confidence: Confidence::High,
     summary: "Reno that sets the window after a loss to the filtered ACK rate times the minimum RTT.",
-    parameters: &[
-        Parameter {
-            name: "tau",
-            unit: "s",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.01, 100.0),
-            doc: "time constant of the filter",
-        },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "after a period without ACKs the sample covers the whole period; its weight is the time since the last zero sample",
         "B starts with the first sample, not with 0",
@@ -51,7 +49,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Westwood::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Westwood::new(arguments.into()))),
 };
 
 /// Maximum number of consecutive zero samples; after them B is practically 0.
@@ -84,10 +82,10 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            tau: arguments.number("tau"),
-            per_ack: arguments.word("per_ack") == "true",
+            tau: options.tau,
+            per_ack: options.per_ack == PerAck::True,
             b: 0.0,
             last: None,
             at: None,
@@ -164,7 +162,7 @@ mod tests {
     use cwndlab_units::{Bytes, Time};
 
     fn flow() -> Westwood {
-        Westwood::new(&Arguments::defaults(SPEC.parameters))
+        Westwood::new(Options::default())
     }
 
     /// Reference values: 10 Mbit/s, 50 ms and 1460 bytes give 42.8 segments; a smaller window does not change.

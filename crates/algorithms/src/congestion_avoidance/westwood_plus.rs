@@ -15,12 +15,27 @@
 //! 0.05` is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35
 //! sets the window to B RTT_min but ssthresh to half of the window.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Parameter, Spec, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
-use super::reno::{acked_count, PER_ACK};
+use super::reno::{acked_count, PerAck};
 use super::westwood::reduced_window;
+
+options! {
+    struct Options {
+        /// average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in
+        /// series
+        filter: Filter { Average = "average", Linux = "linux" } = Average,
+        /// minimum interval of a sample; 0.05 in Linux
+        min_interval: f64["s"] = 0.0 in 0.0..=10.0,
+        /// half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B
+        /// RTT_min back to it
+        ssthresh: Ssthresh { Bandwidth = "bandwidth", Half = "half" } = Bandwidth,
+        /// initial B: the first sample (Linux), or zero (ns-3)
+        first: First { Sample = "sample", Zero = "zero" } = Sample,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,37 +46,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::High,
     summary: "Reno that sets the window after a loss to the delivery rate, sampled once per round trip and filtered, times the minimum RTT.",
-    parameters: &[
-        Parameter {
-            name: "filter",
-            unit: "",
-            default: Value::Word("average"),
-            domain: Domain::Words(&["average", "linux"]),
-            doc: "average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in series",
-        },
-        Parameter {
-            name: "min_interval",
-            unit: "s",
-            default: Value::Number(0.0),
-            domain: Domain::Range(0.0, 10.0),
-            doc: "minimum interval of a sample; 0.05 in Linux",
-        },
-        Parameter {
-            name: "ssthresh",
-            unit: "",
-            default: Value::Word("bandwidth"),
-            domain: Domain::Words(&["bandwidth", "half"]),
-            doc: "half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B RTT_min back to it",
-        },
-        Parameter {
-            name: "first",
-            unit: "",
-            default: Value::Word("sample"),
-            domain: Domain::Words(&["sample", "zero"]),
-            doc: "initial B: the first sample (Linux), or zero (ns-3)",
-        },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "B starts with the first sample, not with 0",
         "the length of an interval is the last RTT sample",
@@ -75,16 +60,13 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(WestwoodPlus::new(arguments.into()))),
 };
 
 /// Congestion avoidance of Westwood+.
 #[derive(Clone, Debug)]
 pub struct WestwoodPlus {
-    cascade: bool,
-    /// A loss reduces the window at most to half.
-    half: bool,
-    per_ack: bool,
+    options: Options,
     /// Minimum interval, ns.
     min_interval: u64,
     b: f64,
@@ -97,14 +79,12 @@ pub struct WestwoodPlus {
 }
 
 impl WestwoodPlus {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            cascade: arguments.word("filter") == "linux",
-            half: arguments.word("ssthresh") == "half",
-            per_ack: arguments.word("per_ack") == "true",
-            min_interval: (arguments.number("min_interval") * 1e9) as u64,
+            options,
+            min_interval: (options.min_interval * 1e9) as u64,
             b: 0.0,
-            last: (arguments.word("first") == "zero").then_some(0.0),
+            last: (options.first == First::Zero).then_some(0.0),
             begin: None,
             bytes: 0,
             rtt: u64::MAX,
@@ -117,7 +97,7 @@ impl WestwoodPlus {
             (self.b, self.last) = (sample, Some(sample));
             return;
         };
-        if self.cascade {
+        if self.options.filter == Filter::Linux {
             let first = (7.0 * last + sample) / 8.0;
             self.b = (7.0 * self.b + first) / 8.0;
             self.last = Some(first);
@@ -150,14 +130,14 @@ impl CongestionAvoidance for WestwoodPlus {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + acked_count(ack, self.per_ack) / w // (3)
+        w + acked_count(ack, self.options.per_ack == PerAck::True) / w // (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         if self.last.is_none() {
             return (w / 2.0).max(2.0); // no estimate of the bandwidth yet
         }
-        let floor = if self.half { (w / 2.0).max(2.0) } else { 2.0 };
+        let floor = if self.options.ssthresh == Ssthresh::Half { (w / 2.0).max(2.0) } else { 2.0 };
         reduced_window(event, w, self.b, self.rtt_min).max(floor) // (4)
     }
 
@@ -173,7 +153,7 @@ mod tests {
     use cwndlab_units::Time;
 
     fn flow() -> WestwoodPlus {
-        WestwoodPlus::new(&Arguments::defaults(SPEC.parameters))
+        WestwoodPlus::new(Options::default())
     }
 
     /// Reference values: samples of 10 Mbit/s from B = 0 give 0.5, then 1.45 Mbit/s.
@@ -189,7 +169,7 @@ mod tests {
     /// ns-3: from B = 0 a first sample of 10 gives 0.5, and an ACK of two segments adds 1/w.
     #[test]
     fn ns_3_starts_the_filter_at_zero_and_counts_acks() {
-        let mut flow = WestwoodPlus { last: Some(0.0), per_ack: true, ..flow() };
+        let mut flow = WestwoodPlus::new(Options { first: First::Zero, per_ack: PerAck::True, ..Options::default() });
         flow.filter(10.0);
         assert_eq!((flow.b, flow.on_ack(&ack_at(Time(1_000_000_000), 2), 20.0)), (0.5, 20.05));
     }
@@ -197,7 +177,7 @@ mod tests {
     /// Linux, by hand: 8 after 0 gives 1 after the first filter and 1/8 after the second.
     #[test]
     fn linux_has_two_filters_in_series() {
-        let mut flow = WestwoodPlus { last: Some(0.0), cascade: true, ..flow() };
+        let mut flow = WestwoodPlus::new(Options { first: First::Zero, filter: Filter::Linux, ..Options::default() });
         flow.filter(8.0);
         assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
     }

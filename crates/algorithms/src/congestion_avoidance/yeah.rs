@@ -18,13 +18,35 @@
 //! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Domain, Extra, Kind, Need,
-    Parameter, Reason, Spec, Step, Value, Window,
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Reason, Spec,
+    Step, Window,
 };
 
-use super::reno::{acked_count, segments, PER_ACK};
+use super::reno::{acked_count, segments, PerAck};
 use crate::shared::margin::above;
 use crate::shared::rounds::{queued, Round, Rounds};
+
+options! {
+    struct Options {
+        /// Qmax, backlog of the flow above which the queue is drained
+        q_max: f64["segments"] = 80.0 in 1.0..=100_000.0,
+        /// φ: the slow mode starts at a queueing delay of base / phi
+        phi: f64 = 8.0 in 0.1..=1000.0,
+        /// γ: 1/gamma of the backlog is drained per round
+        gamma: f64 = 1.0 in 1.0..=100.0,
+        /// ρ, consecutive slow rounds after which Reno flows are assumed to compete and a loss halves the window
+        rho: f64["rounds"] = 16.0 in 1.0..=10_000.0,
+        /// ζ, fast rounds after which the estimate of Reno's window is reset
+        zeta: f64["rounds"] = 50.0 in 1.0..=10_000.0,
+        /// handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of
+        /// ns-2.35)
+        base: Base { Data = "data", Handshake = "handshake" } = Data,
+        /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
+        min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+        /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
+        per_ack: PerAck = False,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,16 +57,7 @@ pub static SPEC: Spec = Spec {
     year: 2007,
     confidence: Confidence::High,
     summary: "Scalable TCP's increase while the queue is short, Reno's while it is longer. The queue is drained before it overflows, unless Reno flows compete.",
-    parameters: &[
-        Parameter { name: "q_max", unit: "segments", default: Value::Number(80.0), domain: Domain::Range(1.0, 100_000.0), doc: "Qmax, backlog of the flow above which the queue is drained" },
-        Parameter { name: "phi", unit: "", default: Value::Number(8.0), domain: Domain::Range(0.1, 1000.0), doc: "φ: the slow mode starts at a queueing delay of base / phi" },
-        Parameter { name: "gamma", unit: "", default: Value::Number(1.0), domain: Domain::Range(1.0, 100.0), doc: "γ: 1/gamma of the backlog is drained per round" },
-        Parameter { name: "rho", unit: "rounds", default: Value::Number(16.0), domain: Domain::Range(1.0, 10_000.0), doc: "ρ, consecutive slow rounds after which Reno flows are assumed to compete and a loss halves the window" },
-        Parameter { name: "zeta", unit: "rounds", default: Value::Number(50.0), domain: Domain::Range(1.0, 10_000.0), doc: "ζ, fast rounds after which the estimate of Reno's window is reset" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
-        Parameter { name: "min_cwnd", unit: "", default: Value::Word("ssthresh"), domain: Domain::Words(&["ssthresh", "half"]), doc: "half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)" },
-        PER_ACK,
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "timeouts and idle periods do not reset base",
         "a round with too few samples does not change the mode",
@@ -54,7 +67,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::EveryAck],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments))),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(Yeah::new(arguments.into()))),
 };
 use crate::shared::exit;
 
@@ -91,16 +104,16 @@ pub struct Yeah {
 }
 
 impl Yeah {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         let counts = Counts { w_reno: 2.0, fast: 0, slow: 0 };
         Self {
-            q_max: arguments.number("q_max"),
-            phi: arguments.number("phi"),
-            gamma: arguments.number("gamma"),
-            rho: arguments.number("rho") as u32,
-            zeta: arguments.number("zeta") as u32,
-            with_handshake: arguments.word("base") == "handshake",
-            per_ack: arguments.word("per_ack") == "true",
+            q_max: options.q_max,
+            phi: options.phi,
+            gamma: options.gamma,
+            rho: options.rho as u32,
+            zeta: options.zeta as u32,
+            with_handshake: options.base == Base::Handshake,
+            per_ack: options.per_ack == PerAck::True,
             rounds: Rounds::default(),
             over: None,
             queue: 0.0,
@@ -198,7 +211,7 @@ mod tests {
     use cwndlab_control::testing::{loss, timeout};
 
     fn yeah() -> Yeah {
-        Yeah::new(&Arguments::defaults(SPEC.parameters))
+        Yeah::new(Options::default())
     }
 
     /// The window after a round with an RTT of `ms` at a window of 500, where base is 100 ms.

@@ -4,7 +4,7 @@
 //!
 //! The transport implements it; this is its entry.
 
-use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
+use cwndlab_control::{Build, Confidence, FackOptions, Kind, RecoveryKind, Spec};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -15,13 +15,7 @@ pub static SPEC: Spec = Spec {
     year: 1996,
     confidence: Confidence::High,
     summary: "All unacknowledged data more than three segments below the highest SACKed byte counts as lost.",
-    parameters: &[Parameter {
-        name: "rampdown",
-        unit: "",
-        default: Value::Word("profile"),
-        domain: Domain::Words(&["profile", "none", "in-flight", "halving"]),
-        doc: "reduction of the window: that of the stack profile (profile); at once (none); at once, and then at most one segment above the data in flight (in-flight); by one segment per two ACKs (halving); the last two are those of Linux 2.6",
-    }],
+    parameters: FackOptions::PARAMETERS,
     choices: &["lost retransmissions are detected as in Linux 2.6"],
     pitfalls: &["reordering by three segments counts as a loss"],
     companion: "",

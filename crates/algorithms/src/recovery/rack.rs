@@ -4,7 +4,7 @@
 //!
 //! The transport implements it; this is its entry.
 
-use cwndlab_control::{Build, Confidence, Domain, Kind, Parameter, RecoveryKind, Spec, Value};
+use cwndlab_control::{Build, Confidence, Kind, RackOptions, RecoveryKind, Spec};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -15,13 +15,7 @@ pub static SPEC: Spec = Spec {
     year: 2021,
     confidence: Confidence::High,
     summary: "A segment counts as lost when a segment sent later has been delivered and a reordering window has passed. Tail loss probes detect losses at the end of a flight; PRR reduces the window.",
-    parameters: &[Parameter {
-        name: "prr",
-        unit: "",
-        default: Value::Word("profile"),
-        domain: Domain::Words(&["profile", "6937", "9937"]),
-        doc: "version of proportional rate reduction",
-    }],
+    parameters: RackOptions::PARAMETERS,
     choices: &["RFC 9937 by default, RFC 6937 as an option"],
     pitfalls: &["needs SACK"],
     companion: "",

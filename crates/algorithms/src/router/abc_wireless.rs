@@ -13,8 +13,8 @@
 //! Units: segments. The router's part is in the network crate.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Composed, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path,
-    Spec, State, Window,
+    Ack, Build, Change, Composed, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path, Spec,
+    State, Window,
 };
 use cwndlab_units::Bytes;
 
@@ -60,8 +60,8 @@ pub struct AbcWireless {
 
 impl AbcWireless {
     fn new(path: &Path) -> Self {
-        let start = standard::make(&Arguments::defaults(standard::SPEC.parameters));
-        let avoidance = cubic::make(&Arguments::defaults(cubic::SPEC.parameters));
+        let start = standard::make(standard::Options::default());
+        let avoidance = cubic::make(cubic::Options::default());
         let cubic = Composed::new(path, Some(Box::new(start)), Box::new(avoidance));
         let mss = path.mss.0 as f64;
         Self { cubic, mss, w: path.initial_cwnd.0 as f64 / mss, has_feedback: false }

@@ -10,8 +10,7 @@
 //! the path there is no feedback, and the sender is Reno with standard slow start.
 
 use cwndlab_control::{
-    Ack, Arguments, Change, Composed, Congestion, CongestionControl, Event, Extra, Feedback, Path, Phase, Ssthresh,
-    State, Window,
+    Ack, Change, Composed, Congestion, CongestionControl, Event, Extra, Feedback, Path, Phase, Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate};
 
@@ -35,8 +34,7 @@ impl RateFeedback {
     /// A sender before its handshake.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        let none = Arguments::defaults(slow_start::standard::SPEC.parameters);
-        let start = slow_start::standard::make(&none);
+        let start = slow_start::standard::make(slow_start::standard::Options::default());
         let fallback = Composed::new(path, Some(Box::new(start)), Box::new(congestion_avoidance::reno::plain(path)));
         Self { fallback, mss: path.mss, rate: None, srtt: Duration::ZERO, restarted: false }
     }

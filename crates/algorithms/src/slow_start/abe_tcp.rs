@@ -12,12 +12,16 @@
 //!
 //! Units: bytes/s, seconds; windows in segments. Confidence: low. Differs from the source: unknown.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Parameter, SlowStart, Spec, Step,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Capabilities, Confidence, Congestion, Extra, Kind, SlowStart, Spec, Step};
 
 use crate::congestion_avoidance::reno::segments;
+
+options! {
+    struct Options {
+        /// weight of a new sample, one per RTT; 0.1 is Westwood+
+        gain: f64 = 0.1 in 0.001..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,13 +32,7 @@ pub static SPEC: Spec = Spec {
     year: 2010,
     confidence: Confidence::Low,
     summary: "Standard slow start. A loss in slow start sets ssthresh to the estimated bandwidth times RTT_min instead of the value from congestion avoidance. Our reconstruction.",
-    parameters: &[Parameter {
-        name: "gain",
-        unit: "",
-        default: Value::Number(0.1),
-        domain: Domain::Range(0.001, 1.0),
-        doc: "weight of a new sample, one per RTT; 0.1 is Westwood+",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the estimator is that of Westwood+, initialised with its first sample",
         "the response to losses after slow start is that of congestion avoidance",
@@ -50,7 +48,7 @@ pub static SPEC: Spec = Spec {
         ("westwood-plus", "it sets the window to B*RTT_min after every loss itself"),
     ],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(AbeTcp::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(AbeTcp::new(arguments.into()))),
 };
 
 /// Slow start of ABE TCP.
@@ -67,8 +65,8 @@ pub struct AbeTcp {
 }
 
 impl AbeTcp {
-    fn new(arguments: &Arguments) -> Self {
-        Self { gain: arguments.number("gain"), b: 0.0, previous: 0.0, since: None, in_slow_start: true }
+    fn new(options: Options) -> Self {
+        Self { gain: options.gain, b: 0.0, previous: 0.0, since: None, in_slow_start: true }
     }
 
     #[inline]
@@ -133,7 +131,7 @@ mod tests {
     use cwndlab_units::{Bytes, Duration};
 
     fn start(b: f64) -> AbeTcp {
-        AbeTcp { b, ..AbeTcp::new(&Arguments::defaults(SPEC.parameters)) }
+        AbeTcp { b, ..AbeTcp::new(Options::default()) }
     }
 
     /// Reference values of `westwood`: B = 10 Mbit/s, RTT_min = 50 ms, 1460 bytes: 42 segments.

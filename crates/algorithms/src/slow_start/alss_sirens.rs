@@ -17,14 +17,21 @@
 //! reports: (3) and (4) continue until a loss.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Feedback, Kind, Need, Parameter, Reason,
-    SlowStart, Spec, Step, Value, Window,
+    options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Feedback, Kind, Need, Reason, SlowStart,
+    Spec, Step, Window,
 };
 use cwndlab_units::{Duration, Time};
 
 use super::limited;
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// window at which the doubling ends
+        max_ssthresh: f64["segments"] = 100.0 in 2.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,13 +42,7 @@ pub static SPEC: Spec = Spec {
     year: 2007,
     confidence: Confidence::Low,
     summary: "Routers report the available bandwidth A. The window doubles per round trip up to max_ssthresh, then increases by half of max_ssthresh per round trip up to A*RTT_min, where slow start ends. Our reconstruction.",
-    parameters: &[Parameter {
-        name: "max_ssthresh",
-        unit: "segments",
-        default: Value::Number(100.0),
-        domain: Domain::Range(2.0, 1e6),
-        doc: "window at which the doubling ends",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[
         "A is the minimum of capacity minus load over the path; W_lim is A*RTT_min",
         "a report is valid until the next one; after a timeout for one second",
@@ -54,7 +55,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Agent("sirens")],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(arguments.number("max_ssthresh")))),
+    build: Build::SlowStart(|_, arguments| Box::new(AlssSirens::new(Options::from(arguments).max_ssthresh))),
 };
 
 /// Maximum age of a report at a timeout.

@@ -11,12 +11,19 @@
 //!
 //! Units: segments. Confidence: low. Differs from the source: unknown.
 
-use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Reason, SlowStart, Spec, Step, Value, Window,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, Kind, Reason, SlowStart, Spec, Step, Window};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// initial window, which replaces that of the stack
+        w0: f64["segments"] = 10.0 in 1.0..=1000.0,
+        /// initial ssthresh where the host sets none; 0: no limit
+        ssthresh: f64["segments"] = 64.0 in 0.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -27,22 +34,7 @@ pub static SPEC: Spec = Spec {
     year: 2013,
     confidence: Confidence::Low,
     summary: "Standard slow start from its own initial window W0 to an initial ssthresh of 64. Our reconstruction.",
-    parameters: &[
-        Parameter {
-            name: "w0",
-            unit: "segments",
-            default: Value::Number(10.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "initial window, which replaces that of the stack",
-        },
-        Parameter {
-            name: "ssthresh",
-            unit: "segments",
-            default: Value::Number(64.0),
-            domain: Domain::Range(0.0, 1e6),
-            doc: "initial ssthresh where the host sets none; 0: no limit",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the initial window of 10 is that of RFC 6928, the ssthresh of 64 our choice"],
     pitfalls: &[
         "slow start ends at 64 segments at any BDP: on paths with a larger BDP congestion avoidance has to fill the path (ssthresh = 0 removes the limit)",
@@ -52,9 +44,10 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
-        let ssthresh = arguments.number("ssthresh");
+        let options = Options::from(arguments);
+        let ssthresh = options.ssthresh;
         Box::new(AltSs {
-            w0: arguments.number("w0"),
+            w0: options.w0,
             ssthresh: if ssthresh > 0.0 { ssthresh } else { f64::INFINITY },
             congested: false,
         })

@@ -17,13 +17,20 @@
 //! Differs from the source: nothing known in the rule; the filter (4) is our choice. `floor = rtt` takes T ≥ RTT_min.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
-    SlowStart, Spec, Step, Value, Window,
+    options, Ack, Build, Capabilities, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::{Duration, Time};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// minimum of T: the time since the last ACK (ack), with which an uncongested path shows its capacity, as with
+        /// packet pairs, or RTT_min (rtt)
+        floor: Floor { Ack = "ack", Rtt = "rtt" } = Ack,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,13 +41,7 @@ pub static SPEC: Spec = Spec {
     year: 2004,
     confidence: Confidence::Medium,
     summary: "Raises ssthresh repeatedly to the eligible rate estimate times RTT_min. The window alternates between slow start and congestion avoidance until the first loss.",
-    parameters: &[Parameter {
-        name: "floor",
-        unit: "",
-        default: Value::Word("ack"),
-        domain: Domain::Words(&["ack", "rtt"]),
-        doc: "minimum of T: the time since the last ACK (ack), with which an uncongested path shows its capacity, as with packet pairs, or RTT_min (rtt)",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the minimum sampling interval is the time between two ACKs; with RTT_min the estimate never exceeds w/RTT, and slow start never restarts",
         "the filter is Tustin's with time constant T",
@@ -61,7 +62,7 @@ pub static SPEC: Spec = Spec {
         ("ledbat-pp", DELAY_BASED),
     ],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(Astart::new(arguments.into()))),
 };
 
 /// Reason against delay-based congestion avoidance.
@@ -99,9 +100,9 @@ pub fn threshold(ere: f64, rtt_min_s: f64, mss: f64, ssthresh: f64) -> f64 {
 }
 
 impl Astart {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            floor_rtt: arguments.word("floor") == "rtt",
+            floor_rtt: options.floor == Floor::Rtt,
             ere: 0.0,
             previous: 0.0,
             samples: 0,
@@ -232,7 +233,7 @@ mod tests {
     use cwndlab_units::Bytes;
 
     fn start(floor_rtt: bool) -> Astart {
-        Astart { floor_rtt, ..Astart::new(&Arguments::defaults(SPEC.parameters)) }
+        Astart { floor_rtt, ..Astart::new(Options::default()) }
     }
 
     /// Reference values: 40 Mbit/s, 50 ms, 1460 bytes: 171.2; 100 rises to it, 200 does not change.

@@ -13,14 +13,22 @@
 //! Units: bytes/s, seconds; windows in segments. Confidence: medium; the thresholds are ours.
 //! Differs from the source: RTTs replace one-way delays, which a sender cannot measure.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Domain, Event, EventKind, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step,
-    Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Event, EventKind, Extra, Kind, Reason, SlowStart, Spec, Step};
 
 use super::limited;
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::train::{max_burst_gap, Pairs};
+
+options! {
+    struct Options {
+        /// rate of the sender's link
+        c_local: f64["Mbit/s"] = 1000.0 in 0.001..=1e6,
+        /// fraction of c_local from which on the sender's link counts as the bottleneck
+        same: f64 = 0.8 in 0.0..=1.0,
+        /// number of pairs before the choice
+        pairs: f64 = 4.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,11 +39,7 @@ pub static SPEC: Spec = Spec {
     year: 2009,
     confidence: Confidence::Medium,
     summary: "Estimates the capacity of the path by the packet pair with the minimum delay. Standard slow start where the sender's link is the bottleneck, limited slow start where the path is.",
-    parameters: &[
-        Parameter { name: "c_local", unit: "Mbit/s", default: Value::Number(1000.0), domain: Domain::Range(0.001, 1e6), doc: "rate of the sender's link" },
-        Parameter { name: "same", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "fraction of c_local from which on the sender's link counts as the bottleneck" },
-        Parameter { name: "pairs", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1000.0), doc: "number of pairs before the choice" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "max_ssthresh is half of the bandwidth-delay product",
         "standard slow start until the fourth pair; the choice is made once",
@@ -49,7 +53,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(CapStart::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(CapStart::new(arguments.into()))),
 };
 
 /// Slow start of CapStart.
@@ -68,11 +72,11 @@ pub struct CapStart {
 }
 
 impl CapStart {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            c_local: arguments.number("c_local") * 1e6 / 8.0,
-            same: arguments.number("same"),
-            required_pairs: arguments.number("pairs") as u32,
+            c_local: options.c_local * 1e6 / 8.0,
+            same: options.same,
+            required_pairs: options.pairs as u32,
             pairs: Pairs::default(),
             count: 0,
             last_rtt: u64::MAX / 2,
@@ -134,7 +138,7 @@ mod tests {
     use cwndlab_units::{Duration, Time};
 
     fn start() -> CapStart {
-        CapStart::new(&Arguments::defaults(SPEC.parameters))
+        CapStart::new(Options::default())
     }
 
     /// Reference values: with a link of 1 Gbit/s, 980 Mbit/s is standard, 100 Mbit/s at 100 ms limited from 428

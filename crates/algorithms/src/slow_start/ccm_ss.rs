@@ -19,14 +19,31 @@
 //! of its Algorithm 1.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Path, Reason, SlowStart,
-    Spec, Step, Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, Extra, Kind, Path, Reason, SlowStart, Spec, Step, Window,
 };
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::shared::hybrid::{Hybrid, GAP};
 use crate::shared::train::Train;
+
+options! {
+    struct Options {
+        /// μ, scale of the lower bound; 1 gives HyStart with a bound that scales with the bandwidth, the proper
+        /// baseline
+        mu: f64 = 1.5 in 0.5..=10.0,
+        /// β, lower bound as a fraction of B*D
+        beta: f64 = 0.2 in 0.0..=1.0,
+        /// D: half of the minimum RTT (half: the paper) or the minimum RTT (full)
+        delay: DelayPart { Half = "half", Full = "full" } = Half,
+        /// the buffer S: estimated from the maximum RTT, or the value of the simulator (oracle)
+        s: BufferSource { Estimate = "estimate", Oracle = "oracle" } = Estimate,
+        /// bounds on the exit; none: HyStart with its low window of 16 segments
+        bound: Bound { Both = "both", Lower = "lower", None = "none" } = Both,
+        /// repaired: B from the train; literal: B = D/cwnd as printed, which gives bounds close to 0
+        eq17: Eq17 { Repaired = "repaired", Literal = "literal" } = Repaired,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -37,14 +54,7 @@ pub static SPEC: Spec = Spec {
     year: 2018,
     confidence: Confidence::Medium,
     summary: "HyStart with bounds on the window at the exit: no exit below mu*beta*B*D, immediate exit above B*D + S. B is the bandwidth from ACK trains, D half the minimum RTT, S the buffer.",
-    parameters: &[
-        Parameter { name: "mu", unit: "", default: Value::Number(1.5), domain: Domain::Range(0.5, 10.0), doc: "μ, scale of the lower bound; 1 gives HyStart with a bound that scales with the bandwidth, the proper baseline" },
-        Parameter { name: "beta", unit: "", default: Value::Number(0.2), domain: Domain::Range(0.0, 1.0), doc: "β, lower bound as a fraction of B*D" },
-        Parameter { name: "delay", unit: "", default: Value::Word("half"), domain: Domain::Words(&["half", "full"]), doc: "D: half of the minimum RTT (half: the paper) or the minimum RTT (full)" },
-        Parameter { name: "s", unit: "", default: Value::Word("estimate"), domain: Domain::Words(&["estimate", "oracle"]), doc: "the buffer S: estimated from the maximum RTT, or the value of the simulator (oracle)" },
-        Parameter { name: "bound", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "lower", "none"]), doc: "bounds on the exit; none: HyStart with its low window of 16 segments" },
-        Parameter { name: "eq17", unit: "", default: Value::Word("repaired"), domain: Domain::Words(&["repaired", "literal"]), doc: "repaired: B from the train; literal: B = D/cwnd as printed, which gives bounds close to 0" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "Eq. 17 is inverted; B comes from the train (Eqs. 10-12)",
         "the bounds restrict the exit point; they are not a floor or clamp of the window",
@@ -59,7 +69,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments))),
+    build: Build::SlowStart(|path, arguments| Box::new(CcmSs::new(path, arguments.into()))),
 };
 
 /// HyStart's low window, the lower bound while B is unknown, segments.
@@ -84,15 +94,14 @@ pub struct CcmSs {
 }
 
 impl CcmSs {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
-        let bound = arguments.word("bound");
+    fn new(path: &Path, options: Options) -> Self {
         Self {
-            share: arguments.number("mu") * arguments.number("beta"),
-            full: arguments.word("delay") == "full",
-            oracle: path.oracle_buffer.filter(|_| arguments.word("s") == "oracle").map(|bytes| bytes.0 as f64),
-            lower: bound != "none",
-            upper: bound == "both",
-            literal: arguments.word("eq17") == "literal",
+            share: options.mu * options.beta,
+            full: options.delay == DelayPart::Full,
+            oracle: path.oracle_buffer.filter(|_| options.s == BufferSource::Oracle).map(|bytes| bytes.0 as f64),
+            lower: options.bound != Bound::None,
+            upper: options.bound == Bound::Both,
+            literal: options.eq17 == Eq17::Literal,
             hybrid: Hybrid::default(),
             rtt_max: 0,
             round: u64::MAX,
@@ -199,7 +208,7 @@ mod tests {
         let mut path = path(10);
         path.mss = cwndlab_units::Bytes(1460);
         path.oracle_buffer = oracle.map(cwndlab_units::Bytes);
-        let mut module = CcmSs::new(&path, &algorithm.slow_start.unwrap().arguments);
+        let mut module = CcmSs::new(&path, (&algorithm.slow_start.unwrap().arguments).into());
         module.rates = [100e6 / 8.0, 0.0];
         module.hybrid.rtt_min = 100_000_000;
         module

@@ -14,8 +14,7 @@
 //! Differs from the source: nothing known; it describes the idea, the constants are ours.
 
 use cwndlab_control::{
-    Ack, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
-    Window,
+    options, Ack, Build, Change, Confidence, Congestion, Extra, Kind, Reason, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::Duration;
 
@@ -23,6 +22,19 @@ use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::shared::margin::{above, below, whole_up};
 use crate::shared::train::Train;
+
+options! {
+    struct Options {
+        /// fraction of the pipe size at which slow start ends
+        share: f64 = 0.9 in 0.1..=2.0,
+        /// maximum difference of two estimates, relative to the larger one
+        agreement: f64 = 0.2 in 0.0..=1.0,
+        /// minimum length of a train
+        acks: f64["ACKs"] = 8.0 in 3.0..=1000.0,
+        /// maximum gap between the ACKs of a train, as a fraction of RTT_min
+        gap: f64 = 0.25 in 0.0001..=1.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -33,36 +45,7 @@ pub static SPEC: Spec = Spec {
     year: 2005,
     confidence: Confidence::Low,
     summary: "Estimates the pipe size B*RTT_min from ACK trains; slow start ends at 0.9 of it once the estimates of two rounds agree. The rule is our reconstruction.",
-    parameters: &[
-        Parameter {
-            name: "share",
-            unit: "",
-            default: Value::Number(0.9),
-            domain: Domain::Range(0.1, 2.0),
-            doc: "fraction of the pipe size at which slow start ends",
-        },
-        Parameter {
-            name: "agreement",
-            unit: "",
-            default: Value::Number(0.2),
-            domain: Domain::Range(0.0, 1.0),
-            doc: "maximum difference of two estimates, relative to the larger one",
-        },
-        Parameter {
-            name: "acks",
-            unit: "ACKs",
-            default: Value::Number(8.0),
-            domain: Domain::Range(3.0, 1000.0),
-            doc: "minimum length of a train",
-        },
-        Parameter {
-            name: "gap",
-            unit: "",
-            default: Value::Number(0.25),
-            domain: Domain::Range(0.0001, 1.0),
-            doc: "maximum gap between the ACKs of a train, as a fraction of RTT_min",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the estimate of a round is that of its fastest train",
         "rounds without a train of eight ACKs do not count",
@@ -77,18 +60,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| {
-        Box::new(Esse {
-            share: arguments.number("share"),
-            agreement: arguments.number("agreement"),
-            acks: arguments.number("acks") as u32,
-            gap: arguments.number("gap"),
-            round: u64::MAX,
-            train: Train::default(),
-            best: 0.0,
-            pipes: [0.0; 2],
-        })
-    }),
+    build: Build::SlowStart(|_, arguments| Box::new(Esse::new(arguments.into()))),
 };
 
 /// Slow start of ESSE.
@@ -112,6 +84,19 @@ fn pipe(bytes_per_s: f64, rtt_min_s: f64, mss: f64) -> f64 {
 }
 
 impl Esse {
+    fn new(options: Options) -> Self {
+        Self {
+            share: options.share,
+            agreement: options.agreement,
+            acks: options.acks as u32,
+            gap: options.gap,
+            round: u64::MAX,
+            train: Train::default(),
+            best: 0.0,
+            pipes: [0.0; 2],
+        }
+    }
+
     /// Takes the rate of a train that has ended as a sample.
     fn end_train(&mut self, train: &Train) {
         if train.acks >= self.acks {
@@ -175,8 +160,7 @@ impl SlowStart for Esse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::Arguments;
+    use cwndlab_control::testing::ack_at;
     use cwndlab_units::Time;
 
     /// Reference values: 10 Mbit/s, 80 ms, 1460 bytes: 69 segments.
@@ -208,8 +192,7 @@ mod tests {
     /// ACKs.
     #[test]
     fn two_rounds_of_trains_estimate_the_pipe_size() {
-        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut start = Esse::new(Options::default());
         let mut exits = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {

@@ -16,8 +16,8 @@
 //! Units: segments, nanoseconds. Confidence: low. Differs from the source: unknown.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason,
-    SlowStart, Spec, Step, Value, Window,
+    options, Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec,
+    Step, Window,
 };
 use cwndlab_units::Rate;
 
@@ -25,6 +25,15 @@ use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::above;
 use crate::shared::rounds::queued;
 use crate::shared::{exit, pace};
+
+options! {
+    struct Options {
+        /// γ, backlog by Vegas' estimate at which slow start ends
+        gamma: f64["segments"] = 1.0 in 0.1..=100.0,
+        /// on: the window is paced over the RTT
+        pace: bool = true,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,10 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2006,
     confidence: Confidence::Low,
     summary: "The increment per round trip rises by one segment each round, so that the window grows with the square of time, with pacing. Slow start ends when Vegas' diff exceeds gamma. Our reconstruction.",
-    parameters: &[
-        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.1, 100.0), doc: "γ, backlog by Vegas' estimate at which slow start ends" },
-        Parameter { name: "pace", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the window is paced over the RTT" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "between gamma/2 and gamma the increment is halved instead of raised",
         "the increment is at most the window, so the window at most doubles",
@@ -52,7 +58,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Gallop::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(Gallop::new(arguments.into()))),
 };
 
 /// Slow start of Gallop-Vegas.
@@ -77,10 +83,10 @@ pub fn diff(w: f64, base: u64, rtt: u64) -> f64 {
 }
 
 impl Gallop {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            gamma: arguments.number("gamma"),
-            pacing: arguments.word("pace") == "on",
+            gamma: options.gamma,
+            pacing: options.pace,
             incr: 1.0,
             round: u64::MAX,
             w_round: 0.0,
@@ -178,7 +184,7 @@ mod tests {
     /// Reference values: from w = 2 increments of 1, 2, 3, 4, 5: after five rounds 17 (standard slow start: 64).
     #[test]
     fn increments_rise_by_one_per_round() {
-        let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+        let mut start = Gallop::new(Options::default());
         let mut w = 2.0;
         for (number, expected) in [3.0, 5.0, 8.0, 12.0, 17.0].into_iter().enumerate() {
             w = round(&mut start, number as u64, 100, w).0;
@@ -192,7 +198,7 @@ mod tests {
     #[test]
     fn diff_halves_the_increment_and_ends_slow_start() {
         assert!((diff(20.0, 100, 103) - 0.582_524_271_844_66).abs() < 1e-12);
-        let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+        let mut start = Gallop::new(Options::default());
         (start.incr, start.base) = (8.0, 100_000_000);
         let _ = round(&mut start, 0, 103, 20.0);
         assert!(!round(&mut start, 1, 106, 20.0).1);
@@ -204,7 +210,7 @@ mod tests {
         /// (3): a backlog of γ = 1 segment does not end slow start, one of 2 does.
         #[test]
         fn a_backlog_of_gamma_does_not_end_slow_start(pipe in 2u32..5_000, service in 1_000u64..1_000_000) {
-            let mut start = Gallop::new(&Arguments::defaults(SPEC.parameters));
+            let mut start = Gallop::new(Options::default());
             start.base = u64::from(pipe) * service;
             let ends = |start: &mut Gallop, backlog: u32| {
                 (start.round, start.rtt) = (1, u64::from(pipe + backlog) * service);

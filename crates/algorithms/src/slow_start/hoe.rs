@@ -11,14 +11,19 @@
 //! Units: bytes/s, seconds; windows in segments.
 //! Differs from the source: the median of the first three pairs replaces the line fitted through three ACKs.
 
-use cwndlab_control::{
-    Ack, Arguments, Build, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec, Step, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, Extra, Kind, Reason, SlowStart, Spec, Step};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::shared::margin::whole_down;
 use crate::shared::train::{max_burst_gap, Pairs};
+
+options! {
+    struct Options {
+        /// number of pairs whose median is B; 1: the first pair
+        pairs: f64 = 3.0 in 1.0..=16.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -29,13 +34,7 @@ pub static SPEC: Spec = Spec {
     year: 1996,
     confidence: Confidence::High,
     summary: "Estimates the bottleneck bandwidth B from packet pairs of the first ACKs and sets the initial ssthresh to B*RTT; the window doubles per round trip up to it.",
-    parameters: &[Parameter {
-        name: "pairs",
-        unit: "",
-        default: Value::Number(3.0),
-        domain: Domain::Range(1.0, 16.0),
-        doc: "number of pairs whose median is B; 1: the first pair",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the median of the first pairs instead of the paper's line through three ACKs",
         "two ACKs are a pair where they are at most a quarter of the minimum RTT apart",
@@ -50,7 +49,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Hoe::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(Hoe::new(arguments.into()))),
 };
 
 /// Slow start with Hoe's initial ssthresh.
@@ -72,8 +71,8 @@ pub fn pipe(bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
 }
 
 impl Hoe {
-    fn new(arguments: &Arguments) -> Self {
-        Self { k: arguments.number("pairs") as usize, pairs: Pairs::default(), rtt: 0.0, pipe: None, congested: false }
+    fn new(options: Options) -> Self {
+        Self { k: options.pairs as usize, pairs: Pairs::default(), rtt: 0.0, pipe: None, congested: false }
     }
 }
 
@@ -122,7 +121,7 @@ mod tests {
     /// doubles up to it.
     #[test]
     fn three_pairs_set_the_threshold_once() {
-        let mut start = Hoe::new(&Arguments::defaults(SPEC.parameters));
+        let mut start = Hoe::new(Options::default());
         let exits: Vec<_> = (0..6)
             .map(|n| start.on_ack(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), 10.0, 1e9))
             .map(|step| step.exit.map(|exit| (exit.ssthresh, exit.event.kind)))

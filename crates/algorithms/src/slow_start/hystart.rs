@@ -11,10 +11,17 @@
 //! Units: segments, nanoseconds.
 //! Differs from the source: nothing known; the forward delay is half of the minimum RTT.
 
-use cwndlab_control::{Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, Kind, SlowStart, Spec, Step};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::hybrid::Hybrid;
+
+options! {
+    struct Options {
+        /// minimum window at the exit
+        low_window: f64["segments"] = 16.0 in 1.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -25,13 +32,7 @@ pub static SPEC: Spec = Spec {
     year: 2008,
     confidence: Confidence::Medium,
     summary: "Slow start that ends when an ACK train spans the one-way delay or the RTT rises.",
-    parameters: &[Parameter {
-        name: "low_window",
-        unit: "segments",
-        default: Value::Number(16.0),
-        domain: Domain::Range(1.0, 1e6),
-        doc: "minimum window at the exit",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &["the one-way delay is RTT_min/2"],
     pitfalls: &["jitter and delayed ACKs cause early exits"],
     companion: "",
@@ -39,7 +40,8 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|_, arguments| {
-        Box::new(HyStart { low_window: arguments.number("low_window"), hybrid: Hybrid::default() })
+        let options = Options::from(arguments);
+        Box::new(HyStart { low_window: options.low_window, hybrid: Hybrid::default() })
     }),
 };
 use crate::shared::exit;

@@ -12,12 +12,17 @@
 //! Units: segments, nanoseconds. The allowance for delayed ACKs is four times 64 kB at the pacing rate, at most 1 ms.
 //! Differs from the source: nanoseconds instead of microseconds.
 
-use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Kind, Parameter, Path, SlowStart, Spec, Step, Value,
-};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, Kind, Path, SlowStart, Spec, Step};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::hybrid::Hybrid;
+
+options! {
+    struct Options {
+        /// minimum window at the exit
+        low_window: f64["segments"] = 16.0 in 1.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -28,13 +33,7 @@ pub static SPEC: Spec = Spec {
     year: 2008,
     confidence: Confidence::High,
     summary: "HyStart with Linux' thresholds: an ACK train must span the minimum RTT with pacing, half of it without.",
-    parameters: &[Parameter {
-        name: "low_window",
-        unit: "segments",
-        default: Value::Number(16.0),
-        domain: Domain::Range(1.0, 1e6),
-        doc: "minimum window at the exit",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &["ACKs more than 2 ms apart are no train: below 12 Mbit/s with one ACK per two segments"],
     companion: "",
@@ -42,11 +41,8 @@ pub static SPEC: Spec = Spec {
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
-        Box::new(HyStartLinux {
-            low_window: arguments.number("low_window"),
-            paced: path.paced,
-            hybrid: Hybrid::default(),
-        })
+        let options = Options::from(arguments);
+        Box::new(HyStartLinux { low_window: options.low_window, paced: path.paced, hybrid: Hybrid::default() })
     }),
 };
 use crate::shared::exit;

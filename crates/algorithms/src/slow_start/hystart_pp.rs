@@ -15,12 +15,22 @@
 //! Differs from the source: nothing known.
 
 use cwndlab_control::{
-    Ack, Build, Confidence, Congestion, Domain, Event, EventKind, Extra, Kind, Parameter, Reason, SlowStart, Spec,
-    Step, Value,
+    options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Kind, Path, Reason, SlowStart, Spec, Step,
 };
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// rounds of conservative slow start
+        css_rounds: f64["rounds"] = 5.0 in 1.0..=100.0,
+        /// divisor of the increase in conservative slow start
+        css_growth_divisor: f64 = 4.0 in 2.0..=100.0,
+        /// L, maximum increment per ACK without pacing
+        l: f64["segments"] = 8.0 in 1.0..=1000.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -31,48 +41,14 @@ pub static SPEC: Spec = Spec {
     year: 2023,
     confidence: Confidence::High,
     summary: "A rise of the RTT starts conservative slow start, with a quarter of the increase. Slow start ends after five such rounds, or resumes when the RTT falls again.",
-    parameters: &[
-        Parameter {
-            name: "css_rounds",
-            unit: "rounds",
-            default: Value::Number(5.0),
-            domain: Domain::Range(1.0, 100.0),
-            doc: "rounds of conservative slow start",
-        },
-        Parameter {
-            name: "css_growth_divisor",
-            unit: "",
-            default: Value::Number(4.0),
-            domain: Domain::Range(2.0, 100.0),
-            doc: "divisor of the increase in conservative slow start",
-        },
-        Parameter {
-            name: "l",
-            unit: "segments",
-            default: Value::Number(8.0),
-            domain: Domain::Range(1.0, 1000.0),
-            doc: "L, maximum increment per ACK without pacing",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &["delay is the only signal: with a very small buffer a loss occurs first"],
     companion: "",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|path, arguments| {
-        Box::new(HyStartPp {
-            limit: if path.paced { f64::INFINITY } else { arguments.number("l") },
-            rounds: arguments.number("css_rounds") as u32,
-            divisor: arguments.number("css_growth_divisor"),
-            round: u64::MAX,
-            last: u64::MAX,
-            current: u64::MAX,
-            samples: 0,
-            css: None,
-            over: false,
-        })
-    }),
+    build: Build::SlowStart(|path, arguments| Box::new(HyStartPp::new(path, arguments.into()))),
 };
 
 const N_RTT_SAMPLE: u32 = 8;
@@ -99,6 +75,20 @@ pub struct HyStartPp {
 }
 
 impl HyStartPp {
+    fn new(path: &Path, options: Options) -> Self {
+        Self {
+            limit: if path.paced { f64::INFINITY } else { options.l },
+            rounds: options.css_rounds as u32,
+            divisor: options.css_growth_divisor,
+            round: u64::MAX,
+            last: u64::MAX,
+            current: u64::MAX,
+            samples: 0,
+            css: None,
+            over: false,
+        }
+    }
+
     fn next_round(&mut self, ack: &Ack) -> bool {
         if self.round == ack.round {
             return false;
@@ -165,14 +155,10 @@ impl SlowStart for HyStartPp {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::{Arguments, Path};
     use cwndlab_units::{Duration, Time};
 
     fn start(path: &Path) -> Box<dyn SlowStart> {
-        match SPEC.build {
-            Build::SlowStart(make) => make(path, &Arguments::defaults(SPEC.parameters)),
-            _ => unreachable!(),
-        }
+        Box::new(HyStartPp::new(path, Options::default()))
     }
 
     fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {

@@ -9,10 +9,17 @@
 //!
 //! Units: segments. Differs from the source: nothing.
 
-use cwndlab_control::{Ack, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{options, Ack, Build, Confidence, Kind, SlowStart, Spec, Step};
 use cwndlab_units::maths::floor;
 
 use crate::congestion_avoidance::reno::segments;
+
+options! {
+    struct Options {
+        /// window at which the doubling ends
+        max_ssthresh: f64["segments"] = 100.0 in 2.0..=1e6,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -24,20 +31,14 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary:
         "The window doubles per round trip up to max_ssthresh, then increases by at most max_ssthresh/2 per round trip.",
-    parameters: &[Parameter {
-        name: "max_ssthresh",
-        unit: "segments",
-        default: Value::Number(100.0),
-        domain: Domain::Range(2.0, 1e6),
-        doc: "window at which the doubling ends",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &[],
     pitfalls: &["takes long to fill a path with a large BDP"],
     companion: "",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Limited { max_ssthresh: arguments.number("max_ssthresh") })),
+    build: Build::SlowStart(|_, arguments| Box::new(Limited { max_ssthresh: Options::from(arguments).max_ssthresh })),
 };
 
 /// Limited slow start.

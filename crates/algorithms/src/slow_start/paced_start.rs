@@ -17,14 +17,23 @@
 //! last one is completely acknowledged, so that it is not clocked by ACKs.
 
 use cwndlab_control::{
-    Ack, Build, Capabilities, Change, Confidence, Congestion, Domain, Extra, Kind, Need, Parameter, Reason, SlowStart,
-    Spec, Step, Value, Window,
+    options, Ack, Build, Capabilities, Change, Confidence, Congestion, Extra, Kind, Need, Reason, SlowStart, Spec,
+    Step, Window,
 };
 use cwndlab_units::Rate;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::train::{max_burst_gap, Pairs};
 use crate::shared::{exit, pace};
+
+options! {
+    struct Options {
+        /// ratio of ACK gap to source gap above which a train was too fast
+        wider: f64 = 1.1 in 1.0..=3.0,
+        /// maximum number of trains
+        trains: f64 = 8.0 in 1.0..=100.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,10 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2003,
     confidence: Confidence::Medium,
     summary: "Sends short paced trains, one per round trip, and searches for the source gap at which the gaps of the ACKs are not wider. The window is RTT_min / gap.",
-    parameters: &[
-        Parameter { name: "wider", unit: "", default: Value::Number(1.1), domain: Domain::Range(1.0, 3.0), doc: "ratio of ACK gap to source gap above which a train was too fast" },
-        Parameter { name: "trains", unit: "", default: Value::Number(8.0), domain: Domain::Range(1.0, 100.0), doc: "maximum number of trains" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the search is a bisection between the gap of the bottleneck and the first gap at which ACKs are not wider",
         "the initial window is a burst before the trains",
@@ -57,17 +63,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| {
-        Box::new(PacedStart {
-            wider: arguments.number("wider"),
-            max_trains: arguments.number("trains") as u32,
-            phase: Phase::Burst,
-            pairs: Pairs::default(),
-            gaps: Gaps::default(),
-            train: TrainAcks::default(),
-            pace: None,
-        })
-    }),
+    build: Build::SlowStart(|_, arguments| Box::new(PacedStart::new(arguments.into()))),
 };
 
 /// Lengths of the trains, segments; later trains have the last length.
@@ -174,6 +170,18 @@ pub struct PacedStart {
 }
 
 impl PacedStart {
+    fn new(options: Options) -> Self {
+        Self {
+            wider: options.wider,
+            max_trains: options.trains as u32,
+            phase: Phase::Burst,
+            pairs: Pairs::default(),
+            gaps: Gaps::default(),
+            train: TrainAcks::default(),
+            pace: None,
+        }
+    }
+
     /// Starts the next train, or ends the search, after all segments of a train or of the burst are acknowledged.
     fn next(&mut self, ack: &Ack, w: f64) -> Step {
         let train = std::mem::take(&mut self.train);
@@ -258,8 +266,7 @@ impl SlowStart for PacedStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_control::Arguments;
+    use cwndlab_control::testing::ack_at;
     use cwndlab_units::{Bytes, Time};
 
     /// Reference values in milliseconds: g_B = 0.5: 1.0 is wide enough; 0.75 has ACK gaps of 1.0 and is too narrow;
@@ -278,8 +285,7 @@ mod tests {
     /// Eight of ten segments are in flight: nothing may be sent. An application-limited sender is not restricted.
     #[test]
     fn the_window_is_restricted_to_the_train_unless_application_limited() {
-        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut start = PacedStart::new(Options::default());
         let mut ack = ack_at(Time(1_000_000_000), 2);
         ack.in_flight = Bytes(8000);
         assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
@@ -298,8 +304,7 @@ mod tests {
     /// g = 1 ms the BDP is 100 segments. The bisection stops within a tenth: 93.75 … 100.
     #[test]
     fn without_competition_the_window_approaches_the_bdp() {
-        let Build::SlowStart(make) = SPEC.build else { unreachable!() };
-        let mut start = make(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut start = PacedStart::new(Options::default());
         let (mut w, mut ssthresh, mut now, mut gap_ns) = (10.0, f64::INFINITY, 1_000_000_000u64, 1_000_000u64);
         for round in 0..20 {
             let size = w as u64;

@@ -16,13 +16,20 @@
 //! timeout is the standard one.
 
 use cwndlab_control::{
-    Ack, Build, Capabilities, Cause, Confidence, Congestion, Domain, Event, EventKind, Kind, Need, Parameter, Path,
-    Reason, SlowStart, Spec, Step, Value, Window,
+    options, Ack, Build, Capabilities, Cause, Confidence, Congestion, Event, EventKind, Kind, Need, Path, Reason,
+    SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::whole_down;
+
+options! {
+    struct Options {
+        /// rate request: 40 kbit/s * 2^n; 12 is 163.84 Mbit/s, 15 is 1310.72 Mbit/s
+        n: f64 = 12.0 in 1.0..=15.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -33,13 +40,7 @@ pub static SPEC: Spec = Spec {
     year: 2007,
     confidence: Confidence::High,
     summary: "The SYN requests a rate from the routers; the sender paces at the rate that all of them approve in the first round trip. Without approval it is standard slow start.",
-    parameters: &[Parameter {
-        name: "n",
-        unit: "",
-        default: Value::Number(12.0),
-        domain: Domain::Range(1.0, 15.0),
-        doc: "rate request: 40 kbit/s * 2^n; 12 is 163.84 Mbit/s, 15 is 1310.72 Mbit/s",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &["the request is 163.84 Mbit/s; the RFC leaves it to the application"],
     pitfalls: &[
         "after the Quick-Start window it is standard slow start, with its overshoot",

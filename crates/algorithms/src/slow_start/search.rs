@@ -18,13 +18,29 @@
 //! special rule; the roll-back of the window is off by default.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Extra, Kind, Parameter, Reason, SlowStart, Spec,
-    Step, Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, Extra, Kind, Reason, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::maths::floor;
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
+
+options! {
+    struct Options {
+        /// reference of the comparison: bytes sent (drafts from -06 on) or twice the bytes delivered (up to -05), one
+        /// RTT earlier
+        form: Form { Sent = "sent", Delivered = "delivered" } = Sent,
+        /// THRESH, norm at which slow start ends: 0.26 with form=sent, 0.35 with form=delivered
+        thresh: f64 = 0.26 in 0.0..=1.0,
+        /// maximum of RTT/bin: 35 with form=sent, 15 with form=delivered
+        extra_bins: f64["bins"] = 35.0 in 3.0..=35.0,
+        /// RTT by which the reference interval is shifted: the last sample (the drafts) or the minimum
+        shift: Shift { Latest = "latest", Min = "min" } = Latest,
+        /// reduction of the window at the exit: none (off), by the delivery of the last two RTTs (rollback, optional in
+        /// the drafts), or to the delivery of the last RTT (target, later drafts)
+        drain: Drain { Off = "off", Rollback = "rollback", Target = "target" } = Off,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -35,13 +51,7 @@ pub static SPEC: Spec = Spec {
     year: 2024,
     confidence: Confidence::High,
     summary: "Compares the bytes delivered in the last 3.5 RTTs with the bytes sent in an interval one RTT earlier; slow start ends when the difference exceeds a threshold.",
-    parameters: &[
-        Parameter { name: "form", unit: "", default: Value::Word("sent"), domain: Domain::Words(&["sent", "delivered"]), doc: "reference of the comparison: bytes sent (drafts from -06 on) or twice the bytes delivered (up to -05), one RTT earlier" },
-        Parameter { name: "thresh", unit: "", default: Value::Number(0.26), domain: Domain::Range(0.0, 1.0), doc: "THRESH, norm at which slow start ends: 0.26 with form=sent, 0.35 with form=delivered" },
-        Parameter { name: "extra_bins", unit: "bins", default: Value::Number(35.0), domain: Domain::Range(3.0, 35.0), doc: "maximum of RTT/bin: 35 with form=sent, 15 with form=delivered" },
-        Parameter { name: "shift", unit: "", default: Value::Word("latest"), domain: Domain::Words(&["latest", "min"]), doc: "RTT by which the reference interval is shifted: the last sample (the drafts) or the minimum" },
-        Parameter { name: "drain", unit: "", default: Value::Word("off"), domain: Domain::Words(&["off", "rollback", "target"]), doc: "reduction of the window at the exit: none (off), by the delivery of the last two RTTs (rollback, optional in the drafts), or to the delivery of the last RTT (target, later drafts)" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "the constants are those of drafts -08 and -09, as in FreeBSD",
         "the roll-back at the exit is optional in the drafts and off by default",
@@ -54,7 +64,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(Search::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(Search::new(arguments.into()))),
 };
 
 /// Number of bins of an interval, and their length as a fraction of the first RTT: 3.5 RTTs in total.
@@ -65,21 +75,10 @@ const MAX_EMPTY_BINS: u64 = 2;
 /// Length of the history: 10 bins of the interval, 35 extra bins, and reserve for the interpolation.
 const HISTORY: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Drain {
-    Off,
-    Rollback,
-    Target,
-}
-
 /// Slow start of SEARCH.
 #[derive(Clone, Debug)]
 pub struct Search {
-    sent_form: bool,
-    thresh: f64,
-    extra: f64,
-    latest: bool,
-    drain: Drain,
+    options: Options,
     /// Length of a bin, ns; 0 before the first ACK.
     bin: u64,
     end: u64,
@@ -102,25 +101,8 @@ pub fn norm(prev: f64, curr: f64) -> f64 {
 }
 
 impl Search {
-    fn new(arguments: &Arguments) -> Self {
-        Self {
-            sent_form: arguments.word("form") == "sent",
-            thresh: arguments.number("thresh"),
-            extra: arguments.number("extra_bins"),
-            latest: arguments.word("shift") == "latest",
-            drain: match arguments.word("drain") {
-                "rollback" => Drain::Rollback,
-                "target" => Drain::Target,
-                _ => Drain::Off,
-            },
-            bin: 0,
-            end: 0,
-            closed: 0,
-            delivered: [0; HISTORY],
-            sent: [0; HISTORY],
-            lost: 0,
-            norm: 0.0,
-        }
+    fn new(options: Options) -> Self {
+        Self { options, bin: 0, end: 0, closed: 0, delivered: [0; HISTORY], sent: [0; HISTORY], lost: 0, norm: 0.0 }
     }
 
     /// (1), (6): closes the bins that have ended. Returns whether there were any.
@@ -171,12 +153,12 @@ impl Search {
         let last = self.closed.checked_sub(1)? as f64;
         let back = rtt as f64 / self.bin as f64;
         let (span, j) = (BINS as f64, last - back);
-        if j < span || back > self.extra {
+        if j < span || back > self.options.extra_bins {
             return None;
         }
         let over = |counts: &[u64; HISTORY], at: f64| Self::at(counts, at) - Self::at(counts, at - span);
         let curr = over(&self.delivered, last);
-        let prev = if self.sent_form { over(&self.sent, j) } else { 2.0 * over(&self.delivered, j) };
+        let prev = if self.options.form == Form::Sent { over(&self.sent, j) } else { 2.0 * over(&self.delivered, j) };
         Some(norm(prev, curr))
     }
 
@@ -189,7 +171,7 @@ impl Search {
     /// The window after the exit, segments.
     fn drained(&self, ack: &Ack, w: f64) -> f64 {
         let (mss, first) = (ack.mss.0 as f64, self.bin as f64 / BIN_SHARE);
-        match self.drain {
+        match self.options.drain {
             Drain::Off => w,
             Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(2.0),
             Drain::Target => self.recent(first, mss).clamp(2.0, w),
@@ -212,10 +194,10 @@ impl SlowStart for Search {
         if !self.close_bins(ack, last.0) {
             return Step::grow(grow);
         }
-        if let Some(norm) = self.judge(if self.latest { last.0 } else { ack.min_rtt.0 }) {
+        if let Some(norm) = self.judge(if self.options.shift == Shift::Latest { last.0 } else { ack.min_rtt.0 }) {
             self.norm = norm;
             // No margin: every bin has another norm.
-            if norm >= self.thresh {
+            if norm >= self.options.thresh {
                 let target = self.drained(ack, w);
                 return Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)));
             }
@@ -246,7 +228,7 @@ mod tests {
     use cwndlab_units::{Bytes, Time};
 
     fn start() -> Search {
-        Search::new(&Arguments::defaults(SPEC.parameters))
+        Search::new(Options::default())
     }
 
     /// Reference values: of 100 kB sent, 100, 70 and 65 delivered give 0, 0.30 and 0.35. The second exceeds 0.26 only,
@@ -254,7 +236,7 @@ mod tests {
     #[test]
     fn the_norm_is_the_undelivered_fraction() {
         assert_eq!([100.0, 70.0, 65.0].map(|curr| norm(100.0, curr)), [0.0, 0.3, 0.35]);
-        assert!(norm(100.0, 70.0) >= start().thresh && norm(100.0, 70.0) < 0.35 && norm(100.0, 65.0) >= 0.35);
+        assert!(norm(100.0, 70.0) >= start().options.thresh && norm(100.0, 70.0) < 0.35 && norm(100.0, 65.0) >= 0.35);
     }
 
     /// Reference values: a first RTT of 100 ms gives bins of 35 ms.

@@ -9,9 +9,16 @@
 //! Units: segments.
 //! Differs from the source: nothing; `limit = 0` is no limit.
 
-use cwndlab_control::{Ack, Arguments, Build, Confidence, Domain, Kind, Parameter, SlowStart, Spec, Step, Value};
+use cwndlab_control::{options, Ack, Build, Confidence, Kind, SlowStart, Spec, Step};
 
 use crate::congestion_avoidance::reno::segments;
+
+options! {
+    pub struct Options {
+        /// L, maximum increment per ACK; 0: no limit, as in Linux
+        limit: f64["segments"] = 0.0 in 0.0..=100.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -22,26 +29,20 @@ pub static SPEC: Spec = Spec {
     year: 1988,
     confidence: Confidence::High,
     summary: "The window doubles per round trip until a loss or ssthresh.",
-    parameters: &[Parameter {
-        name: "limit",
-        unit: "segments",
-        default: Value::Number(0.0),
-        domain: Domain::Range(0.0, 100.0),
-        doc: "L, maximum increment per ACK; 0: no limit, as in Linux",
-    }],
+    parameters: Options::PARAMETERS,
     choices: &["no limit per ACK, as in Linux; RFC 5681 allows 1 segment, RFC 3465 allows 2"],
     pitfalls: &["overshoots to up to twice the BDP plus the buffer"],
     companion: "",
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(make(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(make(arguments.into()))),
 };
 
-/// Creates standard slow start from the arguments of its entry.
+/// Creates standard slow start with these options.
 #[must_use]
-pub fn make(arguments: &Arguments) -> Standard {
-    let limit = arguments.number("limit");
+pub fn make(options: Options) -> Standard {
+    let limit = options.limit;
     Standard { limit: if limit > 0.0 { limit } else { f64::INFINITY } }
 }
 

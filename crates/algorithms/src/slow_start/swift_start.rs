@@ -15,8 +15,7 @@
 //! discusses.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Capabilities, Confidence, Congestion, Domain, Kind, Need, Parameter, SlowStart, Spec, Step,
-    Value, Window,
+    options, Ack, Build, Capabilities, Confidence, Congestion, Kind, Need, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::Rate;
 
@@ -24,6 +23,17 @@ use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::whole_down;
 use crate::shared::pace;
 use crate::shared::train::{max_burst_gap, Pairs};
+
+options! {
+    struct Options {
+        /// fraction of B*RTT to which the window jumps
+        share: f64 = 0.5 in 0.01..=2.0,
+        /// number of pairs whose median is B
+        pairs: f64 = 3.0 in 1.0..=16.0,
+        /// maximum initial window; a smaller initial window of the stack takes precedence
+        first: f64["segments"] = 4.0 in 2.0..=100.0,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -34,11 +44,7 @@ pub static SPEC: Spec = Spec {
     year: 2002,
     confidence: Confidence::Medium,
     summary: "The spacing of the first four packets gives the bottleneck bandwidth B. The window jumps to half of B*RTT, paced over one RTT, and doubles per round trip from there.",
-    parameters: &[
-        Parameter { name: "share", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 2.0), doc: "fraction of B*RTT to which the window jumps" },
-        Parameter { name: "pairs", unit: "", default: Value::Number(3.0), domain: Domain::Range(1.0, 16.0), doc: "number of pairs whose median is B" },
-        Parameter { name: "first", unit: "segments", default: Value::Number(4.0), domain: Domain::Range(2.0, 100.0), doc: "maximum initial window; a smaller initial window of the stack takes precedence" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &["the jump is to half of B*RTT", "B is the median of the first three pairs"],
     pitfalls: &[
         "after the jump it is standard slow start without an exit rule: it overshoots in the same way, one round trip later",
@@ -53,7 +59,7 @@ pub static SPEC: Spec = Spec {
         ("ledbat-pp", "it yields to other flows, and Swift-Start jumps to half of the BDP without regard to them"),
     ],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(SwiftStart::new(arguments.into()))),
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -85,11 +91,11 @@ pub fn window(share: f64, bytes_per_s: f64, rtt_s: f64, mss: f64) -> f64 {
 }
 
 impl SwiftStart {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            share: arguments.number("share"),
-            k: arguments.number("pairs") as usize,
-            first: arguments.number("first"),
+            share: options.share,
+            k: options.pairs as usize,
+            first: options.first,
             phase: Phase::Probe,
             pairs: Pairs::default(),
             rtt: 0,
@@ -163,7 +169,7 @@ mod tests {
     /// By hand: four ACKs of 1000 bytes 1 ms apart, RTT 100 ms: 50 segments at 1000 · 8 · 50 / 0.1 s = 4 Mbit/s.
     #[test]
     fn the_fourth_ack_causes_the_jump_and_pacing_for_a_round() {
-        let mut start = SwiftStart::new(&Arguments::defaults(SPEC.parameters));
+        let mut start = SwiftStart::new(Options::default());
         let (mut w, _) = start.established(&undo(), 10.0, f64::INFINITY);
         assert_eq!(w, 4.0);
         for n in 0..4 {

@@ -15,13 +15,32 @@
 //! w = min(w, w base / R + 1) at the exit; all three are options.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, Domain, Kind, Parameter, Reason, SlowStart, Spec, Step,
-    Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, Kind, Reason, SlowStart, Spec, Step, Window,
 };
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::{above, whole_down, whole_up};
 use crate::shared::rounds::{queued, Round, Rounds};
+
+options! {
+    struct Options {
+        /// γ, backlog above which slow start ends
+        gamma: f64["segments"] = 1.0 in 0.0..=10_000.0,
+        /// rounds with an increase: every second one (other: the paper) or each (Linux)
+        grow: Grow { Other = "other", Each = "each" } = Other,
+        /// window at the exit: 7/8 of the window (eighth: ns-2), or the measured rate times base, plus one segment
+        /// (rate: Linux)
+        exit: ExitWindow { Eighth = "eighth", Rate = "rate" } = Eighth,
+        /// R: the mean (ns-2) or the minimum (Linux) of the RTT samples of a round
+        rtt: Rtt { Mean = "mean", Min = "min" } = Mean,
+        /// rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux
+        /// 2.6)
+        rounding: Rounding { None = "none", Whole = "whole", HalfUp = "half-up" } = None,
+        /// handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of
+        /// ns-2.35)
+        base: Base { Data = "data", Handshake = "handshake" } = Data,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -32,14 +51,7 @@ pub static SPEC: Spec = Spec {
     year: 1995,
     confidence: Confidence::High,
     summary: "The window doubles in every second round trip; the rounds between measure the backlog. Slow start ends when more than gamma segments are queued.",
-    parameters: &[
-        Parameter { name: "gamma", unit: "segments", default: Value::Number(1.0), domain: Domain::Range(0.0, 10_000.0), doc: "γ, backlog above which slow start ends" },
-        Parameter { name: "grow", unit: "", default: Value::Word("other"), domain: Domain::Words(&["other", "each"]), doc: "rounds with an increase: every second one (other: the paper) or each (Linux)" },
-        Parameter { name: "exit", unit: "", default: Value::Word("eighth"), domain: Domain::Words(&["eighth", "rate"]), doc: "window at the exit: 7/8 of the window (eighth: ns-2), or the measured rate times base, plus one segment (rate: Linux)" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "min"]), doc: "R: the mean (ns-2) or the minimum (Linux) of the RTT samples of a round" },
-        Parameter { name: "rounding", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "whole", "half-up"]), doc: "rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux 2.6)" },
-        Parameter { name: "base", unit: "", default: Value::Word("data"), domain: Domain::Words(&["data", "handshake"]), doc: "handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of ns-2.35)" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "ssthresh after the exit is the window, not two segments, which is equivalent: congestion avoidance begins",
         "R is the mean RTT of the round",
@@ -49,7 +61,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments))),
+    build: Build::SlowStart(|_, arguments| Box::new(VegasSs::new(arguments.into()))),
 };
 use crate::shared::exit;
 
@@ -68,18 +80,18 @@ pub struct VegasSs {
 }
 
 impl VegasSs {
-    fn new(arguments: &Arguments) -> Self {
+    fn new(options: Options) -> Self {
         Self {
-            gamma: arguments.number("gamma"),
-            each: arguments.word("grow") == "each",
-            to_rate: arguments.word("exit") == "rate",
-            mean: arguments.word("rtt") == "mean",
-            unit: match arguments.word("rounding") {
-                "whole" => 1.0,
-                "half-up" => 0.5,
-                _ => 0.0,
+            gamma: options.gamma,
+            each: options.grow == Grow::Each,
+            to_rate: options.exit == ExitWindow::Rate,
+            mean: options.rtt == Rtt::Mean,
+            unit: match options.rounding {
+                Rounding::Whole => 1.0,
+                Rounding::HalfUp => 0.5,
+                Rounding::None => 0.0,
             },
-            with_handshake: arguments.word("base") == "handshake",
+            with_handshake: options.base == Base::Handshake,
             rounds: Rounds::default(),
             grows: true,
         }
@@ -139,7 +151,7 @@ mod tests {
 
     fn start(text: &str) -> VegasSs {
         let algorithm = crate::catalogue().parse(&format!("reno+vegas-ss{text}")).unwrap();
-        VegasSs::new(&algorithm.slow_start.unwrap().arguments)
+        VegasSs::new((&algorithm.slow_start.unwrap().arguments).into())
     }
 
     /// The window after a round with one ACK per segment of the window, and whether slow start has ended.

@@ -24,11 +24,29 @@ mod named_values;
 pub mod path_model;
 pub mod policer;
 
-use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_control::{options, Build, Confidence, Kind, Need, Spec};
 use cwndlab_units::Duration;
 
 use crate::whole::bbr1::machine::Bbr1;
 use crate::whole::bbr1::path_model::Options;
+
+options! {
+    struct Bbr1Options {
+        /// window in ProbeBW, as a multiple of the BDP
+        cwnd_gain: f64 = 2.0 in 1.0..=10.0,
+        /// pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value
+        probe_gain: f64 = 1.25 in 1.0..=1.9,
+        /// age of min_rtt at which ProbeRTT starts
+        min_rtt_window: f64["s"] = 10.0 in 0.1..=1000.0,
+        /// on: the window includes the excess of aggregated ACKs over the bandwidth (Linux since 5.1; not in the paper)
+        aggregation: bool = true,
+        /// on: detects token-bucket policers and uses their rate (Linux; not in the paper)
+        policer: bool = true,
+        /// conserve: packet conservation in the first round of a recovery (Linux); ignore: recoveries do not change the
+        /// window
+        loss: Loss { Conserve = "conserve", Ignore = "ignore" } = Conserve,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -39,50 +57,7 @@ pub static SPEC: Spec = Spec {
     year: 2016,
     confidence: Confidence::High,
     summary: "A model of the path, with the bottleneck bandwidth and the minimum round-trip time, sets pacing rate and window. Losses do not reduce them.",
-    parameters: &[
-        Parameter {
-            name: "cwnd_gain",
-            unit: "",
-            default: Value::Number(2.0),
-            domain: Domain::Range(1.0, 10.0),
-            doc: "window in ProbeBW, as a multiple of the BDP",
-        },
-        Parameter {
-            name: "probe_gain",
-            unit: "",
-            default: Value::Number(1.25),
-            domain: Domain::Range(1.0, 1.9),
-            doc: "pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value",
-        },
-        Parameter {
-            name: "min_rtt_window",
-            unit: "s",
-            default: Value::Number(10.0),
-            domain: Domain::Range(0.1, 1000.0),
-            doc: "age of min_rtt at which ProbeRTT starts",
-        },
-        Parameter {
-            name: "aggregation",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: the window includes the excess of aggregated ACKs over the bandwidth (Linux since 5.1; not in the paper)",
-        },
-        Parameter {
-            name: "policer",
-            unit: "",
-            default: Value::Word("on"),
-            domain: Domain::Words(&["on", "off"]),
-            doc: "on: detects token-bucket policers and uses their rate (Linux; not in the paper)",
-        },
-        Parameter {
-            name: "loss",
-            unit: "",
-            default: Value::Word("conserve"),
-            domain: Domain::Words(&["conserve", "ignore"]),
-            doc: "conserve: packet conservation in the first round of a recovery (Linux); ignore: recoveries do not change the window",
-        },
-    ],
+    parameters: Bbr1Options::PARAMETERS,
     choices: &[
         "the gains 739/256 and 88/256, as rounded in Linux, where the paper has 2/ln 2 and its inverse",
         "rate samples of ProbeRTT are marked application-limited by the algorithm, since the transport has no information on ProbeRTT",
@@ -96,17 +71,17 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::EveryAck],
     incompatible: &[],
     model_based: true,
-    build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments)))),
+    build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments.into())))),
 };
 
-fn options(arguments: &Arguments) -> Options {
+fn options(options: Bbr1Options) -> Options {
     Options {
-        cwnd_gain: arguments.number("cwnd_gain"),
-        probe_gain: arguments.number("probe_gain"),
-        min_rtt_window: Duration((arguments.number("min_rtt_window") * 1e9) as u64),
-        aggregation: arguments.word("aggregation") == "on",
-        policer: arguments.word("policer") == "on",
-        conserve: arguments.word("loss") == "conserve",
+        cwnd_gain: options.cwnd_gain,
+        probe_gain: options.probe_gain,
+        min_rtt_window: Duration((options.min_rtt_window * 1e9) as u64),
+        aggregation: options.aggregation,
+        policer: options.policer,
+        conserve: options.loss == Loss::Conserve,
     }
 }
 
@@ -170,7 +145,7 @@ pub(crate) mod tests {
     }
 
     fn bbr() -> Bbr1 {
-        Bbr1::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
+        Bbr1::new(&path(10), &options(Bbr1Options::default()))
     }
 
     fn gain(flow: &Bbr1) -> f64 {
@@ -188,7 +163,7 @@ pub(crate) mod tests {
     #[test]
     fn the_window_is_two_bdp_plus_aggregation_and_quanta() {
         let wide = Path { mss: Bytes(1448), initial_cwnd: Bytes(14_480), ..path(10) };
-        let mut flow = Bbr1::new(&wide, &options(&Arguments::defaults(SPEC.parameters)));
+        let mut flow = Bbr1::new(&wide, &options(Bbr1Options::default()));
         let mss = Bytes(1448);
         flow.on_window(&Window {
             now: Time(0),

@@ -33,11 +33,11 @@ pub mod options;
 pub mod path_model;
 pub mod undo;
 
-use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_control::{Build, Confidence, Kind, Need, Spec};
 use cwndlab_units::Duration;
 
 use crate::whole::bbr3::machine::Bbr3;
-use crate::whole::bbr3::options::{Options, Text};
+use crate::whole::bbr3::options::{Bbr3Options, Options, Text};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -48,50 +48,7 @@ pub static SPEC: Spec = Spec {
     year: 2023,
     confidence: Confidence::High,
     summary: "BBR with bounds on bandwidth and inflight from losses. It probes for bandwidth every few seconds, bounds the inflight by the level at which a probe caused too many losses, and leaves headroom for other flows between probes.",
-    parameters: &[
-        Parameter {
-            name: "text",
-            unit: "",
-            default: Value::Word("draft"),
-            domain: Domain::Words(&["draft", "branch"]),
-            doc: "draft: the pseudo-code; branch (public branch): gains of Drain and Down 88/256 and 0.91 for 0.5 and 0.9, Drain until the queue is empty, five to ten rounds of ACK aggregation of at most 100 ms, and the inflight at the next departure",
-        },
-        Parameter {
-            name: "cwnd_gain",
-            unit: "",
-            default: Value::Number(2.0),
-            domain: Domain::Range(1.0, 10.0),
-            doc: "window, as a multiple of the BDP; 0.25 more in Up",
-        },
-        Parameter {
-            name: "loss_threshold",
-            unit: "",
-            default: Value::Number(0.02),
-            domain: Domain::Range(0.0, 0.5),
-            doc: "maximum loss in a probe, as a fraction of the data in flight",
-        },
-        Parameter {
-            name: "beta",
-            unit: "",
-            default: Value::Number(0.7),
-            domain: Domain::Range(0.1, 0.99),
-            doc: "multiplicative decrease factor of the bounds",
-        },
-        Parameter {
-            name: "headroom",
-            unit: "",
-            default: Value::Number(0.15),
-            domain: Domain::Range(0.0, 0.9),
-            doc: "fraction of inflight_long that is left to other flows between probes",
-        },
-        Parameter {
-            name: "probe_rtt_interval",
-            unit: "s",
-            default: Value::Number(5.0),
-            domain: Domain::Range(0.1, 1000.0),
-            doc: "age of the minimum RTT at which ProbeRTT starts",
-        },
-    ],
+    parameters: Bbr3Options::PARAMETERS,
     choices: &[
         "the draft where the public branch differs",
         "the send quantum of Linux, as section 5.6.3 of the draft permits: one segment below 1.2 Mbit/s",
@@ -106,22 +63,22 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::EveryAck],
     incompatible: &[],
     model_based: true,
-    build: Build::Whole(|path, arguments| Box::new(Bbr3::new(path, &options(arguments)))),
+    build: Build::Whole(|path, arguments| Box::new(Bbr3::new(path, &options(arguments.into())))),
 };
 
-fn options(arguments: &Arguments) -> Options {
-    let draft = arguments.word("text") == "draft";
+fn options(options: Bbr3Options) -> Options {
+    let draft = options.text == Text::Draft;
     Options {
-        text: if draft { Text::Draft } else { Text::Branch },
+        text: options.text,
         drain_gain: if draft { 0.5 } else { 88.0 / 256.0 },
         drain_rounds: draft.then_some(3),
         down_gain: if draft { 0.9 } else { 0.91 },
         aggregation_rounds: if draft { 10 } else { 5 },
-        cwnd_gain: arguments.number("cwnd_gain"),
-        loss_threshold: arguments.number("loss_threshold"),
-        beta: arguments.number("beta"),
-        headroom: arguments.number("headroom"),
-        probe_rtt_interval: Duration((arguments.number("probe_rtt_interval") * 1e9) as u64),
+        cwnd_gain: options.cwnd_gain,
+        loss_threshold: options.loss_threshold,
+        beta: options.beta,
+        headroom: options.headroom,
+        probe_rtt_interval: Duration((options.probe_rtt_interval * 1e9) as u64),
     }
 }
 
@@ -134,11 +91,12 @@ mod tests {
     use cwndlab_units::{Bytes, Rate};
 
     fn bbr() -> Bbr3 {
-        Bbr3::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)))
+        Bbr3::new(&path(10), &options(Bbr3Options::default()))
     }
 
-    fn arguments(text: &str) -> Arguments {
-        crate::catalogue().parse(&format!("bbr3({text})")).unwrap().growth.arguments
+    fn of(text: &str) -> Options {
+        let algorithm = crate::catalogue().parse(&format!("bbr3({text})")).unwrap();
+        options((&algorithm.growth.arguments).into())
     }
 
     fn value(flow: &Bbr3, of: &str) -> f64 {
@@ -176,7 +134,7 @@ mod tests {
     #[test]
     fn startup_paces_at_four_ln_two() {
         for (text, margin) in [("text=draft", 1.0), ("text=branch", 0.99)] {
-            let mut flow = Bbr3::new(&path(10), &options(&arguments(text)));
+            let mut flow = Bbr3::new(&path(10), &of(text));
             let rtt = Some(Duration::from_millis(100));
             flow.on_window(&Window { change: Change::Established, rtt, ..undo() });
             let rate = margin * 4.0 * std::f64::consts::LN_2 * 800_000.0;
@@ -216,7 +174,7 @@ mod tests {
     #[test]
     fn the_plateau_is_looked_for_at_the_start_of_a_round() {
         for (text, grown) in [("text=draft", 10.0), ("text=branch", 20.0)] {
-            let mut flow = Bbr3::new(&path(10), &options(&arguments(text)));
+            let mut flow = Bbr3::new(&path(10), &of(text));
             flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 100.0, rtt: 0.1, count: 0, in_flight: 10 };
             steady(&mut flow, &mut clock, 1);
@@ -255,7 +213,7 @@ mod tests {
     fn drain_lasts_at_most_three_rounds_in_the_draft() {
         for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
             let text = format!("text={text}");
-            let mut flow = Bbr3::new(&path(10), &options(&arguments(&text)));
+            let mut flow = Bbr3::new(&path(10), &of(&text));
             flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
             while gain(&flow) > 1.0 {

@@ -21,14 +21,33 @@
 pub mod delays;
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
-    Need, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, CongestionControl, Event, EventKind, Extra, Kind, Need, Path,
+    Phase, Reason, Spec, Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::above;
 use crate::whole::copa::delays::Delays;
+
+options! {
+    struct Options {
+        /// δ, weight of delay against throughput: in equilibrium about 1/delta segments of each flow are queued
+        delta: f64 = 0.5 in 0.004..=10.0,
+        /// dq from the standing RTT (the paper), or from the last sample (one large deployment)
+        delay: Delay { Standing = "standing", Last = "last" } = Standing,
+        /// switch: competitive mode where the queue does not empty (the paper); default: never (one large deployment)
+        mode: Mode { Switch = "switch", Default = "default" } = Switch,
+        /// queue that counts as empty, since a delayed ACK covers two segments; with 0, the paper, a flow's own bursts
+        /// on a slow link cause the competitive mode
+        grain: f64["segments"] = 2.0 in 0.0..=100.0,
+        /// v becomes 1 with the first ACK against its direction (ack: one large deployment), or at the end of the
+        /// window (window: the paper), which overshoots in proportion to v
+        turn: Turn { Ack = "ack", Window = "window" } = Ack,
+        /// response of the default mode to a loss: none (ignore: the paper), or half of the window
+        loss: Loss { Ignore = "ignore", Halve = "halve" } = Ignore,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -39,50 +58,7 @@ pub static SPEC: Spec = Spec {
     year: 2018,
     confidence: Confidence::High,
     summary: "Controls the rate towards the target 1/(δ dq), where dq is the queueing delay. In equilibrium each flow has about 1/δ segments in the queue. Where other flows fill the queue a competitive mode decreases δ.",
-    parameters: &[
-        Parameter {
-            name: "delta",
-            unit: "",
-            default: Value::Number(0.5),
-            domain: Domain::Range(0.004, 10.0),
-            doc: "δ, weight of delay against throughput: in equilibrium about 1/delta segments of each flow are queued",
-        },
-        Parameter {
-            name: "delay",
-            unit: "",
-            default: Value::Word("standing"),
-            domain: Domain::Words(&["standing", "last"]),
-            doc: "dq from the standing RTT (the paper), or from the last sample (one large deployment)",
-        },
-        Parameter {
-            name: "mode",
-            unit: "",
-            default: Value::Word("switch"),
-            domain: Domain::Words(&["switch", "default"]),
-            doc: "switch: competitive mode where the queue does not empty (the paper); default: never (one large deployment)",
-        },
-        Parameter {
-            name: "grain",
-            unit: "segments",
-            default: Value::Number(2.0),
-            domain: Domain::Range(0.0, 100.0),
-            doc: "queue that counts as empty, since a delayed ACK covers two segments; with 0, the paper, a flow's own bursts on a slow link cause the competitive mode",
-        },
-        Parameter {
-            name: "turn",
-            unit: "",
-            default: Value::Word("ack"),
-            domain: Domain::Words(&["ack", "window"]),
-            doc: "v becomes 1 with the first ACK against its direction (ack: one large deployment), or at the end of the window (window: the paper), which overshoots in proportion to v",
-        },
-        Parameter {
-            name: "loss",
-            unit: "",
-            default: Value::Word("ignore"),
-            domain: Domain::Words(&["ignore", "halve"]),
-            doc: "response of the default mode to a loss: none (ignore: the paper), or half of the window",
-        },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "dq = 0 gives an infinite target rate",
         "the minimum window is two segments, one after a timeout",
@@ -97,7 +73,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::Spacing, Need::EveryAck],
     incompatible: &[],
     model_based: true,
-    build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments))),
+    build: Build::Whole(|path, arguments| Box::new(Copa::new(path, arguments.into()))),
 };
 
 /// Number of windows in one direction before v doubles.
@@ -121,15 +97,11 @@ struct WindowState {
 /// Congestion control of Copa.
 #[derive(Clone, Debug)]
 pub struct Copa {
+    options: Options,
     mss: f64,
     window: WindowState,
     /// 1/δ of the default mode.
     default: f64,
-    by_last: bool,
-    switches: bool,
-    turns_at_once: bool,
-    halves: bool,
-    grain: f64,
     delays: Delays,
     round: u64,
     up: bool,
@@ -146,20 +118,16 @@ pub struct Copa {
 }
 
 impl Copa {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
+    fn new(path: &Path, options: Options) -> Self {
         let mss = path.mss.0 as f64;
-        let default = 1.0 / arguments.number("delta");
+        let default = 1.0 / options.delta;
         let w = (path.initial_cwnd.0 as f64 / mss).max(1.0);
         let window = WindowState { w, velocity: 1.0, inverse: default, slow_start: true };
         Self {
             mss,
             window,
             default,
-            by_last: arguments.word("delay") == "last",
-            switches: arguments.word("mode") == "switch",
-            turns_at_once: arguments.word("turn") == "ack",
-            halves: arguments.word("loss") == "halve",
-            grain: arguments.number("grain"),
+            options,
             delays: Delays::default(),
             round: 0,
             up: true,
@@ -177,7 +145,7 @@ impl Copa {
         let mut event = None;
         self.lost |= ack.lost.0 > 0;
         // A delay within the segments that one ACK covers does not indicate a queue.
-        let empty = self.delays.time_of(self.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
+        let empty = self.delays.time_of(self.options.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
         if !above(queueing, empty) || !self.settled {
             self.emptied = ack.now.0; // with a rounding margin: standing queues are whole packets
         }
@@ -215,14 +183,15 @@ impl Copa {
 
 impl CongestionControl for Copa {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.delays.update(ack, MAX_ROUNDS, self.by_last);
+        self.delays.update(ack, MAX_ROUNDS, self.options.delay == Delay::Last);
         if self.delays.min() == f64::INFINITY {
             return None;
         }
         let queueing = (self.delays.rtt - self.delays.min()).max(0.0); // (1)
         let window_over = ack.round > self.round;
         self.round = ack.round;
-        let mut event = if self.switches { self.switch_mode(ack, queueing, window_over) } else { None };
+        let mut event =
+            if self.options.mode == Mode::Switch { self.switch_mode(ack, queueing, window_over) } else { None };
         let n = segments(ack);
         let WindowState { w, inverse, slow_start, .. } = self.window;
         let below = queueing <= 0.0 || w / self.delays.rtt <= inverse / queueing; // (2); w moves on with every ACK
@@ -239,7 +208,7 @@ impl CongestionControl for Copa {
         if window_over {
             self.update_velocity();
         }
-        if self.turns_at_once && below != self.up && self.window.velocity > 1.0 {
+        if self.options.turn == Turn::Ack && below != self.up && self.window.velocity > 1.0 {
             (self.window.velocity, self.same, self.up) = (1.0, 0, below);
             self.last_w = w;
         }
@@ -258,7 +227,7 @@ impl CongestionControl for Copa {
             self.window = WindowState { w: 1.0, velocity: 1.0, slow_start: true, ..self.window };
             self.settled = false;
             self.same = 0;
-        } else if self.halves && !self.competing {
+        } else if self.options.loss == Loss::Halve && !self.competing {
             self.window.w = (self.window.w / 2.0).max(2.0);
         }
     }
@@ -306,7 +275,7 @@ mod tests {
 
     /// A flow after slow start with the window `w` and an RTTmin of 100 ms.
     fn copa(w: f64) -> Copa {
-        let mut flow = Copa::new(&path(10), &Arguments::defaults(SPEC.parameters));
+        let mut flow = Copa::new(&path(10), Options::default());
         let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
         let mut first = ack_at(Time::ZERO, 1);

@@ -22,13 +22,43 @@
 //! Differs from the source, whose units are inconsistent: see the choices of the entry.
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, EventKind, Extra, Kind,
-    Need, Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
+    options, Ack, Build, Change, Confidence, Congestion, CongestionControl, Event, EventKind, Extra, Kind, Need, Path,
+    Phase, Reason, Spec, Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
 use crate::congestion_avoidance::reno::{flight, segments};
 use crate::shared::margin::below;
+
+options! {
+    struct Options {
+        /// initial window: stamped bandwidth times the RTT of the handshake, divided by alpha (bdp), or the bandwidth
+        /// in segments per second divided by alpha, used as segments (literal)
+        mode: Mode { Bdp = "bdp", Literal = "literal" } = Bdp,
+        /// α, divisor of the stamped bandwidth
+        alpha: f64 = 4.0 in 1.0..=1e9,
+        /// divisor of the delay RTT - RTT_min in beta: RTT_max as printed, with which beta is at most 1 -
+        /// RTT_min/RTT_max (max), or RTT_max - RTT_min, with which beta covers 0 to 1 (range)
+        beta: Beta { Max = "max", Range = "range" } = Max,
+        /// increase between rho and sigma: (1-beta)/cwnd per segment, the linear increase of the text (text); 1/cwnd +
+        /// (1-beta) per ACK, as printed in Algorithm 3 (literal); or (2-beta)/cwnd per segment, Algorithm 3 with both
+        /// terms divided by cwnd (sum)
+        increase: Increase { Text = "text", Literal = "literal", Sum = "sum" } = Text,
+        /// ρ, beta from which on the increase is slower
+        rho: f64 = 0.5 in 0.0..=1.0,
+        /// σ, beta from which on the window is constant
+        sigma: f64 = 0.8 in 0.0..=1.0,
+        /// τ, beta from which on the window decreases
+        tau: f64 = 0.9 in 0.0..=1.0,
+        /// with mode=literal: bdp bounds the initial window by the stamped bandwidth times the RTT of the handshake,
+        /// and x as in mode=bdp
+        cap: Cap { None = "none", Bdp = "bdp" } = None,
+        /// maximum increment per segment in slow start, with mode=bdp or cap=bdp
+        x_max: f64["segments"] = 8.0 in 1.0..=1e6,
+        /// where a router has no agent: the initial window of the stack, with NewReno or with the bands of delay
+        unstamped: Unstamped { Newreno = "newreno", Bands = "bands" } = Newreno,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -39,18 +69,7 @@ pub static SPEC: Spec = Spec {
     year: 2020,
     confidence: Confidence::Medium,
     summary: "The initial window is a fraction of the bandwidth that the routers of the path stamp on the handshake. Afterwards the position of the delay between its extremes determines whether the window increases, increases slowly, is constant or decreases. The response to losses is NewReno's.",
-    parameters: &[
-        Parameter { name: "mode", unit: "", default: Value::Word("bdp"), domain: Domain::Words(&["bdp", "literal"]), doc: "initial window: stamped bandwidth times the RTT of the handshake, divided by alpha (bdp), or the bandwidth in segments per second divided by alpha, used as segments (literal)" },
-        Parameter { name: "alpha", unit: "", default: Value::Number(4.0), domain: Domain::Range(1.0, 1e9), doc: "α, divisor of the stamped bandwidth" },
-        Parameter { name: "beta", unit: "", default: Value::Word("max"), domain: Domain::Words(&["max", "range"]), doc: "divisor of the delay RTT - RTT_min in beta: RTT_max as printed, with which beta is at most 1 - RTT_min/RTT_max (max), or RTT_max - RTT_min, with which beta covers 0 to 1 (range)" },
-        Parameter { name: "increase", unit: "", default: Value::Word("text"), domain: Domain::Words(&["text", "literal", "sum"]), doc: "increase between rho and sigma: (1-beta)/cwnd per segment, the linear increase of the text (text); 1/cwnd + (1-beta) per ACK, as printed in Algorithm 3 (literal); or (2-beta)/cwnd per segment, Algorithm 3 with both terms divided by cwnd (sum)" },
-        Parameter { name: "rho", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.0, 1.0), doc: "ρ, beta from which on the increase is slower" },
-        Parameter { name: "sigma", unit: "", default: Value::Number(0.8), domain: Domain::Range(0.0, 1.0), doc: "σ, beta from which on the window is constant" },
-        Parameter { name: "tau", unit: "", default: Value::Number(0.9), domain: Domain::Range(0.0, 1.0), doc: "τ, beta from which on the window decreases" },
-        Parameter { name: "cap", unit: "", default: Value::Word("none"), domain: Domain::Words(&["none", "bdp"]), doc: "with mode=literal: bdp bounds the initial window by the stamped bandwidth times the RTT of the handshake, and x as in mode=bdp" },
-        Parameter { name: "x_max", unit: "segments", default: Value::Number(8.0), domain: Domain::Range(1.0, 1e6), doc: "maximum increment per segment in slow start, with mode=bdp or cap=bdp" },
-        Parameter { name: "unstamped", unit: "", default: Value::Word("newreno"), domain: Domain::Words(&["newreno", "bands"]), doc: "where a router has no agent: the initial window of the stack, with NewReno or with the bands of delay" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "BW/alpha does not have the unit of a window: the default is a fraction of the BDP, mode=literal uses segments per second",
         "x = ssthresh*RTT with the RTT in seconds; it exceeds 1 only where ssthresh > 1/RTT",
@@ -73,46 +92,16 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::Agent("bandwidth-stamp")],
     incompatible: &[],
     model_based: false,
-    build: Build::Whole(|path, arguments| Box::new(Iotcc::new(path, arguments))),
+    build: Build::Whole(|path, arguments| Box::new(Iotcc::new(path, arguments.into()))),
 };
 
 /// Floor of `ssthresh`, segments (RFC 5681).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The parameters of the entry.
-#[derive(Clone, Copy, Debug)]
-struct Options {
-    literal: bool,
-    /// The stamped bandwidth times the RTT bounds the initial window; `x_max` bounds x.
-    capped: bool,
-    x_max: f64,
-    alpha: f64,
-    range: bool,
-    per_ack: bool,
-    /// Summand of 1 − β in (6): 0, or 1 with `increase = sum`.
-    base: f64,
-    rho: f64,
-    sigma: f64,
-    tau: f64,
-    bands_unstamped: bool,
-}
-
 impl Options {
-    fn new(arguments: &Arguments) -> Self {
-        let literal = arguments.word("mode") == "literal";
-        Self {
-            literal,
-            capped: !literal || arguments.word("cap") == "bdp",
-            x_max: arguments.number("x_max"),
-            alpha: arguments.number("alpha"),
-            range: arguments.word("beta") == "range",
-            per_ack: arguments.word("increase") == "literal",
-            base: f64::from(u8::from(arguments.word("increase") == "sum")),
-            rho: arguments.number("rho"),
-            sigma: arguments.number("sigma"),
-            tau: arguments.number("tau"),
-            bands_unstamped: arguments.word("unstamped") == "bands",
-        }
+    /// The stamped bandwidth times the RTT bounds the initial window; `x_max` bounds x.
+    fn capped(&self) -> bool {
+        self.mode == Mode::Bdp || self.cap == Cap::Bdp
     }
 }
 
@@ -132,13 +121,13 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// Updates (4) with a sample, s; `range`: the divisor is RTT_max − RTT_min.
+    /// Updates (4) with a sample, s.
     #[inline]
-    fn sample(&mut self, rtt: f64, range: bool) {
+    fn sample(&mut self, rtt: f64, beta: Beta) {
         self.rtt = rtt;
         self.rtt_min = self.rtt_min.min(rtt);
         self.rtt_max = self.rtt_max.max(rtt);
-        let divisor = if range { self.rtt_max - self.rtt_min } else { self.rtt_max };
+        let divisor = if beta == Beta::Range { self.rtt_max - self.rtt_min } else { self.rtt_max };
         self.beta = if divisor > 0.0 { (rtt - self.rtt_min) / divisor } else { 0.0 };
     }
 }
@@ -160,28 +149,19 @@ pub struct Iotcc {
 }
 
 impl Iotcc {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
+    fn new(path: &Path, options: Options) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
-        Self {
-            options: Options::new(arguments),
-            delay: Delay::default(),
-            mss,
-            w,
-            ssthresh,
-            stamp: None,
-            pace: None,
-            begun: None,
-        }
+        Self { options, delay: Delay::default(), mss, w, ssthresh, stamp: None, pace: None, begun: None }
     }
 
     /// (1), segments; `None` where it needs an RTT and there is no sample.
     fn initial_window(&self, rate: f64, rtt: Option<f64>) -> Option<f64> {
         let per_second = rate / (8.0 * self.mss);
-        let w = if self.options.literal {
+        let w = if self.options.mode == Mode::Literal {
             let all = per_second / self.options.alpha;
-            if self.options.capped {
+            if self.options.capped() {
                 all.min(per_second * rtt?)
             } else {
                 all
@@ -196,7 +176,7 @@ impl Iotcc {
     #[inline]
     fn step(&self) -> f64 {
         let x = if self.ssthresh.is_finite() { self.ssthresh * self.delay.rtt } else { 1.0 };
-        if self.options.capped {
+        if self.options.capped() {
             x.clamp(1.0, self.options.x_max)
         } else {
             x.max(1.0)
@@ -206,7 +186,7 @@ impl Iotcc {
     fn establish(&mut self, window: &Window) {
         let rtt = window.rtt.map(|rtt| rtt.0 as f64 * 1e-9);
         if let Some(rtt) = rtt {
-            self.delay.sample(rtt, self.options.range);
+            self.delay.sample(rtt, self.options.beta);
         }
         self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
         let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.initial_window(rate, rtt)?))) else {
@@ -227,15 +207,15 @@ impl CongestionControl for Iotcc {
         self.pace = None;
         let begun = self.begun.take();
         if let Some(rtt) = ack.rtt {
-            self.delay.sample(rtt.0 as f64 * 1e-9, self.options.range);
+            self.delay.sample(rtt.0 as f64 * 1e-9, self.options.beta);
         }
         if ack.recovering {
             return begun;
         }
         let n = segments(ack);
         // With rounding margins: a queue of one BDP has a β of 1/2. None for `ssthresh`: a window at the tie is a copy.
-        let reactive =
-            below(self.delay.beta, self.options.rho) || self.stamp.is_none() && !self.options.bands_unstamped;
+        let reactive = below(self.delay.beta, self.options.rho)
+            || self.stamp.is_none() && self.options.unstamped == Unstamped::Newreno;
         if !reactive && !below(self.delay.beta, self.options.tau) {
             self.w = (self.w - n / self.w).max(1.0); // (8)
         }
@@ -247,10 +227,11 @@ impl CongestionControl for Iotcc {
             self.w += if self.w <= self.ssthresh { n * self.step() } else { n / self.w };
         } else if below(self.delay.beta, self.options.sigma) {
             let room = 1.0 - self.delay.beta; // (6)
-            self.w += if self.options.per_ack {
+            self.w += if self.options.increase == Increase::Literal {
                 f64::from(ack.acks) * (1.0 / self.w + room)
             } else {
-                n * (self.options.base + room) / self.w
+                let constant = f64::from(u8::from(self.options.increase == Increase::Sum));
+                n * (constant + room) / self.w
             };
         }
         begun
@@ -308,7 +289,7 @@ mod tests {
 
     fn flow(options: &str) -> Iotcc {
         let algorithm = crate::catalogue().parse(&format!("iotcc({options})")).unwrap();
-        Iotcc::new(&path(10), &algorithm.growth.arguments)
+        Iotcc::new(&path(10), (&algorithm.growth.arguments).into())
     }
 
     /// A flow after a handshake with an RTT of `rtt_ms` and a stamp of `bps`.
@@ -324,7 +305,7 @@ mod tests {
     fn beta(options: &str, min: f64, max: f64, last: f64) -> f64 {
         let mut flow = flow(options);
         for ms in [min, max, last] {
-            flow.delay.sample(ms / 1e3, flow.options.range);
+            flow.delay.sample(ms / 1e3, flow.options.beta);
         }
         flow.delay.beta
     }

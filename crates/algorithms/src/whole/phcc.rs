@@ -26,8 +26,8 @@ pub mod likelihood;
 pub mod options;
 
 use cwndlab_control::{
-    Ack, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Domain, Event, Extra, Kind, Need,
-    Parameter, Path, Phase, Reason, Spec, Ssthresh, State, Value, Window,
+    Ack, Build, Change, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need, Path, Phase, Reason, Spec,
+    Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Rate};
 
@@ -35,7 +35,7 @@ use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::shared::margin::{above, below};
 use crate::whole::phcc::likelihood::Likelihood;
-use crate::whole::phcc::options::Options;
+use crate::whole::phcc::options::{Critical, DMax, Options, Unlost};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -46,21 +46,7 @@ pub static SPEC: Spec = Spec {
     year: 2021,
     confidence: Confidence::Medium,
     summary: "Once per round trip the window changes to the mean of a delay target (FAST's alpha*R/q) and a loss target (the window of the last loss), each weighted by one minus the estimated probability of delay or loss. Slow start below the lower of two delay thresholds, no increase above the upper one. The estimators are our reconstruction.",
-    parameters: &[
-        Parameter { name: "alpha", unit: "packets", default: Value::Number(100.0), domain: Domain::Range(1.0, 1e6), doc: "α, packets in the queue in the equilibrium of the delay target; the paper gives no value" },
-        Parameter { name: "eq3", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "clamp"]), doc: "combination in Eq. 3, which sums two probabilities and can reach 2: their mean, or their sum, at most 1 (clamp)" },
-        Parameter { name: "threshold", unit: "", default: Value::Number(0.5), domain: Domain::Range(0.01, 0.99), doc: "fraction of the range of queueing delays above which a round counts as delayed" },
-        Parameter { name: "memory", unit: "", default: Value::Number(0.95), domain: Domain::Range(0.0, 1.0), doc: "decay factor of the counts of transitions per round" },
-        Parameter { name: "loss_prior", unit: "", default: Value::Number(0.01), domain: Domain::Range(0.0001, 0.5), doc: "prior probability of a loss, with the weight of 100 rounds" },
-        Parameter { name: "rtt", unit: "", default: Value::Word("mean"), domain: Domain::Words(&["mean", "smoothed"]), doc: "R: the mean RTT of the round, or the smoothed RTT of the transport" },
-        Parameter { name: "q_floor", unit: "ms", default: Value::Number(1.0), domain: Domain::Range(0.001, 1000.0), doc: "minimum queueing delay q in the delay target; at least a hundredth of the base RTT" },
-        Parameter { name: "delay_cap", unit: "", default: Value::Word("off"), domain: Domain::Words(&["on", "off"]), doc: "off: the weighted target is at most 2 w; on: the delay target is also at most 2 w before weighting, so that the window grows only slowly after an early loss" },
-        Parameter { name: "unlost", unit: "", default: Value::Word("double"), domain: Domain::Words(&["double", "delay"]), doc: "loss target before the first loss: 2 w (double), or none, so that the delay target is the target (delay)" },
-        Parameter { name: "d_max", unit: "", default: Value::Word("both"), domain: Domain::Words(&["both", "delay", "loss"]), doc: "upper delay threshold: the maximum of Eq. 10 and the delay at the last loss (both), or one of them" },
-        Parameter { name: "critical", unit: "", default: Value::Word("cap"), domain: Domain::Words(&["cap", "hold"]), doc: "window above the upper threshold, which the paper does not specify: min(w, W) (cap), or constant (hold)" },
-        Parameter { name: "pacing", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: pacing at 1.2 w/R (2 w/R in slow start), so that a doubled window is not sent in bursts; off: ACK clocking only" },
-        Parameter { name: "spread", unit: "", default: Value::Word("on"), domain: Domain::Words(&["on", "off"]), doc: "on: the window changes over a round trip, ACK by ACK; off: at once" },
-    ],
+    parameters: Options::PARAMETERS,
     choices: &[
         "conditional probabilities are estimated from counts of transitions between rounds, with one pseudo-count (delay) or 1 in 100 (loss); the counts decay by a twentieth per round",
         "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, which gives FAST's fixed point; the queueing delay has a minimum",
@@ -80,7 +66,7 @@ pub static SPEC: Spec = Spec {
     needs: &[Need::Pacing, Need::EveryAck], // R is the mean of all samples, and steps are spread over ACKs
     incompatible: &[],
     model_based: false,
-    build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments))),
+    build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments.into()))),
 };
 
 /// The phase of a round trip, which the delay selects.
@@ -133,13 +119,13 @@ pub struct Phcc {
 }
 
 impl Phcc {
-    fn new(path: &Path, arguments: &Arguments) -> Self {
+    fn new(path: &Path, options: Options) -> Self {
         let mss = path.mss.0 as f64;
         let w = path.initial_cwnd.0 as f64 / mss;
         let ssthresh = path.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss);
         let window = WindowState { w, ssthresh, w_loss: None, d_loss: f64::INFINITY };
         Self {
-            options: Options::new(arguments),
+            options,
             mss,
             window,
             phase: Stage::Start,
@@ -147,19 +133,19 @@ impl Phcc {
             slope: 0.0,
             rtt: Rtt { base: f64::INFINITY, max: 0.0, r: 0.0 },
             round: Round::default(),
-            next: Likelihood::new(arguments),
+            next: Likelihood::new(&options),
         }
     }
 
     /// W of (4), from (3).
     fn target_window(&self) -> f64 {
         let w = self.window.w;
-        let q = (self.rtt.r - self.rtt.base).max(self.options.q_floor).max(self.rtt.base / 100.0);
+        let q = (self.rtt.r - self.rtt.base).max(self.options.q_floor * 1e-3).max(self.rtt.base / 100.0);
         let uncapped = self.options.alpha * self.rtt.r / q;
         let delay = (1.0 - self.next.delay) * if self.options.delay_cap { uncapped.min(2.0 * w) } else { uncapped }; // (3)
         let target = match self.window.w_loss {
             Some(w_loss) => w_loss,
-            None if self.options.unlost_double => 2.0 * w,
+            None if self.options.unlost == Unlost::Double => 2.0 * w,
             None => return delay,
         };
         0.5 * (delay + (1.0 - self.next.loss) * target) // (4)
@@ -170,8 +156,8 @@ impl Phcc {
         let (w, queued) = (self.window.w, self.rtt.r - self.rtt.base);
         let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
         let by_delay = if below(bfs, 1.0) { f64::INFINITY } else { flight * queued / bfs };
-        let by_delay = if self.options.by_delay { by_delay } else { 0.0 };
-        let by_loss = if self.options.by_loss { self.window.d_loss } else { 0.0 };
+        let by_delay = if self.options.d_max == DMax::Loss { 0.0 } else { by_delay };
+        let by_loss = if self.options.d_max == DMax::Delay { 0.0 } else { self.window.d_loss };
         (self.window.ssthresh * self.rtt.base / w, by_delay.max(by_loss))
     }
 
@@ -189,7 +175,7 @@ impl Phcc {
             (Stage::Congestion, target) // (8)
         } else {
             // (9)
-            (Stage::Critical, if self.options.hold { w } else { target.min(w) })
+            (Stage::Critical, if self.options.critical == Critical::Hold { w } else { target.min(w) })
         };
         self.slope = (self.target - w) / if self.options.spread { w } else { 1.0 };
     }
@@ -198,8 +184,11 @@ impl Phcc {
     fn close(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
         if self.round.samples > 0.0 {
-            self.rtt.r =
-                if self.options.smoothed { ack.srtt.0 as f64 * 1e-9 } else { self.round.sum_rtt / self.round.samples };
+            self.rtt.r = if self.options.rtt == options::Rtt::Smoothed {
+                ack.srtt.0 as f64 * 1e-9
+            } else {
+                self.round.sum_rtt / self.round.samples
+            };
             let before = self.phase;
             self.decide(ack.prior_in_flight.0 as f64 / self.mss);
             if before == Stage::Start && self.phase != before {
@@ -300,7 +289,7 @@ mod tests {
 
     fn flow(options: &str) -> Phcc {
         let algorithm = crate::catalogue().parse(&format!("phcc({options})")).unwrap();
-        Phcc::new(&path(10), &algorithm.growth.arguments)
+        Phcc::new(&path(10), (&algorithm.growth.arguments).into())
     }
 
     /// A flow with window `w`, a base RTT of 120 ms and R = `r` seconds.

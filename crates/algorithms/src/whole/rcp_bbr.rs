@@ -12,11 +12,20 @@
 //! Units: as `bbr1`.
 //! Differs from the source: all of it is our reconstruction of "BBR with reduced latency".
 
-use cwndlab_control::{Arguments, Build, Confidence, Domain, Kind, Need, Parameter, Spec, Value};
+use cwndlab_control::{options, Build, Confidence, Kind, Need, Spec};
 use cwndlab_units::Duration;
 
 use crate::whole::bbr1::machine::Bbr1;
 use crate::whole::bbr1::path_model::Options;
+
+options! {
+    struct RcpBbrOptions {
+        /// window in ProbeBW, as a multiple of the BDP; our choice
+        cwnd_gain: f64 = 1.25 in 1.0..=10.0,
+        /// pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value; our choice
+        probe_gain: f64 = 1.1 in 1.0..=1.9,
+    }
+}
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -27,35 +36,20 @@ pub static SPEC: Spec = Spec {
     year: 2020,
     confidence: Confidence::Low,
     summary: "BBR version 1 with a smaller window and smaller probing gains, for media that need low delay. Our reconstruction.",
-    parameters: &[
-        Parameter {
-            name: "cwnd_gain",
-            unit: "",
-            default: Value::Number(1.25),
-            domain: Domain::Range(1.0, 10.0),
-            doc: "window in ProbeBW, as a multiple of the BDP; our choice",
-        },
-        Parameter {
-            name: "probe_gain",
-            unit: "",
-            default: Value::Number(1.1),
-            domain: Domain::Range(1.0, 1.9),
-            doc: "pacing gain of the probing phase of ProbeBW; the gain of the next phase is 2 minus this value; our choice",
-        },
-    ],
+    parameters: RcpBbrOptions::PARAMETERS,
     choices: &["a preset of bbr1 without response to losses, since no description is available"],
     pitfalls: &["not the router-assisted scheme rcp", "the bandwidth estimate grows by at most a tenth per probe"],
     companion: "",
     needs: &[Need::Pacing, Need::EveryAck],
     incompatible: &[],
     model_based: true,
-    build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments)))),
+    build: Build::Whole(|path, arguments| Box::new(Bbr1::new(path, &options(arguments.into())))),
 };
 
-fn options(arguments: &Arguments) -> Options {
+fn options(options: RcpBbrOptions) -> Options {
     Options {
-        cwnd_gain: arguments.number("cwnd_gain"),   // (1)
-        probe_gain: arguments.number("probe_gain"), // (2)
+        cwnd_gain: options.cwnd_gain,   // (1)
+        probe_gain: options.probe_gain, // (2)
         min_rtt_window: Duration::from_secs(10),
         aggregation: true,
         policer: true,
@@ -74,7 +68,7 @@ mod tests {
     /// plus 2 in the probing phase, plus the ACK aggregation.
     #[test]
     fn the_window_is_a_quarter_above_the_bdp() {
-        let mut flow = Bbr1::new(&path(10), &options(&Arguments::defaults(SPEC.parameters)));
+        let mut flow = Bbr1::new(&path(10), &options(RcpBbrOptions::default()));
         let mut clock = settled(&mut flow, 1000.0, 0.1);
         steady(&mut flow, &mut clock, 500);
         let w = flow.cwnd().0 / 1000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cwndlab_control::{Algorithm, Need, RecoveryKind};
+use cwndlab_control::{Algorithm, FackOptions, FackRampdown, Need, RackOptions, RackPrr, RecoveryKind};
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_transport::recovery::with_negotiated_sack;
@@ -149,17 +149,17 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     }
     if let Some(arguments) = algorithm.recovery_arguments() {
         if recovery == RecoveryKind::Fack {
-            match arguments.word("rampdown") {
-                "none" => stack.rampdown = Rampdown::None,
-                "in-flight" => stack.rampdown = Rampdown::InFlight,
-                "halving" => stack.rampdown = Rampdown::RateHalving,
-                _ => {}
+            match FackOptions::from(arguments).rampdown {
+                FackRampdown::Profile => {}
+                FackRampdown::None => stack.rampdown = Rampdown::None,
+                FackRampdown::InFlight => stack.rampdown = Rampdown::InFlight,
+                FackRampdown::Halving => stack.rampdown = Rampdown::RateHalving,
             }
         } else if recovery == RecoveryKind::Rack {
-            match arguments.word("prr") {
-                "6937" => stack.prr = Prr::Rfc6937,
-                "9937" => stack.prr = Prr::Rfc9937,
-                _ => {}
+            match RackOptions::from(arguments).prr {
+                RackPrr::Profile => {}
+                RackPrr::Rfc6937 => stack.prr = Prr::Rfc6937,
+                RackPrr::Rfc9937 => stack.prr = Prr::Rfc9937,
             }
         }
     }

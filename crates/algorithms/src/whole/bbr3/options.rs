@@ -1,17 +1,28 @@
 //! The parameters of BBR version 3.
 
+use cwndlab_control::options;
 use cwndlab_units::Duration;
 
-/// The source that the algorithm follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Text {
-    /// The pseudo-code of the draft.
-    Draft,
-    /// Google's public branch.
-    Branch,
+options! {
+    pub struct Bbr3Options {
+        /// draft: the pseudo-code; branch (public branch): gains of Drain and Down 88/256 and 0.91 for 0.5 and 0.9,
+        /// Drain until the queue is empty, five to ten rounds of ACK aggregation of at most 100 ms, and the inflight at
+        /// the next departure
+        text: Text { Draft = "draft", Branch = "branch" } = Draft,
+        /// window, as a multiple of the BDP; 0.25 more in Up
+        cwnd_gain: f64 = 2.0 in 1.0..=10.0,
+        /// maximum loss in a probe, as a fraction of the data in flight
+        loss_threshold: f64 = 0.02 in 0.0..=0.5,
+        /// multiplicative decrease factor of the bounds
+        beta: f64 = 0.7 in 0.1..=0.99,
+        /// fraction of inflight_long that is left to other flows between probes
+        headroom: f64 = 0.15 in 0.0..=0.9,
+        /// age of the minimum RTT at which ProbeRTT starts
+        probe_rtt_interval: f64["s"] = 5.0 in 0.1..=1000.0,
+    }
 }
 
-/// The parameters of the entry.
+/// The parameters of the algorithm, from the options of the entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The source.

@@ -12,9 +12,8 @@
 //!
 //! Units: none; n_xy is the number of rounds in state y after rounds in state x, with exponential decay per round.
 
-use cwndlab_control::Arguments;
-
 use crate::shared::margin::above;
+use crate::whole::phcc::options::{Eq3, Options};
 
 /// Weight of the prior of a loss, rounds.
 const PRIOR_ROUNDS: f64 = 100.0;
@@ -67,14 +66,14 @@ pub struct Likelihood {
 }
 
 impl Likelihood {
-    /// Estimators without evidence; uses the arguments `eq3`, `threshold`, `memory` and `loss_prior`.
+    /// Estimators without evidence.
     #[must_use]
-    pub fn new(arguments: &Arguments) -> Self {
+    pub fn new(options: &Options) -> Self {
         Self {
-            sum: arguments.word("eq3") == "clamp",
-            threshold: arguments.number("threshold"),
-            memory: arguments.number("memory"),
-            loss_prior: arguments.number("loss_prior"),
+            sum: options.eq3 == Eq3::Clamp,
+            threshold: options.threshold,
+            memory: options.memory,
+            loss_prior: options.loss_prior,
             last: (false, false),
             delays: Counts::default(),
             losses: Counts::default(),
@@ -114,7 +113,8 @@ mod tests {
     use super::*;
 
     fn of(options: &str) -> Likelihood {
-        Likelihood::new(&crate::catalogue().parse(&format!("phcc({options})")).unwrap().growth.arguments)
+        let algorithm = crate::catalogue().parse(&format!("phcc({options})")).unwrap();
+        Likelihood::new(&(&algorithm.growth.arguments).into())
     }
 
     /// `known-answers.csv`: P(D_est) of 0.3, 0.7, 0.2; P(L_est) as the mean of two parts, and as their sum.

@@ -1,48 +1,37 @@
-//! The parameters of PHCC. Numbers in parentheses are the equations of [`crate::whole::phcc`].
+//! The options of PHCC. Numbers in parentheses are the equations of [`crate::whole::phcc`].
 
-use cwndlab_control::Arguments;
+use cwndlab_control::options;
 
-/// The parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Packets in the queue in the equilibrium of (3).
-    pub alpha: f64,
-    /// R is the smoothed RTT of the transport instead of the mean of the round.
-    pub smoothed: bool,
-    /// Minimum q of (3), s.
-    pub q_floor: f64,
-    /// W(D_tar) is at most 2 w.
-    pub delay_cap: bool,
-    /// Before the first loss W_loss is 2 w; otherwise (3) alone is the target.
-    pub unlost_double: bool,
-    /// D_max includes the first term of (6).
-    pub by_delay: bool,
-    /// D_max includes D_loss.
-    pub by_loss: bool,
-    /// The window is constant in (9).
-    pub hold: bool,
-    /// The window changes over a round trip instead of at once.
-    pub spread: bool,
-    /// The transport paces.
-    pub pacing: bool,
-}
-
-impl Options {
-    /// The parameters from the arguments of the entry.
-    #[must_use]
-    pub fn new(arguments: &Arguments) -> Self {
-        let d_max = arguments.word("d_max");
-        Self {
-            alpha: arguments.number("alpha"),
-            smoothed: arguments.word("rtt") == "smoothed",
-            q_floor: arguments.number("q_floor") * 1e-3,
-            delay_cap: arguments.word("delay_cap") == "on",
-            unlost_double: arguments.word("unlost") == "double",
-            by_delay: d_max != "loss",
-            by_loss: d_max != "delay",
-            hold: arguments.word("critical") == "hold",
-            spread: arguments.word("spread") == "on",
-            pacing: arguments.word("pacing") == "on",
-        }
+options! {
+    pub struct Options {
+        /// α, packets in the queue in the equilibrium of the delay target; the paper gives no value
+        alpha: f64["packets"] = 100.0 in 1.0..=1e6,
+        /// combination in Eq. 3, which sums two probabilities and can reach 2: their mean, or their sum, at most 1
+        /// (clamp)
+        eq3: Eq3 { Mean = "mean", Clamp = "clamp" } = Mean,
+        /// fraction of the range of queueing delays above which a round counts as delayed
+        threshold: f64 = 0.5 in 0.01..=0.99,
+        /// decay factor of the counts of transitions per round
+        memory: f64 = 0.95 in 0.0..=1.0,
+        /// prior probability of a loss, with the weight of 100 rounds
+        loss_prior: f64 = 0.01 in 0.0001..=0.5,
+        /// R: the mean RTT of the round, or the smoothed RTT of the transport
+        rtt: Rtt { Mean = "mean", Smoothed = "smoothed" } = Mean,
+        /// minimum queueing delay q in the delay target; at least a hundredth of the base RTT
+        q_floor: f64["ms"] = 1.0 in 0.001..=1000.0,
+        /// off: the weighted target is at most 2 w; on: the delay target is also at most 2 w before weighting, so that
+        /// the window grows only slowly after an early loss
+        delay_cap: bool = false,
+        /// loss target before the first loss: 2 w (double), or none, so that the delay target is the target (delay)
+        unlost: Unlost { Double = "double", Delay = "delay" } = Double,
+        /// upper delay threshold: the maximum of Eq. 10 and the delay at the last loss (both), or one of them
+        d_max: DMax { Both = "both", Delay = "delay", Loss = "loss" } = Both,
+        /// window above the upper threshold, which the paper does not specify: min(w, W) (cap), or constant (hold)
+        critical: Critical { Cap = "cap", Hold = "hold" } = Cap,
+        /// on: pacing at 1.2 w/R (2 w/R in slow start), so that a doubled window is not sent in bursts; off: ACK
+        /// clocking only
+        pacing: bool = true,
+        /// on: the window changes over a round trip, ACK by ACK; off: at once
+        spread: bool = true,
     }
 }
