@@ -141,6 +141,7 @@ def test_effects_have_no_unit_and_know_their_side(values: list[float], factor: f
     assert -1 <= ranks.mean <= 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
 def test_nothing_in_the_statistics_warns(values: list[float]) -> None:
     """Warnings are errors here; nearly equal values made scipy divide by zero."""
