@@ -90,6 +90,8 @@ SHARED: dict[str, Option | Argument] = {
     "algorithm": Option("NAME"),
     "algorithm_file": Option("FILE", "Python file with classes of your own, which flows use by name. May be repeated."),
     "algorithms": Option("A,B,FILE", "Names of algorithms or files of Python, joined by commas."),
+    "by": Option("AXIS"),
+    "figure": Option("FILE"),
     "format": Option("table|json|csv", "The format of standard output.", noun="a format", parser=Format),
     "metrics": Option("A,B,C"),
     "out": Option("DIR", "Folder for the records (Parquet)."),

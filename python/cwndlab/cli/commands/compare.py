@@ -47,10 +47,8 @@ def compare(
             "base=PRESET is a scenario of its own, remedy.none changes nothing. May be repeated.",
         ),
     ] = None,
-    by: Annotated[str | None, Option("AXIS", "What differences are between, if several things vary.")] = None,
-    figure: Annotated[
-        Path | None, Option("FILE", "One figure of the first metric, in the format of the name: PDF, SVG, PNG.")
-    ] = None,
+    by: Annotated[str | None, "What differences are between, if several things vary."] = None,
+    figure: Annotated[Path | None, "One figure of the first metric, in the format of the name: PDF, SVG, PNG."] = None,
     style: str = "screen",
     until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
     at_most: Annotated[

@@ -26,10 +26,10 @@ def report(
     ] = None,
     style: str = "screen",
     figure: Annotated[
-        Path | None, Option("FILE", "One figure of a comparison or sweep, in the format of the name: PDF, SVG, PNG.")
+        Path | None, "One figure of a comparison or sweep, in the format of the name: PDF, SVG, PNG."
     ] = None,
     x: Annotated[str | None, Option("AXIS", "What varies along the figures; of --figure also a metric.")] = None,
-    by: Annotated[str | None, Option("AXIS", "What has colours in the figures.")] = None,
+    by: Annotated[str | None, "What has colours in the figures."] = None,
     threshold: Annotated[
         list[str] | None,
         Option("METRIC=VALUE", "Mark a value of a metric in its figures, such as queue_ms=20. May be repeated."),
