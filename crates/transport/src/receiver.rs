@@ -318,23 +318,13 @@ impl Receiver {
 
     /// Handles the expiry of [`timer`](Self::timer): sends a delayed or compressed ACK, or an update of a closed window.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Output) {
-        if self.waits_for_tick(now) {
+        if ticks::waits_for_tick(now, &mut self.acks.armed, &mut self.timer, self.stack.tick()) {
             return;
         }
         if self.reassembly.is_none() {
             self.acks.on_expired();
         }
         self.send_ack(now, out, None);
-    }
-
-    /// Whether a delayed ACK that is due waits for a tick of Linux' timers, which becomes the expiry.
-    fn waits_for_tick(&mut self, now: Time) -> bool {
-        let armed = std::mem::replace(&mut self.acks.armed, Time::MAX);
-        if armed == Time::MAX || self.timer == Time::MAX {
-            return false;
-        }
-        self.timer = ticks::expiry(armed, self.timer, self.stack.tick());
-        self.timer > now
     }
 }
 

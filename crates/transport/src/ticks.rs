@@ -11,10 +11,21 @@ const SHIFT: u32 = 3;
 /// The highest level with HZ above 100 (`LVL_DEPTH` - 1).
 const HIGHEST: u32 = 8;
 
+/// Whether a timer that is due waits for a tick, which becomes its expiry. Most timers are restarted before they are due,
+/// so that only then it is asked which tick that is. `armed` is when it was started, and `Time::MAX` from then on.
+#[cold]
+pub(crate) fn waits_for_tick(now: Time, armed: &mut Time, due: &mut Time, tick: Duration) -> bool {
+    let started = std::mem::replace(armed, Time::MAX);
+    if started == Time::MAX || *due == Time::MAX {
+        return false;
+    }
+    *due = expiry(started, *due, tick);
+    *due > now
+}
+
 /// When a timer expires that was started at `armed` to expire at `due`, with ticks of this length at the multiples of it;
 /// with a tick of zero exactly at `due`.
-#[cold]
-pub(crate) fn expiry(armed: Time, due: Time, tick: Duration) -> Time {
+fn expiry(armed: Time, due: Time, tick: Duration) -> Time {
     if tick == Duration::ZERO {
         return due;
     }

@@ -100,15 +100,9 @@ impl Timers {
         self.armed = now;
     }
 
-    /// Whether a timer that is due expires later: at a tick, which becomes its expiry. Most timers are restarted before they
-    /// are due, so that only here it is asked which tick that is.
+    /// Whether a timer that is due waits for a tick, which becomes its expiry.
     pub(crate) fn waits_for_tick(&mut self, now: Time) -> bool {
-        if self.tick == Duration::ZERO || self.armed == Time::MAX || self.due == Time::MAX {
-            return false;
-        }
-        self.due = ticks::expiry(self.armed, self.due, self.tick);
-        self.armed = Time::MAX;
-        self.due > now
+        ticks::waits_for_tick(now, &mut self.armed, &mut self.due, self.tick)
     }
 
     /// Stops the running timer.

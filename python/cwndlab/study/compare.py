@@ -226,8 +226,12 @@ def compare(
     >>> result.labels
     ['none', 'CoDel']
     """
-    given = scenario if isinstance(scenario, Sweep) else None
-    base, texts = (given.base, []) if given is not None else algorithms_of(scenario, algorithms)  # type: ignore[arg-type]
+    given: Sweep | None = None
+    texts: list[str] = []
+    if isinstance(scenario, Sweep):
+        given, base = scenario, scenario.base
+    else:
+        base, texts = algorithms_of(scenario, algorithms)
     _reject_two_questions(given, over, {"algorithms": algorithms, "flows": flows, "against": against})
     if given is not None:
         seeds, until, metrics = given.seeds, until or given.until, metrics or given.metrics or None
@@ -237,8 +241,8 @@ def compare(
     if against is not None:
         base, (against,) = algorithms_of(base, against)
     compared = _compared(base, [flows] if isinstance(flows, str | int) else flows, against) if texts else None
-    start_s, warm_up = _start(start_s, warm_up)
-    names, first = _check(texts, seeds, base, warm_up, start_s, metrics, against)
+    start_s, settling = _start(start_s, warm_up)
+    names, first = _check(texts, seeds, base, settling, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=len(first))
     base = repeated(base.perturbed(perturb), len(first) if rule is None else rule.at_most)
     if given is not None:
@@ -257,7 +261,7 @@ def compare(
         until=None if rule is None else str(rule),
         start_s=start_s,
         end_s=end_s,
-        warm_up=warm_up,
+        warm_up=settling,
         flows=compared,
         against=against,
         metrics=None if metrics is None else list(dict.fromkeys(metrics)),
@@ -337,13 +341,13 @@ def _compared_label(spec: Sweep, by: str | None) -> str:
     return columns[by.lstrip("@")]
 
 
-def _start(start_s: float | None, warm_up: str | float | None) -> tuple[float | None, str | None]:
-    """Start and warm-up: a warm-up that is a time is a start."""
+def _start(start_s: float | None, warm_up: Any) -> tuple[float | None, Any]:
+    """Start and warm-up: a warm-up that is a time is a start. `_check` judges what is neither."""
     if is_number(warm_up) and warm_up >= 0:
         warm_up = f"{warm_up} s"
     time = None if not isinstance(warm_up, str) else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
     if time is None or start_s is not None:
-        return start_s, warm_up  # type: ignore[return-value]
+        return start_s, warm_up
     return float(time[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[time[2]], None
 
 

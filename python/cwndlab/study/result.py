@@ -117,8 +117,7 @@ class Result(Cells):
 
     def __repr__(self) -> str:
         names = [label.lstrip("@") for label in self.columns]
-        # Algorithms and alternatives tell by their names what they are; values of a field do not.
-        named = len(names) <= 1 and not any("." in name for name in names) and len(self.labels) <= MOST_NAMED
+        named = (bool(self.header.compared) or not names) and len(self.labels) <= MOST_NAMED
         what = ", ".join(self.labels) if named else f"of {', '.join(names)}"
         cells = f"{len(self.points)} cell{'s' if len(self.points) > 1 else ''}"
         return f"<Result: {cells} {what}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
