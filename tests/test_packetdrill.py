@@ -166,7 +166,7 @@ def test_the_command_prints_verdicts_and_differences(tmp_path: Path) -> None:
     assert answer.stdout.splitlines()[-3:] == [
         f"{tmp_path}/bad.pkt:8, at 0.100006 s",
         "  expected P. 1:501(500) ack 1 at 0.100006 s",
-        "  got      . 1:1001(1000) ack 1 at 0.100005 s; next is . 1:1001(1000) ack 1 at 0.401000 s",
+        "  got      . 1:1001(1000) ack 1 at 0.100005 s; next is . 1:1001(1000) ack 1 at 0.408000 s",
     ]
 
 

@@ -278,13 +278,13 @@ def register(algorithm: _Class, name: str | None = None) -> _Class:
 
 
 def unregister(name: str) -> None:
-    """Removes a class that `register` made available; raises ``ScenarioError`` if none has this name.
+    """Removes a class that `register` made available; raises ``ArgumentError`` if none has this name.
 
     Examples
     --------
     >>> unregister("mine")
     Traceback (most recent call last):
-    cwndlab.errors.ScenarioError: name: no class is registered as 'mine'
+    cwndlab.errors.ArgumentError: name: no class is registered as 'mine'
       hint: none is registered
     """
     if _REGISTERED.pop(name, None) is None:

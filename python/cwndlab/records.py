@@ -169,7 +169,7 @@ class Records:
         True
         >>> records.plot("phase")
         Traceback (most recent call last):
-        cwndlab.errors.ScenarioError: kind: the run has no data for 'phase'
+        cwndlab.errors.ArgumentError: kind: the run has no data for 'phase'
           hint: it needs two flows
         """
         from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share

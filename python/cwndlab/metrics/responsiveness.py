@@ -31,7 +31,7 @@ def responsiveness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("rate-steps"), seed=1)
     >>> cwndlab.metrics.responsiveness(records)["halving_rtts"].round().to_list()
-    [52.0, 67.0]
+    [51.0, 66.0]
     """
     found: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

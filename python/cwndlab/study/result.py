@@ -117,9 +117,9 @@ class Result(Cells):
 
     def __repr__(self) -> str:
         names = [label.lstrip("@") for label in self.columns]
-        what = f"of {', '.join(names)}" if len(names) > 1 else ", ".join(self.labels)
-        if len(names) <= 1 and len(self.labels) > MOST_NAMED:
-            what = f"of {names[0]}"
+        # Algorithms and alternatives tell by their names what they are; values of a field do not.
+        named = len(names) <= 1 and not any("." in name for name in names) and len(self.labels) <= MOST_NAMED
+        what = ", ".join(self.labels) if named else f"of {', '.join(names)}"
         cells = f"{len(self.points)} cell{'s' if len(self.points) > 1 else ''}"
         return f"<Result: {cells} {what}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
 

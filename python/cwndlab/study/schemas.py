@@ -44,7 +44,7 @@ def of(kind: str) -> dict[str, Any]:
     >>> of("scenario")["properties"]["duration"]["description"]
     'simulated time'
     >>> sorted(of("sweep")["properties"]["sweep"]["properties"])[:2]
-    ['algorithms', 'at_most']
+    ['algorithms', 'alternatives']
     """
     scenario: dict[str, Any] = json.loads(scenario_schema())
     if kind == "scenario":

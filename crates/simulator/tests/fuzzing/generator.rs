@@ -166,13 +166,17 @@ impl Generator {
         let rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
         let packet = self.log_uniform(29.0, 9000.0) as u64;
         let (rate_text, packet_text) = (format!("{} bps", rate as u64), format!("{packet} B"));
+        let mut packets = rate / 8.0 / packet as f64;
         let workload = match self.below(3) {
-            0 => json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text }),
+            0 => {
+                packets = packets.max(25.0); // a frame has a packet at least
+                json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text })
+            }
             1 => json!({ "kind": "on-off", "rate": rate_text, "packet": packet_text,
                 "on": { "kind": "exponential", "mean": self.time(MS, S) }, "off": self.time(MS, S) }),
             _ => json!({ "kind": "cbr", "rate": rate_text, "packet": packet_text }),
         };
-        (workload, rate / 8.0 / packet as f64)
+        (workload, packets)
     }
 
     fn stack(&mut self) -> Map<String, Value> {
