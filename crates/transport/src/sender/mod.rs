@@ -22,6 +22,7 @@ pub use crate::send_buffer::ENDLESS;
 use crate::stack::Stack;
 pub use crate::state::State;
 use crate::tcb::Tcb;
+use crate::tso::QueueBuffers;
 use crate::wire::Output;
 
 /// The sender of a connection. Fields that every segment uses come first.
@@ -36,6 +37,7 @@ pub struct Sender {
     fast_path: bool,
     /// Time of the last transmission; zero before the first (Linux, `tp->lsndtime`).
     last_sent: Time,
+    queue_buffers: QueueBuffers,
     pacer: Pacer,
     validation: CwndValidation,
     tcb: Tcb,
@@ -63,6 +65,7 @@ impl Sender {
             validation: CwndValidation::default(),
             pacer: Pacer::new(),
             last_sent: Time::ZERO,
+            queue_buffers: QueueBuffers::new(stack.first_segment, stack.mss.0),
             feedback: RouterFeedback::default(),
             syn_retransmissions: 0,
             opened_at: Time::ZERO,

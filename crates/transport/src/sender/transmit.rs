@@ -341,8 +341,10 @@ impl Sender {
     /// further checks. Returns `false` if the sender defers it for a larger one.
     #[inline]
     fn begin_burst(&mut self, now: Time, room: u32, burst: &mut Burst) -> bool {
-        let supplied = room.min(self.tcb.send_buffer.segments());
-        if self.should_defer(now, room, burst) {
+        let left = self.queue_buffers.left(self.tcb.scoreboard.next);
+        let supplied = room.min(self.tcb.send_buffer.segments()).min(left);
+        // tcp_write_xmit defers no lone segment, tcp_tso_should_defer nothing in the middle of the queue that may leave whole.
+        if left > room && self.should_defer(now, room, burst) {
             self.validation.deferred = true;
             return false;
         }
