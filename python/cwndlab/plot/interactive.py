@@ -162,7 +162,8 @@ def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[fl
             y["showticklabels"] = column == 0
         if _shows_y_title(figure, row, column):
             # Panels of several quantities are low: quantity and unit are on lines of their own.
-            text = panel.y.title.replace(", ", "<br>", 1) if figure.rows > 2 else panel.y.title
+            several = figure.rows > 2 and len({panel.y.title for panel in figure.panels}) > 1
+            text = panel.y.title.replace(", ", "<br>", 1) if several else panel.y.title
             # Beside words plotly places the title over them, unless it has a distance of its own.
             y["title"] = {"text": text} | ({} if panel.y.categories is None else {"standoff": 12})
         layout[f"yaxis{_reference('y', index)[1:]}"] = y
