@@ -63,7 +63,7 @@ def convergence(records: Records, *, start_s: float | None = None, end_s: float 
     >>> flows = [cwndlab.Flow("reno", rtt="40 ms"), cwndlab.Flow("reno", rtt="40 ms", start="2 s")]
     >>> records = cwndlab.run(cwndlab.Scenario(duration="30 s", dumbbell=path, flows=flows), seed=1)
     >>> cwndlab.metrics.convergence(records).row(0)
-    (3.0, None)
+    (3.4, None)
     """
     seconds, reason = _converged(MeasuredRun(records, 0.0, end_s))
     return pl.DataFrame(

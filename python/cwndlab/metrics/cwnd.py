@@ -29,6 +29,6 @@ def cwnd(records: Records, *, start_s: float | None = None, end_s: float | None 
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.cwnd(records)["mean_cwnd_segments"].round(1).to_list()
-    [138.9]
+    [139.0]
     """
     return flow_table(MeasuredRun(records, start_s, end_s), CWND)

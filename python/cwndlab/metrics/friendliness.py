@@ -32,7 +32,7 @@ def friendliness(
     >>> mixed, same = run("cubic"), run("reno")
     >>> table = cwndlab.metrics.friendliness(mixed, same, algorithm="reno+standard/rack")
     >>> table["friendliness"].round(2).to_list()
-    [1.18]
+    [0.88]
     """
     mixed = goodput(records, start_s=start_s, end_s=end_s).filter(pl.col("algorithm") == algorithm)
     alone = goodput(baseline, start_s=start_s, end_s=end_s).filter(pl.col("flow").is_in(mixed["flow"].implode()))

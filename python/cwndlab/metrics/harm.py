@@ -38,7 +38,7 @@ def harm(
     >>> beside = cwndlab.run(cwndlab.Scenario(duration="10 s", dumbbell=path, flows=[user, rival]), seed=1)
     >>> table = cwndlab.metrics.harm(beside, alone)
     >>> table["name"].to_list(), table["harm"].round(2).to_list()
-    (['user'], [0.46])
+    (['user'], [0.55])
     """
     tables = [per_flow(one, start_s=start_s, end_s=end_s) for one in (records, baseline)]
     wanted = [name for name in tables[0].columns if name in COLUMNS and COLUMNS[name].direction]

@@ -23,7 +23,7 @@ def power(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.power(records)["power"].round(2).to_list()
-    [0.55]
+    [0.54]
     """
     return run_table(MeasuredRun(records, start_s, end_s), POWER)
 

@@ -35,7 +35,7 @@ def queueing_delay(records: Records, *, start_s: float | None = None, end_s: flo
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> table = cwndlab.metrics.queueing_delay(records)
     >>> table["link"][0], round(table["p95_queue_ms"][0], 1), table["of"][0]
-    ('bottleneck', 19.3, 'time')
+    ('bottleneck', 19.1, 'time')
     """
     run = MeasuredRun(records, start_s, end_s)
     rows = []

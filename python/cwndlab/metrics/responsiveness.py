@@ -31,7 +31,7 @@ def responsiveness(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("rate-steps"), seed=1)
     >>> cwndlab.metrics.responsiveness(records)["halving_rtts"].round().to_list()
-    [51.0, 66.0]
+    [64.0, 68.0]
     """
     found: dict[int, float] = {}
     for one in rounds(records, start_s, end_s):

@@ -82,7 +82,7 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.share(records, start_s=6)["share"].round(2).to_list()
-    [0.66, 0.34]
+    [0.94, 0.06]
     """
     return flow_table(MeasuredRun(records, start_s, end_s), SHARE)
 

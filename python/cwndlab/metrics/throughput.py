@@ -50,6 +50,6 @@ def total_throughput(records: Records, *, start_s: float | None = None, end_s: f
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> (cwndlab.metrics.total_throughput(records, start_s=6)["throughput_bps"] / 1e6).round(1).to_list()
-    [100.4]
+    [100.5]
     """
     return run_table(MeasuredRun(records, start_s, end_s), THROUGHPUT)
