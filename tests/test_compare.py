@@ -140,6 +140,22 @@ def test_equal_differences_are_one_result_without_a_test() -> None:
     assert "the 2 comparisons" in found.method()  # the family is fixed beforehand
 
 
+def test_runs_that_a_seed_only_shifts_in_time_are_one_result() -> None:
+    """Five runs of one flow on a path without randomness resend the same packets; the seed moves their start by less
+    than an RTT, and with it the loss ratio by a hundredth of a percent of it. That is one observation, not five."""
+    alone = cwndlab.presets.load("single").with_(duration="6 s")
+    found = compare(alone, ["cubic", "reno"], seeds=5)
+    resent, ratio = (
+        [found.estimate(name, metric) for name in ("cubic", "reno")]
+        for metric in ("retransmitted_packets", "loss_ratio")
+    )
+    assert all(one.is_constant and one.mean >= 20 for one in resent)
+    assert not all(one.is_constant for one in ratio)
+    assert set(found.differences()["verdict"].to_list()) == {"not decided: one result"}
+    assert found.differences()["p"].null_count() == len(found.differences())
+    assert any("differ by a shift in time" in note for note in found.notes)
+
+
 def test_differences_by_rounding_alone_are_one_result() -> None:
     """0.6 − 0.5 and 0.7 − 0.6 differ by 1.1e-16: without care the t-test is certain of that."""
     found = difference([0.5, 0.6, 0.7], [0.6, 0.7, 0.8])

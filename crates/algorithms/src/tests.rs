@@ -128,6 +128,11 @@ fn faults_contain_the_error_and_a_hint() {
             "write 'cubic+ccm-ss(mu=1.5)/sack'",
         ),
         (
+            "/home/me/own.py",
+            "'/home/me/own.py' is a file, not an algorithm",
+            "name its class here, and the file by --algorithm-file, in Python by algorithms=",
+        ),
+        (
             "prr",
             "'prr' is a mechanism of the transport, not a congestion-avoidance algorithm",
             "write 'GROWTH[+SLOW_START][/RECOVERY]', for instance 'cubic+hystart/sack'",

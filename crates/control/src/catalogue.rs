@@ -59,6 +59,10 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
 
 /// Splits a text at `+` and `/` outside of parentheses: congestion avoidance, slow start, recovery.
 fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
+    if text.trim_end().ends_with(".py") {
+        let hint = "name its class here, and the file by --algorithm-file, in Python by algorithms=";
+        return fault(format!("'{text}' is a file, not an algorithm"), hint);
+    }
     let (mut depth, mut plus, mut slash) = (0, None, None);
     for (at, letter) in text.char_indices() {
         match letter {

@@ -132,6 +132,19 @@ fn a_dsack_below_una_undoes_a_reduction() {
     it.after(49.0).write(11).sends(11..21);
 }
 
+/// With timestamps an ACK below `una` is older than one that arrived (RFC 7323, section 5.3, R1; tcp_paws_discard), and is
+/// discarded: what would undo the reduction without timestamps, above, changes nothing.
+#[test]
+fn an_ack_below_una_is_discarded_with_timestamps() {
+    for (paws, cwnd) in [(true, 7), (false, 10)] {
+        let mut it = Script::new(&Stack { timestamps: true, paws, ..linux() }, 100.0);
+        it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).sends([0]);
+        it.ack(4, &[]).ack(6, &[]).ack(8, &[]).ack(10, &[]).is_in(State::Open).has_cwnd(7);
+        it.after(3.0).write(1).sends([10]).after(97.0).ack(11, &[]);
+        it.after(1.0).ack(10, &[0..1]).has_cwnd(cwnd);
+    }
+}
+
 /// tcp_ack: tcp_sacktag_write_queue precedes tcp_clean_rtx_queue, so that a D-SACK counts although the same ACK covers its
 /// segment. A kernel 6.18 has an unlimited threshold and a window of 18 then: 10 before, 7 segments delivered, and the copy.
 #[test]

@@ -13,8 +13,12 @@ from cwndlab.reports.sections import MOST_ABREAST, described_scenario, over_time
 from cwndlab.reports.tables import Table, frame_table, table
 from cwndlab.statistics.digits import number
 
-#: What repeats a run: the page has its scenario.
-_COMMANDS = ("cwndlab run scenario.toml --seed {seed} --out out", "cwndlab report out")
+
+def _command(records: Records, scenario: str, out: str) -> str:
+    """What repeats a run: the page has its scenario."""
+    engine = str(records.rows("runs")[0]["engine"])
+    words = ["cwndlab run", scenario, f"--seed {records.seed}", f"--out {out}"]
+    return " ".join(words if engine == "simulate" else [*words, f"--engine {engine}"])
 
 
 def run_page(records: Records) -> str:
@@ -31,7 +35,7 @@ def run_page(records: Records) -> str:
         algorithms=bool(flows),
         title=records.scenario.title or f"A run of {_algorithms(records, short=True)}",
         footer=f"scenario {records.scenario_hash} · seed {records.seed}",
-        commands=[line.format(seed=records.seed) for line in _COMMANDS],
+        commands=[_command(records, "scenario.toml", "out"), "cwndlab report out"],
         run_findings=records.rows("findings"),
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
@@ -96,9 +100,7 @@ def runs_page(runs: Sequence[Records]) -> str:
         [COLUMNS[metric].heading, *(_shown(one.get(metric), COLUMNS[metric].factor) for one in values.values())]
         for metric in metrics
     ]
-    commands = []
-    for at, records in enumerate(runs, 1):
-        commands.append(f"cwndlab run scenario-{at}.toml --seed {records.seed} --out run-{at}")
+    commands = [_command(records, f"scenario-{at}.toml", f"run-{at}") for at, records in enumerate(runs, 1)]
     return page.render(
         "runs.html",
         title=" beside ".join(named),

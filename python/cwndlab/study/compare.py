@@ -26,6 +26,7 @@ from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of
 from cwndlab.study.axes import axes, labels
+from cwndlab.study.differences import is_one_run
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.header import Header
 from cwndlab.study.result import Result
@@ -460,17 +461,23 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
 def _without_variation(result: Result) -> list[str]:
     """Metrics that are the same for every seed, where the runs differ."""
     notes, count = [], len(result.seeds)
+    more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
     constant: dict[str, list[str]] = {}
+    shifted = [name for name in result.labels if is_one_run({row["seed"]: row for row in result.rows_of(name)})]
+    if shifted:
+        what = (
+            f"{count} runs, one result: every count is the same in all of them, so that they differ by a shift in time"
+        )
+        notes.append(f"{what} and there is no test: {_few(shifted)}{more}")
     for name in result.labels:
         rows = [{key: value for key, value in row.items() if key != "seed"} for row in result.rows_of(name)]
-        if len(rows) > 1 and all(row == rows[0] for row in rows):
+        if name in shifted or (len(rows) > 1 and all(row == rows[0] for row in rows)):
             continue  # a remark of its own
         for metric in result.judged():
             if result.estimate(name, metric).is_constant:
                 constant.setdefault(COLUMNS[metric].title, []).append(name)
     if constant:
         parts = [f"{title} ({_few(names)})" for title, names in constant.items()]
-        more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
         notes.append(f"{count} runs, one result, so that there is no interval and no test: {', '.join(parts)}{more}")
     return notes
 

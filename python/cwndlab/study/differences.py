@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
+from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.statistics import Difference, Estimate, adjusted, difference
 from cwndlab.study.spec import Row
 
-__all__ = ["columns_of", "paired", "tests", "values", "verdict_columns"]
+__all__ = ["columns_of", "is_one_run", "paired", "tests", "values", "verdict_columns"]
 
 #: The runs of a value of a label, by seed.
 Runs = Mapping[int, Row]
@@ -22,11 +24,38 @@ def values(runs: Runs, metric: str) -> dict[int, float]:
     return {seed: value for seed, row in sorted(runs.items()) if (value := row.get(metric)) is not None}
 
 
+#: Equal counts of at least this are no coincidence: two that differ by chance, as Poisson's do, agree in one of eleven
+#: cases, and three on both sides in one of ten thousand.
+_NO_COINCIDENCE = 20
+
+
+def is_one_run(runs: Runs) -> bool:
+    """Whether runs of several seeds are one run, shifted in time: every count of what happened is the same, and one is
+    so large that it would not be by chance. Values per time or per packet then differ by where the measurement begins.
+
+    >>> is_one_run({1: {"retransmitted_packets": 239, "timeouts": 0}, 2: {"retransmitted_packets": 239, "timeouts": 0}})
+    True
+    >>> is_one_run({1: {"retransmitted_packets": 239}, 2: {"retransmitted_packets": 240}})
+    False
+    >>> is_one_run({1: {"retransmitted_packets": 3}, 2: {"retransmitted_packets": 3}})
+    False
+    """
+    counts = [values(runs, name) for name, column in COLUMNS.items() if column.counts]
+    found = [set(one.values()) for one in counts if len(one) > 1]
+    return all(len(one) == 1 for one in found) and any(max(one) >= _NO_COINCIDENCE for one in found)
+
+
 def paired(base: Runs, other: Runs, metric: str) -> Difference | None:
-    """The difference of a metric to ``base`` over common seeds; ``None`` where there are none."""
+    """The difference of a metric to ``base`` over common seeds; ``None`` where there are none. Where the runs of both
+    sides are one run each (`is_one_run`), it is that of their means: one result."""
     first, second = values(base, metric), values(other, metric)
     seeds = [seed for seed in first if seed in second]
-    return difference([first[seed] for seed in seeds], [second[seed] for seed in seeds]) if seeds else None
+    if not seeds:
+        return None
+    one, two = [first[seed] for seed in seeds], [second[seed] for seed in seeds]
+    if is_one_run(base) and is_one_run(other):
+        one, two = [fmean(one)] * len(one), [fmean(two)] * len(two)
+    return difference(one, two)
 
 
 def tests(

@@ -22,7 +22,8 @@ CONSTANTS = {
     "TCP_CA_Recovery": 3,
     "TCP_CA_Loss": 4,
 }
-#: Bits of a number, items of a sequence, digits to which a number is rounded, levels of brackets.
+#: Bits of a number, items and characters of a value at all its levels, digits to which a number is rounded, levels of
+#: brackets.
 _MOST_BITS, _MOST_ITEMS, _MOST_DIGITS, _MOST_LEVELS = 256, 10_000, 20, 100
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -96,9 +97,21 @@ def _bounded(value: Any) -> Any:
     """The value, where it is small."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise OverflowError(f"a number of more than {_MOST_BITS} bits")
-    if isinstance(value, str | tuple | list) and len(value) > _MOST_ITEMS:
+    if _items(value) > _MOST_ITEMS:
         raise OverflowError(f"a sequence of more than {_MOST_ITEMS:,} items")
     return value
+
+
+def _items(value: Any) -> int:
+    """Items and characters of a value, those of the sequences in it included; it stops above the limit."""
+    count, rest = 0, [value]
+    while rest and count <= _MOST_ITEMS:
+        one = rest.pop()
+        if isinstance(one, str | tuple | list):
+            count += len(one)
+            if not isinstance(one, str) and count <= _MOST_ITEMS:
+                rest.extend(one)
+    return count
 
 
 class Evaluator:
@@ -178,7 +191,7 @@ class Evaluator:
         sequences = [value for value in (one, other) if isinstance(value, str | tuple | list)]
         if isinstance(operation, ast.Mult) and sequences:
             size = other if sequences[0] is one else one
-            if isinstance(size, int) and len(sequences[0]) * size > _MOST_ITEMS:
+            if isinstance(size, int) and _items(sequences[0]) * size > _MOST_ITEMS:
                 raise OverflowError(f"a sequence of more than {_MOST_ITEMS:,} items")
         if isinstance(operation, ast.Mod) and isinstance(one, str) and re.search(r"%[^a-zA-Z%]*(\*|\d{4})", one):
             raise OverflowError("a field of more than 999 characters")
@@ -198,9 +211,9 @@ class Evaluator:
             case ast.Name(id=name):
                 return self._named(name)
             case ast.Tuple(elts=parts):
-                return tuple(value(part) for part in parts)
+                return _bounded(tuple(value(part) for part in parts))
             case ast.List(elts=parts):
-                return [value(part) for part in parts]
+                return _bounded([value(part) for part in parts])
             case ast.BinOp(left=left, op=operation, right=right):
                 return self._binary(operation, value(left), value(right))
             case ast.UnaryOp(op=unary, operand=operand):

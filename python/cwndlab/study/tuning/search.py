@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -108,7 +108,7 @@ def tune(
         ``out`` holds another tuning, or is in use.
     """
     place = Path(out)
-    count = spec.trials if trials is None else trials
+    count = (spec if trials is None else replace(spec, trials=trials)).trials
     total = count * len(spec.train) * len(spec.train.seeds)
     with ExitStack() as stack:
         evaluator = _Evaluator(spec, place, workers, progress, total)

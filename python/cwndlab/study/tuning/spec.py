@@ -22,6 +22,8 @@ from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.tuning.expression import Expression
 from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, plain_scalar, short
 
+#: The sampler considers all earlier trials before each one: more of them would not end.
+MOST_TRIALS = 100_000
 _TABLE = "docs/tuning.md shows one"
 _SIDE = {key: value for key, value in schema(SWEEP_ENTRIES, "").items() if key != "description"}
 
@@ -48,7 +50,13 @@ ENTRIES = (
         {"type": "array", "items": {"type": "string"}},
     ),
     Entry("scale", (str,), '"log"', "how the objective is averaged over cells", {"type": "string"}),
-    Entry("trials", (int,), "a whole number", "how many settings are tried", {"type": "integer", "minimum": 1}),
+    Entry(
+        "trials",
+        (int,),
+        "a whole number",
+        "how many settings are tried",
+        {"type": "integer", "minimum": 1, "maximum": MOST_TRIALS},
+    ),
     Entry("seed", (int,), "a whole number", "seed of the search", {"type": "integer", "minimum": 0}),
     Entry(
         "parameters",
@@ -157,10 +165,14 @@ class Tuning:
         yield from not_texts(self.fields, "tune.fields", '["flow[*].algorithm"]')
         if self.goal not in ("maximise", "minimise"):
             yield Fault("tune.goal", f"{short(self.goal)} is not a goal", "write maximise or minimise")
-        for name, value, low, example in (("trials", self.trials, 1, 40), ("seed", self.seed, 0, 1)):
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**63:
-                hint = f"write {name} = {example}"
-                yield Fault(f"tune.{name}", f"{short(value)} is not a whole number from {low} on", hint)
+        for name, value, low, high, example in (
+            ("trials", self.trials, 1, MOST_TRIALS, 40),
+            ("seed", self.seed, 0, 2**63 - 1, 1),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                upper = f"{high:,}" if high == MOST_TRIALS else "2⁶³ − 1"
+                what = f"{short(value)} is not a whole number from {low} to {upper}"
+                yield Fault(f"tune.{name}", what, f"write {name} = {example}")
         for name, table in (("parameters", self.parameters), ("published", self.published)):
             if not isinstance(table, Mapping):
                 yield Fault(f"tune.{name}", f"{short(table)} is not a table of values by parameter", _TABLE)
