@@ -18,6 +18,17 @@ import pytest
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # A page that takes longer is broken.
 _PATIENCE_S = 120.0
+#: Elements that extend beyond the page, and texts that extend beyond their figure. What scrolls in itself may be wide.
+WIDE = """[...document.querySelectorAll('main *, footer, #tools *')].filter(one => {
+  const box = one.getBoundingClientRect(), most = document.documentElement.clientWidth;
+  const apart = one.closest('.scroll, pre, .unseen, .skip, dialog, .main-svg');
+  return box.width && !apart && (box.right > most + 1 || box.left < -1);
+}).map(one => one.outerHTML.slice(0, 80))"""
+CUT = """[...document.querySelectorAll('.main-svg text')].filter(one => {
+  const box = one.getBoundingClientRect(), place = one.closest('.chart').getBoundingClientRect();
+  const beyond = [box.right - place.right, place.left - box.left, box.bottom - place.bottom, place.top - box.top];
+  return box.width && one.textContent && Math.max(...beyond) > 2;
+}).map(one => one.textContent)"""
 
 
 class Browser:
@@ -56,6 +67,12 @@ class Browser:
         told = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
+
+    def assert_nothing_is_cut_off(self) -> None:
+        """Nothing extends beyond the page, and no text beyond its figure."""
+        assert self.say("document.documentElement.scrollWidth <= innerWidth")
+        assert self.say(WIDE) == []
+        assert self.say(CUT) == []
 
     def wait(self, script: str) -> None:
         """Until the expression is true."""

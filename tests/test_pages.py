@@ -17,7 +17,7 @@ import cwndlab
 import numpy as np
 import polars as pl
 import pytest
-from browser import Browser, chromium
+from browser import CUT, Browser, chromium
 from cwndlab.plot.series import SERIES, lines
 from cwndlab.reports.charts import Asked
 from cwndlab.reports.runs import ROOM, pack
@@ -290,27 +290,12 @@ def test_a_figure_is_saved_as_csv_and_png(browser: Browser, folder: Path, tmp_pa
     assert browser.complaints == []
 
 
-#: Elements that extend beyond the page, and texts that extend beyond their figure. What scrolls in itself may be wide.
-WIDE = """[...document.querySelectorAll('main *, footer, #tools *')].filter(one => {
-  const box = one.getBoundingClientRect(), most = document.documentElement.clientWidth;
-  const apart = one.closest('.scroll, pre, .unseen, .skip, dialog, .main-svg');
-  return box.width && !apart && (box.right > most + 1 || box.left < -1);
-}).map(one => one.outerHTML.slice(0, 80))"""
-CUT = """[...document.querySelectorAll('.main-svg text')].filter(one => {
-  const box = one.getBoundingClientRect(), place = one.closest('.chart').getBoundingClientRect();
-  const beyond = [box.right - place.right, place.left - box.left, box.bottom - place.bottom, place.top - box.top];
-  return box.width && one.textContent && Math.max(...beyond) > 2;
-}).map(one => one.textContent)"""
-
-
 @pytest.mark.parametrize("width", [1400, 1000, 390])
 @pytest.mark.parametrize("page", ["comparison", "run", "pair", "sweep"])
 def test_nothing_is_cut_off_at_any_width(browser: Browser, folder: Path, page: str, width: int) -> None:
     for dark in (False, True):
         browser.open(folder / f"{page}.html", width=width, dark=dark)
-        assert browser.say("document.documentElement.scrollWidth <= innerWidth")
-        assert browser.say(WIDE) == []
-        assert browser.say(CUT) == []
+        browser.assert_nothing_is_cut_off()
 
 
 @pytest.mark.parametrize("width", [1400, 800, 390])
