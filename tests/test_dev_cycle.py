@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[1]
 COMPILED = {
     "cwndlab-algorithms",
     "cwndlab-audit",
-    "cwndlab-debugger",
     "cwndlab-emulator",
     "cwndlab-live",
     "cwndlab-packetdrill",

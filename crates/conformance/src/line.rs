@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_control::delivery::Departure;
 use cwndlab_units::{Duration, Time};
 
 use crate::path_model::PathModel;
 use crate::random::Random;
-use crate::sender::Departure;
 
 /// Segments that are sent together and acknowledged by one ACK.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Line {
 impl Line {
     /// Sends a unit of `size` bytes with sequence number `seq`.
     pub(crate) fn send(&mut self, model: &PathModel, random: &mut Random, seq: u64, size: u64, departure: Departure) {
-        let now = departure.sent;
+        let now = departure.sent_at;
         let waits = self.free_at.saturating_since(now);
         let queued = (u128::from(waits.0) * u128::from(model.rate) / 8_000_000_000) as u64;
         let full = queued + size > model.buffer.max(size);

@@ -3,6 +3,7 @@
 //! The model is not a TCP simulator: it has no retransmissions and no headers, and the next arriving packet reveals a
 //! loss. It provides an algorithm with RTTs, rates, rounds and losses that depend on its window.
 
+use cwndlab_control::delivery::{DeliveryEstimator, Rounds};
 use cwndlab_control::{Ack, Cause, Change, Congestion, Feedback, Sent, Window};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -10,7 +11,7 @@ use crate::harness::{CaseEnded, CaseResult, Harness};
 use crate::line::{Line, Unit};
 use crate::path_model::{PathModel, MS, S};
 use crate::random::Random;
-use crate::sender::{Application, DeliveryEstimator, Recovery, Reports, Rounds, RttEstimator, SendState};
+use crate::sender::{Application, Recovery, Reports, RttEstimator, SendState};
 
 /// The state of a modelled flow.
 pub(crate) struct ModelFlow<'a, 'b, 'c> {
@@ -40,6 +41,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, CaseEnded> {
         let (mss, initial) = (harness.mss().0, harness.window().0);
         let now = Time(model.rtt);
+        let mut delivery = DeliveryEstimator::default();
+        delivery.start(now);
         let mut flow = Self {
             random: Random::new(seed),
             now,
@@ -52,7 +55,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             sender: SendState::new(now),
             recovery: Recovery::default(),
             rtt: RttEstimator::default(),
-            delivery: DeliveryEstimator::new(now),
+            delivery,
             rounds: Rounds::default(),
             reports: Reports::default(),
             model,
@@ -104,7 +107,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             lost: Bytes(lost),
             srtt: self.rtt.srtt,
             min_rtt: self.rtt.min_rtt,
-            round: self.rounds.count,
+            round: self.rounds.count(),
         })
     }
 
@@ -168,7 +171,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         loop {
             let window = self.harness.window().0.max(self.mss);
             if self.application.unsent == 0 {
-                self.delivery.limit_by_application(self.sender.in_flight);
+                self.delivery.set_app_limited(Bytes(self.sender.in_flight));
                 self.sender.window_limited = false;
                 return Ok(());
             }
@@ -196,11 +199,11 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             self.sender.pace(size, rate, now);
         }
         if self.sender.in_flight == 0 {
-            self.delivery.begin_flight(now);
+            self.delivery.start(now);
         }
         self.application.send(size);
         let seq = self.sender.send(size, now);
-        self.line.send(&self.model, &mut self.random, seq, size, self.delivery.depart(now));
+        self.line.send(&self.model, &mut self.random, seq, size, self.delivery.departure(now));
         self.harness.report(Sent {
             now,
             size: Bytes(size),
@@ -233,7 +236,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             self.report_congestion(Cause::Ecn, false, false, before, 0)?;
         }
         if self.model.samples {
-            self.rtt.sample(self.now - unit.departure.sent);
+            self.rtt.sample(self.now - unit.departure.sent_at);
         }
         for part in 0..self.model.split {
             let share = unit.size / self.model.split;
@@ -250,8 +253,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// Processes an ACK of `size` bytes of a unit, which also reports `lost` bytes.
     fn acknowledge(&mut self, unit: &Unit, size: u64, lost: u64) -> CaseResult {
         self.sender.in_flight -= size;
-        self.delivery.deliver(size, &unit.departure, self.now);
-        self.rounds.advance(unit.departure.delivered, self.delivery.delivered);
+        self.delivery.deliver(self.now, Bytes(size), &unit.departure);
+        self.rounds.advance(unit.departure.delivered.0, self.delivery.delivered().0);
         self.reports.acks += 1;
         let ack = self.ack_of(unit, size, lost);
         if self.model.report_every == 0 {
@@ -274,16 +277,16 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             prior_in_flight: Bytes(self.sender.in_flight + size + lost),
             in_flight: Bytes(self.sender.in_flight),
             lost: Bytes(lost),
-            rtt: self.model.samples.then_some(self.now - unit.departure.sent),
+            rtt: self.model.samples.then_some(self.now - unit.departure.sent_at),
             srtt: self.rtt.srtt,
             min_rtt: self.rtt.min_rtt,
-            delivery_rate: self.delivery.sample(&unit.departure, self.rtt.min_rtt, self.now),
-            delivered: Bytes(self.delivery.delivered),
+            delivery_rate: self.delivery.sample(self.now, &unit.departure, self.rtt.min_rtt),
+            delivered: self.delivery.delivered(),
             ce: Bytes(if unit.marked { size } else { 0 }),
             app_limited: self.delivery.is_app_limited(),
             cwnd_limited: self.sender.window_limited,
             recovering: self.recovery.active,
-            round: self.rounds.count,
+            round: self.rounds.count(),
             feedback: self.feedback(if unit.marked { 0 } else { size }),
         }
     }

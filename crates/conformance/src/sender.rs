@@ -1,7 +1,7 @@
-//! The parts of the modelled sender: send state, loss recovery, RTT, delivery rate, rounds, application and reports.
+//! The parts of the modelled sender: send state, loss recovery, RTT, application and reports.
 
-use cwndlab_control::{Ack, DeliveryRate};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_control::Ack;
+use cwndlab_units::{Duration, Rate, Time};
 
 use crate::path_model::{PathModel, MS, S};
 
@@ -99,98 +99,6 @@ impl RttEstimator {
     /// The pause after which a flow is idle.
     pub(crate) fn idle_after(&self) -> Duration {
         MIN_RTO.max(self.srtt * 2)
-    }
-}
-
-/// The delivery state at the sending of a segment, as in `tcp_rate_skb_sent` of Linux.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) sent: Time,
-    pub(crate) app_limited: bool,
-    pub(crate) delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
-}
-
-/// Delivery-rate estimation as in `tcp_rate.c` of Linux.
-#[derive(Clone, Debug)]
-pub(crate) struct DeliveryEstimator {
-    pub(crate) delivered: u64,
-    delivered_at: Time,
-    first_sent: Time,
-    /// Number of delivered bytes up to which the flow is application-limited; zero: not application-limited.
-    app_limited_until: u64,
-}
-
-impl DeliveryEstimator {
-    pub(crate) fn new(now: Time) -> Self {
-        Self { delivered: 0, delivered_at: now, first_sent: now, app_limited_until: 0 }
-    }
-
-    /// Starts a flight after no data were in flight.
-    pub(crate) fn begin_flight(&mut self, now: Time) {
-        (self.first_sent, self.delivered_at) = (now, now);
-    }
-
-    /// Marks the flow as application-limited until the data in flight are delivered (Linux,
-    /// `tcp_rate_check_app_limited`).
-    pub(crate) fn limit_by_application(&mut self, in_flight: u64) {
-        self.app_limited_until = (self.delivered + in_flight).max(1);
-    }
-
-    pub(crate) fn is_app_limited(&self) -> bool {
-        self.app_limited_until > 0
-    }
-
-    /// The delivery state for a segment sent at `now`.
-    pub(crate) fn depart(&self, now: Time) -> Departure {
-        Departure {
-            sent: now,
-            app_limited: self.is_app_limited(),
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-        }
-    }
-
-    /// Processes the acknowledgement of `size` bytes sent in the state `departure`.
-    pub(crate) fn deliver(&mut self, size: u64, departure: &Departure, now: Time) {
-        self.delivered += size;
-        self.delivered_at = now;
-        self.first_sent = departure.sent;
-        if self.is_app_limited() && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-    }
-
-    /// The rate sample of an ACK; `None` for an interval below the minimum RTT (Linux, `tcp_rate_gen`).
-    pub(crate) fn sample(&self, departure: &Departure, min_rtt: Duration, now: Time) -> Option<DeliveryRate> {
-        let delivered = Bytes(self.delivered - departure.delivered);
-        let interval = (departure.sent - departure.first_sent).max(now - departure.delivered_at);
-        (interval >= min_rtt && interval > Duration::ZERO).then_some(DeliveryRate {
-            delivered,
-            interval,
-            prior_delivered: Bytes(departure.delivered),
-            app_limited: departure.app_limited,
-        })
-    }
-}
-
-/// Packet-timed round trips.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rounds {
-    pub(crate) count: u64,
-    /// The round ends with the acknowledgement of data sent after this number of bytes was delivered.
-    end: u64,
-}
-
-impl Rounds {
-    /// Processes the acknowledgement of data sent after `at_departure` delivered bytes; now `delivered` bytes are
-    /// delivered.
-    pub(crate) fn advance(&mut self, at_departure: u64, delivered: u64) {
-        if at_departure >= self.end {
-            (self.count, self.end) = (self.count + 1, delivered);
-        }
     }
 }
 

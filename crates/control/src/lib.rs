@@ -2,6 +2,7 @@
 //!
 //! - [`contract`]: [`CongestionControl`] and the reports of the transport to it;
 //! - [`report`]: a report as a value; [`Driver`] delivers it, with the undo of a reduction, [`Observer`] observes it;
+//! - [`delivery`]: delivery-rate samples and round trips, which every sender measures;
 //! - [`event`] and [`state`]: the events and the state that an algorithm returns;
 //! - [`parts`]: [`SlowStart`] and [`CongestionAvoidance`], the two parts that [`Composed`] combines;
 //! - [`constructor`]: the injection of an algorithm that has no entry;
@@ -131,6 +132,7 @@ pub mod catalogue;
 pub mod composed;
 pub mod constructor;
 pub mod contract;
+pub mod delivery;
 pub mod driver;
 pub mod event;
 pub mod kernel_name;

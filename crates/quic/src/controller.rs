@@ -166,7 +166,7 @@ impl State {
             lost: Bytes(self.lost),
             srtt: self.deliveries.srtt(),
             min_rtt: self.deliveries.rtt.min_rtt(),
-            round: self.deliveries.round,
+            round: self.deliveries.round(),
         };
         self.control.on_congestion(&event);
         self.in_persistent_congestion = persistent;
@@ -224,13 +224,13 @@ impl State {
             srtt: deliveries.srtt(),
             min_rtt: deliveries.rtt.min_rtt(),
             delivery_rate: report.rate.filter(|_| last),
-            delivered: Bytes(deliveries.delivered - rest),
+            delivered: deliveries.delivered() - Bytes(rest),
             ce: Bytes(std::mem::take(&mut self.marked)),
             app_limited: deliveries.app_limited(),
             // RFC 9002, 7.8: a sender that only its pacer delays fully utilises its window.
             cwnd_limited: !report.app_limited,
             recovering,
-            round: deliveries.round,
+            round: deliveries.round(),
             feedback: None,
         });
     }

@@ -1,11 +1,11 @@
 //! Delivery-rate samples, round trips and RTTs of a QUIC connection, from the calls of `quinn` to its controller.
 //!
-//! Delivery-rate samples are those of Linux (`net/ipv4/tcp_rate.c`; draft-ietf-ccwg-bbr, section 4.1): `delivered` over
-//! the longer of the send and the ACK interval, for the acknowledged packet that was sent last. Packets are identified
-//! by their sending times, which the stack passes with an acknowledgement.
+//! Delivery-rate samples are those of [`cwndlab_control::delivery`], for the acknowledged packet that was sent last.
+//! Packets are identified by their sending times, which the stack passes with an acknowledgement.
 
 use std::collections::VecDeque;
 
+use cwndlab_control::delivery::{self, DeliveryEstimator, Rounds};
 use cwndlab_control::DeliveryRate;
 use cwndlab_transport::rtt::RttEstimator;
 use cwndlab_units::{Bytes, Duration, Time};
@@ -16,15 +16,17 @@ const MAX_ENTRIES: usize = 1 << 16;
 /// The packets sent at one time, with the connection's state at that time.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    at: Time,
+    state: delivery::Departure,
     /// Bytes not yet acknowledged.
     unacked: u64,
     /// Number of earlier departures.
     number: u64,
-    first_sent_at: Time,
-    delivered_at: Time,
-    delivered: u64,
-    app_limited: bool,
+}
+
+impl Departure {
+    fn at(&self) -> Time {
+        self.state.sent_at
+    }
 }
 
 /// The packets that the current ACK frame has acknowledged so far.
@@ -79,14 +81,8 @@ pub(crate) struct DeliveryTracker {
     departures: VecDeque<Departure>,
     sent: u64,
     pub(crate) in_flight: u64,
-    pub(crate) delivered: u64,
-    delivered_at: Time,
-    first_sent_at: Time,
-    /// Samples are application-limited until this many bytes are delivered; 0 where the sender is not
-    /// application-limited.
-    app_limited_until: u64,
-    pub(crate) round: u64,
-    round_end: u64,
+    delivery: DeliveryEstimator,
+    rounds: Rounds,
     /// No packet may be added to the last departure, because an ACK has arrived since.
     closed: bool,
     batch: Batch,
@@ -102,12 +98,8 @@ impl DeliveryTracker {
             departures: VecDeque::new(),
             sent: 0,
             in_flight: 0,
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            first_sent_at: Time::ZERO,
-            app_limited_until: 0,
-            round: 0,
-            round_end: 0,
+            delivery: DeliveryEstimator::default(),
+            rounds: Rounds::default(),
             closed: true,
             batch: Batch::default(),
             recovery_start: None,
@@ -116,17 +108,27 @@ impl DeliveryTracker {
     }
 
     pub(crate) fn app_limited(&self) -> bool {
-        self.app_limited_until > 0
+        self.delivery.is_app_limited()
+    }
+
+    /// Bytes delivered so far.
+    pub(crate) fn delivered(&self) -> Bytes {
+        self.delivery.delivered()
+    }
+
+    /// Round trips since the start.
+    pub(crate) fn round(&self) -> u64 {
+        self.rounds.count()
     }
 
     /// Bytes were sent.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         if self.in_flight == 0 {
-            (self.first_sent_at, self.delivered_at) = (now, now);
+            self.delivery.start(now);
         }
         self.in_flight += bytes;
         if !self.closed {
-            if let Some(last) = self.departures.back_mut().filter(|last| last.at == now) {
+            if let Some(last) = self.departures.back_mut().filter(|last| last.at() == now) {
                 last.unacked += bytes;
                 return;
             }
@@ -134,15 +136,7 @@ impl DeliveryTracker {
         if self.departures.len() == MAX_ENTRIES {
             self.departures.pop_front();
         }
-        self.departures.push_back(Departure {
-            at: now,
-            unacked: bytes,
-            number: self.sent,
-            first_sent_at: self.first_sent_at,
-            delivered_at: self.delivered_at,
-            delivered: self.delivered,
-            app_limited: self.app_limited(),
-        });
+        self.departures.push_back(Departure { state: self.delivery.departure(now), unacked: bytes, number: self.sent });
         self.sent += 1;
         self.closed = false;
     }
@@ -152,8 +146,7 @@ impl DeliveryTracker {
         if self.batch.bytes == 0 {
             self.batch = Batch { oldest: sent, prior_in_flight: self.in_flight, ..Batch::default() };
             if app_limited {
-                // Linux, tcp_rate_check_app_limited: limited until the data in flight are delivered.
-                self.app_limited_until = (self.delivered + self.in_flight).max(1);
+                self.delivery.set_app_limited(Bytes(self.in_flight));
             }
         }
         self.batch.bytes += bytes;
@@ -161,11 +154,11 @@ impl DeliveryTracker {
         if self.recovery_start.is_none_or(|start| sent > start) {
             self.batch.sent_after_event += bytes;
         }
-        let from = self.departures.partition_point(|one| one.at < sent);
-        let matching = self.departures.range_mut(from..).take_while(|one| one.at == sent).find(|one| one.unacked > 0);
+        let from = self.departures.partition_point(|one| one.at() < sent);
+        let matching = self.departures.range_mut(from..).take_while(|one| one.at() == sent).find(|one| one.unacked > 0);
         let Some(departure) = matching else { return };
         departure.unacked = departure.unacked.saturating_sub(bytes);
-        if self.batch.newest.is_none_or(|newest| sent >= newest.at) {
+        if self.batch.newest.is_none_or(|newest| sent >= newest.at()) {
             self.batch.newest = Some(*departure);
         }
     }
@@ -182,52 +175,33 @@ impl DeliveryTracker {
         let newest = batch.newest;
         let first = self.rtt.totals().1 == 0;
         // Removed departures give no samples.
-        let sample = newest.map_or(Duration::ZERO, |one| now - one.at);
-        if let Some(newest) = newest {
+        let sample = newest.map_or(Duration::ZERO, |one| now - one.at());
+        if newest.is_some() {
             self.rtt.sample(now, now - batch.oldest, sample);
-            self.first_sent_at = newest.at;
         }
         if first && newest.is_some() {
             // The first acknowledgement is that of the handshake. It gives an RTT sample but acknowledges no data.
-            self.app_limited_until = 0;
+            self.delivery.start(now);
+            self.delivery.clear_app_limited();
             return Some(AckReport::new(now, &batch, sample, None, true, app_limited));
         }
-        self.delivered += batch.bytes;
-        self.delivered_at = now;
-        if self.app_limited_until > 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
-        let rate = newest.and_then(|newest| self.rate(now, &newest));
-        if let Some(newest) = newest {
-            if newest.number >= self.round_end {
-                self.round += 1;
-                self.round_end = self.sent;
-            }
-            self.remove_old(newest.at);
-        }
+        let bytes = Bytes(batch.bytes);
+        let Some(newest) = newest else {
+            self.delivery.count(bytes);
+            return Some(AckReport::new(now, &batch, sample, None, false, app_limited));
+        };
+        self.delivery.deliver(now, bytes, &newest.state);
+        let rate = self.delivery.sample(now, &newest.state, self.rtt.min_or_max());
+        self.rounds.advance(newest.number, self.sent);
+        self.remove_old(newest.at());
         Some(AckReport::new(now, &batch, sample, rate, false, app_limited))
-    }
-
-    /// The delivery-rate sample of an ACK (Linux, tcp_rate_gen).
-    fn rate(&self, now: Time, newest: &Departure) -> Option<DeliveryRate> {
-        let interval = (newest.at - newest.first_sent_at).max(now - newest.delivered_at);
-        if interval == Duration::ZERO || interval < self.rtt.min_or_max() {
-            return None; // an interval below min_rtt is due to ACK compression
-        }
-        let delivered = self.delivered - newest.delivered;
-        Some(DeliveryRate {
-            delivered: Bytes(delivered),
-            interval,
-            prior_delivered: Bytes(newest.delivered),
-            app_limited: newest.app_limited,
-        })
     }
 
     /// Packets were declared lost; the newest of them was sent at `sent`. Earlier packets are removed (RFC 9002, 6.1:
     /// both thresholds include all earlier packets).
     pub(crate) fn on_lost(&mut self, sent: Time, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
-        while self.departures.front().is_some_and(|one| one.at < sent) {
+        while self.departures.front().is_some_and(|one| one.at() < sent) {
             self.departures.pop_front();
         }
     }
@@ -236,7 +210,7 @@ impl DeliveryTracker {
     /// lost or contained only ACKs.
     fn remove_old(&mut self, newest: Time) {
         let horizon = Time(newest.0.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0));
-        while self.departures.front().is_some_and(|one| one.unacked == 0 || one.at < horizon) {
+        while self.departures.front().is_some_and(|one| one.unacked == 0 || one.at() < horizon) {
             self.departures.pop_front();
         }
     }
@@ -273,7 +247,7 @@ mod tests {
         tracker.on_ack(Time(0), 1200, true);
         let report = tracker.on_end(Time(30 * MS), 0, true).expect("it acknowledges");
         assert!(report.first && !tracker.app_limited());
-        assert_eq!((report.rtt.0, tracker.delivered, tracker.round), (30 * MS, 0, 0));
+        assert_eq!((report.rtt.0, tracker.delivered(), tracker.round()), (30 * MS, Bytes::ZERO, 0));
     }
 
     /// By hand: ten packets of 1200 bytes are sent at one time and acknowledged from 50 ms on, one per millisecond. The
@@ -307,7 +281,7 @@ mod tests {
                 let now = (60 + step * 10) * MS;
                 tracker.on_end(Time(now), 1200 * 5, false);
                 tracker.on_sent(Time(now), 1200);
-                tracker.round
+                tracker.round()
             })
             .collect();
         assert_eq!(rounds, [[1; 6], [2; 6], [3; 6]].concat());

@@ -9,7 +9,9 @@
 //! Information that a stack does not give to its adapter is a *known difference* with a name and a reason
 //! ([`verdict::KnownDifference`]), after which windows may differ. Any other difference is a fault of the adapter.
 //!
-//! Without the feature `backends` the crate has only [`event_log`] and [`wrap`].
+//! [`debug`] shows any moment of a run: it runs again up to there.
+//!
+//! Without the feature `backends` the crate has only [`debug`], [`event_log`] and [`wrap`].
 
 #[cfg(feature = "backends")]
 mod backend;
@@ -17,6 +19,7 @@ mod backend;
 pub mod cases;
 #[cfg(feature = "backends")]
 mod compare;
+pub mod debug;
 #[cfg(feature = "backends")]
 mod difference;
 pub mod event_log;

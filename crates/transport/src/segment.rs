@@ -1,5 +1,6 @@
 //! Entries of the scoreboard: segments in flight and their flags, runs of segments, retransmissions.
 
+use cwndlab_control::delivery::Departure;
 use cwndlab_units::{Bytes, Time};
 
 /// The segment is SACKed.
@@ -36,6 +37,16 @@ pub struct Segment {
     pub len: u16,
     /// A combination of the flags above.
     pub flags: u8,
+}
+
+impl Segment {
+    /// The delivery state at its transmission.
+    #[inline]
+    #[must_use]
+    pub fn departure(&self) -> Departure {
+        let Self { sent_at, first_sent_at, delivered_at, delivered, .. } = *self;
+        Departure { sent_at, first_sent_at, delivered_at, delivered, app_limited: self.flags & APP_LIMITED != 0 }
+    }
 }
 
 /// Consecutive segments acknowledged by one ACK. A run of more than one contains only segments that were sent once and

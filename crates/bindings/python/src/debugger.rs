@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use cwndlab_control::{Algorithm, EventKind};
-use cwndlab_debugger::{diverge, json, kinds, look, lost_packet, transport_at, Search, Wanted};
+use cwndlab_replay::debug::{diverge, json, kinds, look, lost_packet, transport_at, Search, Wanted};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Fault, Time};
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ pub(crate) fn debug_kinds() -> Vec<(&'static str, &'static str)> {
 
 /// The event that a flow's algorithm received at a time, with the states before and after it; with `next` or `previous`,
 /// the first one of this kind from that time on, or the last one before it; or, with `against`, the first event from that
-/// time on after which that algorithm differs. JSON of `cwndlab_debugger::json`, with `transport` and `lost_packet`.
+/// time on after which that algorithm differs. JSON of `cwndlab_replay::debug::json`, with `transport` and `lost_packet`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
 #[pyo3(signature = (text, format, seed, flow, at_ns, cancel=None, *, next=None, previous=None, context=3, against=None, tolerance_bytes=0, folder=None, constructors=None))]

@@ -5,7 +5,7 @@
 //! | `catalogue` | | `version`, `algorithms`, `aliases` |
 //! | `check` | `scenario`, `format` | `document`, `toml`, `scenario_hash`, `notes` |
 //! | `run` | `scenario`, `format`, `seed` | `hash`, `scenario_hash`, `notes`, `events`, `packets`, `tables` |
-//! | `look` | `scenario`, `format`, `seed`, `flow`, `at_ns` | the event at a time, as `cwndlab_debugger::json` has it |
+//! | `look` | `scenario`, `format`, `seed`, `flow`, `at_ns` | the event at a time, as `cwndlab_replay::debug::json` has it |
 //!
 //! `scenario` is the text of a document in the format `json` (the default) or `toml`. An answer with `faults` is that of
 //! a request that cannot be carried out: a list of `{"where", "what", "hint"}`.
@@ -13,7 +13,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_debugger::{json as moments, look, transport_at, Search};
+use cwndlab_replay::debug::{json as moments, look, transport_at, Search};
 use cwndlab_records::findings;
 use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
-use cwndlab_replay::wrap::{wrap_flow, Wrap};
+use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
-use crate::{is_shown, Moment, Snapshot};
+use crate::debug::{is_shown, Moment, Snapshot};
 
 /// The first event after which two algorithms differ.
 #[derive(Clone, Debug)]

@@ -55,7 +55,7 @@ impl Snapshot {
 /// An event that an algorithm received.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// Its number among the events of the connection that this crate shows, from 1. Sent segments are not counted.
+    /// Its number among the events of the connection that this module shows, from 1. Sent segments are not counted.
     pub number: u64,
     /// The connection of the flow, from 0.
     pub connection: u32,

@@ -5,9 +5,9 @@ use cwndlab_control::{Ack, Algorithm, Congestion, Event, Feedback, Phase, Ssthre
 use cwndlab_records::rows::SampleRow;
 use serde_json::{json, Map, Value};
 
-use crate::source::places;
-use crate::watch::Line;
-use crate::{Divergence, LostPacket, Moment, Snapshot, View};
+use crate::debug::source::places;
+use crate::debug::watch::Line;
+use crate::debug::{Divergence, LostPacket, Moment, Snapshot, View};
 
 /// A view: `earlier`, `moment` (or null), `later`.
 #[must_use]

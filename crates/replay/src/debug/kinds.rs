@@ -4,7 +4,7 @@ use cwndlab_control::{Cause, Change, EventKind, Report as Reported};
 use cwndlab_units::spelling::nearest;
 use cwndlab_units::Fault;
 
-use crate::Moment;
+use crate::debug::Moment;
 
 /// A kind of events.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
-use cwndlab_replay::wrap::{wrap_flow, Wrap};
+use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
-use crate::kinds::Wanted;
-use crate::{is_shown, Moment, Snapshot};
+use crate::debug::kinds::Wanted;
+use crate::debug::{is_shown, Moment, Snapshot};
 
 /// An event before the moment, with the window and rate after it.
 #[derive(Clone, Debug)]

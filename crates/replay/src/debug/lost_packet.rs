@@ -8,7 +8,7 @@ use cwndlab_records::rows::{LinkRow, LinkSampleRow, PacketRow, Records, SampleRo
 use cwndlab_scenario::plan::{ApplicationKind, Plan};
 use cwndlab_units::{Duration, Fault, Time};
 
-use crate::Moment;
+use crate::debug::Moment;
 
 /// The table of packets of a run with more arrivals at links than this needs too much memory.
 const MOST_ROWS: u64 = 3_000_000;
