@@ -1,9 +1,10 @@
 //! The tables of a scenario: fields, units, defaults, ranges, meanings. Plug-ins declare their tables in their own
 //! modules.
 
-use cwndlab_config::{Custom, Field, Kind, Literal, Table, Word};
+use cwndlab_config::{Custom, Field, FieldType, Kind, Literal, Table, Word};
 use cwndlab_network::{aqm, loss, router_assist};
-use cwndlab_traffic::{distribution_fields, workloads};
+use cwndlab_traffic::distribution_fields::Times;
+use cwndlab_traffic::workloads;
 use cwndlab_transport::stack::Stack;
 use serde_json::{json, Value};
 
@@ -446,7 +447,7 @@ pub static FLOW: Table = Table::new(
         ),
         Field::new(
             "start_step",
-            distribution_fields::TIME,
+            Times::KIND,
             "time between their starts; a distribution gives random times, the exponential one a Poisson process",
         )
         .or(Literal::Text("0 s")),
