@@ -166,18 +166,6 @@ impl Field {
         Self::with(name, Kind::Duration, Literal::Text(default), doc)
     }
 
-    /// A size in bytes with this default.
-    #[must_use]
-    pub const fn bytes(name: &'static str, default: &'static str, doc: &'static str) -> Self {
-        Self::with(name, Kind::Bytes, Literal::Text(default), doc)
-    }
-
-    /// A number above 0 with this default.
-    #[must_use]
-    pub const fn number(name: &'static str, default: f64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Number(0.0, f64::MAX), Literal::Number(default), doc)
-    }
-
     /// A probability with this default.
     #[must_use]
     pub const fn probability(name: &'static str, default: f64, doc: &'static str) -> Self {

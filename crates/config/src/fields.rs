@@ -10,7 +10,7 @@ use crate::reader::Reader;
 
 /// A type of fields: what a document may contain, and the value of a configuration that results from it.
 ///
-/// Quantities, numbers, [`Probability`], `bool`, `String`, lists, and enums that [`words!`](crate::words!) defines are
+/// Quantities, numbers, [`Probability`], `bool`, lists of names, and enums that [`words!`](crate::words!) defines are
 /// such types, [`Positive`] of a quantity, and `Option` of any of them.
 pub trait FieldType {
     /// The value of the configuration.
@@ -60,7 +60,6 @@ types! {
     Bytes => Self, Kind::Bytes, bytes;
     Rate => Self, Kind::Rate, rate;
     RateOrOutage => Rate, Kind::RateOrOutage, rate;
-    String => Self, Kind::Text, string;
     Vec<String> => Self, Kind::Names, names;
 }
 
@@ -78,7 +77,7 @@ macro_rules! narrow_integers {
     )+};
 }
 
-narrow_integers! { u8 u16 u32 }
+narrow_integers! { u8 u32 }
 
 /// A quantity or an integer above zero.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Workloads of flows. A workload is one file with its `SPEC` (name and source), its
-//! configuration (fields, units, defaults, ranges), and one line in the list below (`docs/add-a-workload.md`).
+//! Workloads of flows. A workload is one file with its `SPEC` (name, source) and its configuration (fields, units,
+//! defaults, ranges), and one line in the list below (`docs/add-a-workload.md`).
 
 use cwndlab_config::{registry, Choice, Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
