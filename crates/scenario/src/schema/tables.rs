@@ -5,12 +5,11 @@ use cwndlab_config::{Custom, Field, FieldType, Kind, Literal, Table, Word};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_traffic::distribution_fields::Times;
 use cwndlab_traffic::workloads;
-use cwndlab_transport::stack::Stack;
 use serde_json::{json, Value};
 
 use super::radio_fields::{MediumFields, RadioFields};
 use crate::plan::{HarqPlan, JitterPlan, NamedValuesPlan, StepPlan};
-use crate::profile::choices;
+use crate::profile::{self, STACK};
 use crate::trace;
 
 /// The version of the schema.
@@ -383,7 +382,7 @@ pub static FLOW: Table = Table::new(
         .or(Literal::Text("0 s")),
         Field::new("workload", Kind::Choice(&workloads::CHOICE), "workload")
             .absent("`bulk` over TCP, required over UDP"),
-        Field::word("profile", choices::NAMES, "linux", "stack profile"),
+        Field::word("profile", profile::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "parameters of the stack that override those of the profile"),
         Field::new(
             "control",
@@ -415,62 +414,5 @@ pub static CONTROL: Table = Table::new(
             "minimum time between reports of ACKs; zero reports each ACK, `\"rtt\"` once per round trip and each ACK in slow start",
         )
         .or(Literal::Text("0 s")),
-    ]],
-);
-
-/// A field of a stack, whose meaning is declared in the crate `transport`.
-const fn stack(name: &'static str, kind: Kind) -> Field {
-    Field::new(name, kind, Stack::description(name)).absent("the profile's")
-}
-
-const fn count(name: &'static str, low: u64, high: u64) -> Field {
-    stack(name, Kind::Integer(low, high))
-}
-
-/// Values of a stack.
-pub static STACK: Table = Table::new(
-    "stack",
-    "Parameters of a stack that override those of its profile.",
-    &[&[
-        stack("mss", Kind::Bytes),
-        stack("header", Kind::Bytes),
-        stack("ack", Kind::Bytes),
-        stack("sack_block", Kind::Bytes),
-        stack("ack_counting", Kind::Words(choices::ACK_COUNTING_WORDS)),
-        count("initial_window", 1, 1_000_000),
-        count("initial_ssthresh", 2, 100_000_000),
-        stack("min_rto", Kind::Duration),
-        stack("max_rto", Kind::Duration),
-        stack("initial_rto", Kind::Duration),
-        stack("rto_arithmetic", Kind::Words(choices::RTO_ARITHMETIC_WORDS)),
-        stack("rto_restart", Kind::Words(choices::RTO_RESTART_WORDS)),
-        stack("rto_granularity", Kind::Duration),
-        stack("rto_floor_on_variance", Kind::Flag),
-        count("ack_every", 1, 1000),
-        stack("ack_delay", Kind::Duration),
-        count("quick_acks", 0, 4_000_000_000),
-        stack("sack", Kind::Flag),
-        count("sack_blocks", 1, 4),
-        stack("dsack", Kind::Flag),
-        count("sack_compression", 0, 255),
-        stack("timestamps", Kind::Flag),
-        stack("paws", Kind::Flag),
-        stack("ecn", Kind::Words(choices::ECN_WORDS)),
-        stack("pacing", Kind::Words(choices::PACING_WORDS)),
-        count("pacing_quantum", 1, 1000),
-        stack("tso_burst", Kind::Flag),
-        stack("receive_window", Kind::Bytes),
-        stack("auto_tuning", Kind::Flag),
-        stack("initial_receive_window", Kind::Bytes),
-        stack("read_rate", Kind::Rate),
-        stack("idle_restart", Kind::Words(choices::IDLE_RESTART_WORDS)),
-        stack("limited_transmit", Kind::Flag),
-        stack("undo", Kind::Flag),
-        stack("tail_loss_probe", Kind::Flag),
-        stack("prr", Kind::Words(choices::PRR_WORDS)),
-        stack("rampdown", Kind::Words(choices::RAMPDOWN_WORDS)),
-        count("dup_thresh", 1, 1000),
-        count("syn_retries", 0, 100),
-        count("exit_burst", 0, 1_000_000),
     ]],
 );
