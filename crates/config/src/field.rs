@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::fields::FieldType;
+
 /// A text value of an enumerated field, and its meaning.
 pub type Word = (&'static str, &'static str);
 
@@ -91,6 +93,30 @@ impl Literal {
     }
 }
 
+/// A default as it is written in a declaration.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Given<T>(pub T);
+
+macro_rules! literals {
+    ($($type:ty => $variant:ident,)+) => {$(
+        impl Given<$type> {
+            /// The value.
+            #[must_use]
+            pub const fn literal(self) -> Literal {
+                Literal::$variant(self.0)
+            }
+        }
+    )+};
+}
+
+literals! {
+    &'static str => Text,
+    u64 => Integer,
+    f64 => Number,
+    bool => Flag,
+}
+
 /// The meaning of an absent field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WhenAbsent {
@@ -124,6 +150,12 @@ impl Field {
         Self { name, kind, default: WhenAbsent::Absent(""), positive: false, doc }
     }
 
+    /// A field of this type, without a default.
+    #[must_use]
+    pub const fn of<T: FieldType>(name: &'static str, doc: &'static str) -> Self {
+        Self { positive: T::POSITIVE, ..Self::new(name, T::KIND, doc) }
+    }
+
     const fn with(name: &'static str, kind: Kind, default: Literal, doc: &'static str) -> Self {
         Self { default: WhenAbsent::Is(default), ..Self::new(name, kind, doc) }
     }
@@ -132,18 +164,6 @@ impl Field {
     #[must_use]
     pub const fn duration(name: &'static str, default: &'static str, doc: &'static str) -> Self {
         Self::with(name, Kind::Duration, Literal::Text(default), doc)
-    }
-
-    /// A size in bytes with this default.
-    #[must_use]
-    pub const fn bytes(name: &'static str, default: &'static str, doc: &'static str) -> Self {
-        Self::with(name, Kind::Bytes, Literal::Text(default), doc)
-    }
-
-    /// A number above 0 with this default.
-    #[must_use]
-    pub const fn number(name: &'static str, default: f64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Number(0.0, f64::MAX), Literal::Number(default), doc)
     }
 
     /// A probability with this default.
@@ -183,9 +203,36 @@ impl Field {
     }
 
     /// Sets the default.
+    ///
+    /// # Panics
+    /// If the field does not accept it.
     #[must_use]
     pub const fn or(self, default: Literal) -> Self {
+        assert!(accepts(&self.kind, default), "the field does not accept its default");
         Self { default: WhenAbsent::Is(default), ..self }
+    }
+
+    /// Limits an integer to these bounds, inclusive.
+    ///
+    /// # Panics
+    /// If the bounds are not within those of the type.
+    #[must_use]
+    pub const fn within(self, low: u64, high: u64) -> Self {
+        assert!(
+            matches!(self.kind, Kind::Integer(least, most) if least <= low && low <= high && high <= most),
+            "the range is not one of the field's type"
+        );
+        Self { kind: Kind::Integer(low, high), ..self }
+    }
+
+    /// Limits a number above zero to this maximum.
+    ///
+    /// # Panics
+    /// If the field is no such number.
+    #[must_use]
+    pub const fn up_to(self, most: f64) -> Self {
+        assert!(matches!(self.kind, Kind::Number(_, high) if most <= high), "the field is no number");
+        Self { kind: Kind::Number(0.0, most), ..self }
     }
 
     /// Rejects zero.
@@ -202,6 +249,51 @@ impl Field {
             WhenAbsent::Required(_) | WhenAbsent::Absent(_) => None,
         }
     }
+}
+
+/// Whether a kind of fields may have this default. Quantities are parsed when they are read.
+const fn accepts(kind: &Kind, default: Literal) -> bool {
+    match (kind, default) {
+        (Kind::Flag, Literal::Flag(_)) => true,
+        (Kind::Integer(low, high), Literal::Integer(number)) => *low <= number && number <= *high,
+        (Kind::Number(low, high), Literal::Number(number)) => *low < number && number <= *high,
+        (Kind::Probability, Literal::Number(number)) => 0.0 <= number && number <= 1.0,
+        (Kind::Words(words), Literal::Text(text)) => {
+            let mut n = 0;
+            while n < words.len() {
+                if equal(words[n].0, text) {
+                    return true;
+                }
+                n += 1;
+            }
+            false
+        }
+        (Kind::Either(kinds), _) => {
+            let mut n = 0;
+            while n < kinds.len() {
+                if accepts(&kinds[n], default) {
+                    return true;
+                }
+                n += 1;
+            }
+            false
+        }
+        (
+            Kind::Duration | Kind::Rate | Kind::RateOrOutage | Kind::Bytes | Kind::Text | Kind::Custom(_),
+            Literal::Text(_),
+        ) => true,
+        _ => false,
+    }
+}
+
+/// Whether two texts are equal.
+pub(crate) const fn equal(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut n = 0;
+    while n < one.len() && n < other.len() && one[n] == other[n] {
+        n += 1;
+    }
+    n == one.len() && n == other.len()
 }
 
 /// A table of fields.

@@ -2,7 +2,7 @@
 
 /// Defines a list of plug-ins: their modules, their tables, an enumeration of their configurations, and its reader.
 ///
-/// Each module has a `SPEC` (a [`Table`](crate::Table)) and a `Config` with a function `read` of table and faults. The
+/// Each module has a `SPEC` (a [`Table`](crate::Table)) and a `Config`, which [`fields!`](crate::fields!) declares. The
 /// macro of each list adds the functions of its plug-ins.
 ///
 /// ```ignore

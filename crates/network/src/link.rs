@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn a_wire_loss_counts_from_the_departure_of_the_packet() {
         let mut config = config(12_000_000, 0, Limit::Unlimited);
-        let list = crate::loss::list::Config { indices: [0, 2].into(), payload_only: false };
+        let list = crate::loss::list::Config { indices: [0, 2].into(), counts: crate::loss::list::Counts::All };
         config.losses = vec![crate::loss::Config::List(list).build(Stream::new(1, Purpose::Loss, 1))];
         let mut link = Link::new(config);
         for _ in 0..4 {

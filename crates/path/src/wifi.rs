@@ -47,13 +47,13 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::Ht => Rules::ht(),
     };
     Rules {
-        slot: plan.slot,
-        cw_min: plan.windows.0,
-        cw_max: plan.windows.1,
-        short_attempts: plan.attempts.0,
-        long_attempts: plan.attempts.1,
-        rts_above: plan.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
-        eifs_ack: plan.eifs.then(Rules::lowest_ack),
+        slot: plan.access.slot,
+        cw_min: plan.access.cw_min,
+        cw_max: plan.access.cw_max,
+        short_attempts: plan.access.short_attempts,
+        long_attempts: plan.access.long_attempts,
+        rts_above: plan.access.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
+        eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         beacon: plan.beacon.and_then(|(node, beacon)| {

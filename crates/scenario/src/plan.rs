@@ -5,6 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use cwndlab_config::{fields, words, Faults, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
@@ -45,15 +46,17 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
 }
 
-/// The recorded variables of algorithms and transport.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedValuesPlan {
-    /// Recorded values; empty: all.
-    pub names: Vec<String>,
-    /// Least time between two snapshots; `None`: snapshots only at changes.
-    pub interval: Option<Duration>,
-    /// Values whose change causes a snapshot.
-    pub on_change: Vec<String>,
+fields! {
+    /// The recorded variables of algorithms and transport.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct NamedValuesPlan {
+        /// recorded values
+        names: Vec<String> = absent("all", Vec::new()),
+        /// least time between two snapshots; zero: after each event of the sender
+        interval: Option<Duration> = absent("0 s, or never if there is `on_change`"),
+        /// values whose change causes a snapshot at any time
+        on_change: Vec<String> = absent("none", Vec::new()),
+    }
 }
 
 impl Plan {
@@ -124,16 +127,8 @@ pub struct MediumPlan {
     pub name: String,
     /// Part of 802.11.
     pub standard: StandardPlan,
-    /// Slot time.
-    pub slot: Duration,
-    /// Minimum and maximum contention window, slots.
-    pub windows: (u32, u32),
-    /// Maximum number of attempts of a frame without and with RTS.
-    pub attempts: (u32, u32),
-    /// Size above which a frame uses RTS and CTS.
-    pub rts_above: Option<Bytes>,
-    /// Stations that receive a collision wait for EIFS instead of DIFS.
-    pub eifs: bool,
+    /// Channel access.
+    pub access: AccessPlan,
     /// A-MPDU with BlockAck.
     pub aggregation: bool,
     /// A frame that arrived while the medium was idle is sent without a backoff, also if the medium becomes busy.
@@ -142,13 +137,48 @@ pub struct MediumPlan {
     pub beacon: Option<(u32, BeaconPlan)>,
 }
 
-/// Part of 802.11.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandardPlan {
-    /// 802.11g, ERP-OFDM.
-    ErpOfdm,
-    /// 802.11n at 20 MHz in 2.4 GHz.
-    Ht,
+fields! {
+    /// Channel access on a medium of 802.11.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct AccessPlan {
+        /// slot time: `"9 us"`, or `"20 us"` as with 802.11b stations
+        slot: Duration = "9 us",
+        /// minimum contention window, slots
+        cw_min: u32 = 15 in 0..=32_767,
+        /// maximum contention window, slots
+        cw_max: u32 = 1023 in 0..=32_767,
+        /// maximum number of attempts of a frame
+        short_attempts: u32 = 7 in 1..=32_767,
+        /// maximum number of attempts of a data frame with RTS
+        long_attempts: u32 = 4 in 1..=32_767,
+        /// size above which a frame uses RTS and CTS, MAC header and FCS included
+        rts_above: Option<Bytes> = absent("never"),
+        /// stations that receive a collision wait for EIFS instead of DIFS
+        eifs: bool = false,
+    }
+    check
+}
+
+impl AccessPlan {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&self.slot) {
+            let what = format!("{} is not a slot time of 2.4 GHz", self.slot);
+            faults.add(table.at("slot"), what, "write \"9 us\" or \"20 us\"");
+        }
+        if self.cw_max < self.cw_min {
+            faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", self.cw_max, self.cw_min), "");
+        }
+    }
+}
+
+words! {
+    /// Part of 802.11.
+    pub enum StandardPlan {
+        /// ERP-OFDM with DCF
+        ErpOfdm = "802.11g",
+        /// 20 MHz at 2.4 GHz, HT-mixed format, EDCA best effort
+        Ht = "802.11n",
+    }
 }
 
 /// Parameters of beacons.
@@ -245,17 +275,19 @@ pub struct SchedulePlan {
     pub repeat: Option<Duration>,
 }
 
-/// A step of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct StepPlan {
-    /// Time of the step.
-    pub at: Duration,
-    /// Rate from then on; 0 is an outage.
-    pub rate: Option<Rate>,
-    /// Propagation delay from then on.
-    pub delay: Option<Duration>,
-    /// Loss probability from then on.
-    pub loss: Option<f64>,
+fields! {
+    /// A step of a schedule.
+    #[derive(Clone, Copy, Debug, PartialEq, Default)]
+    pub struct StepPlan {
+        /// time of the step, ascending
+        at: Duration = required("'at = \"10 s\"'"),
+        /// rate from then on; `"0 Mbps"` is an outage
+        rate: Option<RateOrOutage> = absent("as before"),
+        /// propagation delay from then on
+        delay: Option<Duration> = absent("as before"),
+        /// loss probability from then on, in addition to the link's `loss`
+        loss: Option<Probability> = absent("as before"),
+    }
 }
 
 impl LinkPlan {
@@ -307,15 +339,18 @@ impl SchedulePlan {
     }
 }
 
-/// Retransmissions of a radio link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HarqPlan {
-    /// Probability that an attempt fails.
-    pub probability: f64,
-    /// Time until the next attempt.
-    pub round: Duration,
-    /// Maximum number of retransmissions.
-    pub most: u32,
+fields! {
+    /// Retransmissions of a radio link. Rates are selected for a failure probability of 10 % of the first attempt (3GPP
+    /// TS 36.213 §7.2.3); the next attempt is 8 ms later (eight processes, FDD; TS 36.213 §7).
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct HarqPlan {
+        /// probability that an attempt fails
+        probability: Probability = 0.1,
+        /// time until the next attempt
+        round: Duration = "8 ms",
+        /// maximum number of retransmissions
+        most: u32 = 3 in 0..=100,
+    }
 }
 
 /// The capacity of a queue.
@@ -329,13 +364,15 @@ pub enum Capacity {
     Bytes(Bytes),
 }
 
-/// Delay variation: a uniform random delay from [0, `spread`) of each packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JitterPlan {
-    /// Upper bound of the delay.
-    pub spread: Duration,
-    /// Packets may be reordered; otherwise the order of packets is kept.
-    pub reorder: bool,
+fields! {
+    /// Delay variation: a uniform random delay from [0, `spread`) of each packet.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct JitterPlan {
+        /// upper bound of the delay
+        spread: Duration = required("'spread = \"5 ms\"'"),
+        /// packets may be reordered
+        reorder: bool = false,
+    }
 }
 
 /// A flow. Flows of one `count` differ in these fields and share the others by [`FlowKind`].

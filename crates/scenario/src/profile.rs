@@ -1,18 +1,20 @@
 //! Stack profiles: the default parameters of common TCP stacks.
 
 use cwndlab_config::describe::accepts;
-use cwndlab_config::{Faults, Reader};
+use cwndlab_config::{Faults, Field, FieldType, Reader, Table};
 use cwndlab_control::RecoveryKind;
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
 use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
-use crate::schema::tables::STACK;
 
-pub(crate) mod choices;
+mod choices;
 
 pub use choices::NAMES;
-use choices::{ACK_COUNTING, ECN, IDLE_RESTART, PACING, PRR, RAMPDOWN, RTO_ARITHMETIC, RTO_RESTART};
+use choices::{
+    AckCountingWords, EcnWords, IdleRestartWords, PacingWords, PrrWords, RampdownWords, RtoArithmeticWords,
+    RtoRestartWords,
+};
 
 /// The names of the profiles.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -157,40 +159,72 @@ pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
     })
 }
 
+/// Declares the fields that a scenario overrides, by name and type; the crate `transport` declares their meaning.
+macro_rules! overrides {
+    ($($field:ident: $type:ident $(in $low:literal..=$high:literal)?,)+) => {
+        const FIELDS: &[Field] = &[$(
+            Field::of::<$type>(stringify!($field), Stack::description(stringify!($field)))
+                $(.within($low, $high))?
+                .absent("the profile's")
+        ),+];
+
+        fn take(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults) {
+            $(if let Some(value) = $type::read(table, stringify!($field), faults) {
+                stack.$field = value.into();
+            })+
+        }
+    };
+}
+
+overrides! {
+    mss: Bytes,
+    header: Bytes,
+    ack: Bytes,
+    sack_block: Bytes,
+    ack_counting: AckCountingWords,
+    initial_window: u32 in 1..=1_000_000,
+    initial_ssthresh: u32 in 2..=100_000_000,
+    min_rto: Duration,
+    max_rto: Duration,
+    initial_rto: Duration,
+    rto_arithmetic: RtoArithmeticWords,
+    rto_restart: RtoRestartWords,
+    rto_granularity: Duration,
+    rto_floor_on_variance: bool,
+    ack_every: u32 in 1..=1000,
+    ack_delay: Duration,
+    quick_acks: u32 in 0..=4_000_000_000,
+    sack: bool,
+    sack_blocks: u32 in 1..=4,
+    dsack: bool,
+    sack_compression: u32 in 0..=255,
+    timestamps: bool,
+    paws: bool,
+    ecn: EcnWords,
+    pacing: PacingWords,
+    pacing_quantum: u32 in 1..=1000,
+    tso_burst: bool,
+    receive_window: Bytes,
+    auto_tuning: bool,
+    initial_receive_window: Bytes,
+    read_rate: Rate,
+    idle_restart: IdleRestartWords,
+    limited_transmit: bool,
+    undo: bool,
+    tail_loss_probe: bool,
+    prr: PrrWords,
+    rampdown: RampdownWords,
+    dup_thresh: u32 in 1..=1000,
+    syn_retries: u32 in 0..=100,
+    exit_burst: u32 in 0..=1_000_000,
+}
+
+/// Values of a stack.
+pub static STACK: Table = Table::new("stack", "Parameters of a stack that override those of its profile.", &[FIELDS]);
+
 /// Applies the overrides of `table`; errors are added to `faults`.
 pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults) {
-    macro_rules! take {
-        ($read:ident: $($field:ident),*) => { $(if let Some(value) = table.$read(stringify!($field), faults) { stack.$field = value; })* };
-    }
-    take!(bytes: mss, header, ack, sack_block, receive_window, initial_receive_window);
-    take!(duration: min_rto, max_rto, initial_rto, rto_granularity, ack_delay);
-    take!(flag: rto_floor_on_variance, sack, dsack, timestamps, paws, tso_burst, auto_tuning, limited_transmit, undo, tail_loss_probe);
-    macro_rules! count {
-        ($($field:ident),*) => {
-            $(if let Some(value) = table.integer(stringify!($field), faults) { stack.$field = value as u32; })*
-        };
-    }
-    count!(initial_window, ack_every, quick_acks, sack_compression, sack_blocks);
-    count!(pacing_quantum, dup_thresh, syn_retries, exit_burst);
-    if let Some(value) = table.integer("initial_ssthresh", faults) {
-        stack.initial_ssthresh = Some(value as u32);
-    }
-    if let Some(rate) = table.rate("read_rate", faults) {
-        stack.read_rate = Some(rate);
-    }
-    macro_rules! word {
-        ($($field:ident: $words:expr),*) => { $(if let Some(value) = table.word_of(stringify!($field), $words, faults) { stack.$field = value; })* };
-    }
-    word!(
-        ack_counting: ACK_COUNTING,
-        ecn: ECN,
-        pacing: PACING,
-        idle_restart: IDLE_RESTART,
-        rto_arithmetic: RTO_ARITHMETIC,
-        rto_restart: RTO_RESTART,
-        prr: PRR,
-        rampdown: RAMPDOWN
-    );
+    take(stack, table, faults);
     if stack.mss.0 == 0 || stack.mss.0 + stack.header.0 > 65_535 {
         faults.add(table.at("mss"), "a segment with its headers takes 1 to 65535 bytes", "write \"1448 B\"");
         stack.mss = Bytes(1448);
@@ -212,26 +246,26 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
 pub fn canonical(stack: &Stack) -> Value {
     let word = |words: &[(&'static str, bool)]| words.iter().find(|(_, is)| *is).map_or("", |(word, _)| *word);
     macro_rules! named {
-        ($values:ident, $field:ident) => {
-            word(&$values.iter().map(|(word, value)| (*word, *value == stack.$field)).collect::<Vec<_>>())
+        ($words:ident, $field:ident) => {
+            word(&$words::VALUES.iter().map(|(word, value)| (*word, *value == stack.$field)).collect::<Vec<_>>())
         };
     }
     let mut out = json!({
         "mss_bytes": stack.mss.0, "header_bytes": stack.header.0, "ack_bytes": stack.ack.0,
-        "sack_block_bytes": stack.sack_block.0, "ack_counting": named!(ACK_COUNTING, ack_counting),
+        "sack_block_bytes": stack.sack_block.0, "ack_counting": named!(AckCountingWords, ack_counting),
         "initial_window": stack.initial_window, "initial_ssthresh": stack.initial_ssthresh,
         "min_rto_ns": stack.min_rto.0, "max_rto_ns": stack.max_rto.0, "initial_rto_ns": stack.initial_rto.0,
-        "rto_arithmetic": named!(RTO_ARITHMETIC, rto_arithmetic), "rto_restart": named!(RTO_RESTART, rto_restart),
+        "rto_arithmetic": named!(RtoArithmeticWords, rto_arithmetic), "rto_restart": named!(RtoRestartWords, rto_restart),
         "rto_granularity_ns": stack.rto_granularity.0, "rto_floor_on_variance": stack.rto_floor_on_variance,
         "ack_every": stack.ack_every, "ack_delay_ns": stack.ack_delay.0, "quick_acks": stack.quick_acks,
         "sack": stack.sack, "sack_blocks": stack.sack_blocks, "dsack": stack.dsack, "sack_compression": stack.sack_compression,
         "timestamps": stack.timestamps, "paws": stack.paws,
-        "ecn": named!(ECN, ecn), "pacing": named!(PACING, pacing), "pacing_quantum": stack.pacing_quantum,
+        "ecn": named!(EcnWords, ecn), "pacing": named!(PacingWords, pacing), "pacing_quantum": stack.pacing_quantum,
         "tso_burst": stack.tso_burst, "rules": if stack.rules == Rules::Linux { "linux" } else { "rfc" },
         "receive_window_bytes": stack.receive_window.0, "auto_tuning": stack.auto_tuning,
-        "read_rate_bps": stack.read_rate.map(|rate| rate.0), "idle_restart": named!(IDLE_RESTART, idle_restart),
+        "read_rate_bps": stack.read_rate.map(|rate| rate.0), "idle_restart": named!(IdleRestartWords, idle_restart),
         "limited_transmit": stack.limited_transmit, "undo": stack.undo, "tail_loss_probe": stack.tail_loss_probe,
-        "prr": named!(PRR, prr), "rampdown": named!(RAMPDOWN, rampdown), "dup_thresh": stack.dup_thresh,
+        "prr": named!(PrrWords, prr), "rampdown": named!(RampdownWords, rampdown), "dup_thresh": stack.dup_thresh,
         "syn_retries": stack.syn_retries, "exit_burst": stack.exit_burst,
     });
     // Only where it is not every profile's.

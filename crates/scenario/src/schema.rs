@@ -12,6 +12,7 @@ mod flow;
 mod line;
 mod link;
 mod medium;
+mod radio_fields;
 pub mod tables;
 mod topology;
 mod typed;
@@ -49,11 +50,9 @@ pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
 }
 
 fn read_named_values(table: &Reader<'_>, faults: &mut Faults) -> Option<NamedValuesPlan> {
-    let inner = table.table("named_values", faults)?;
-    let names = inner.names("names", faults).unwrap_or_default();
-    let on_change = inner.names("on_change", faults).unwrap_or_default();
-    let each_event = on_change.is_empty().then_some(Duration::ZERO);
-    Some(NamedValuesPlan { names, interval: inner.duration("interval", faults).or(each_event), on_change })
+    let mut plan = NamedValuesPlan::read(&table.table("named_values", faults)?, faults)?;
+    plan.interval = plan.interval.or(plan.on_change.is_empty().then_some(Duration::ZERO));
+    Some(plan)
 }
 
 fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {

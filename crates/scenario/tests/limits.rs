@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_scenario::plan::{Capacity, Plan};
+use cwndlab_scenario::plan::{Capacity, Plan, Workload};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::Rate;
 use serde_json::{json, Value};
@@ -254,9 +254,9 @@ fn a_load_of_small_transfers_is_computed_from_their_packets() {
         "workload": { "kind": "arrivals", "load": 0.5, "size": "1 B" } })));
     let stack = &plan.flows[0].stack;
     let bits = 8.0 * (1 + stack.header.0 + stack.ack.0) as f64;
-    let text = format!("{:?}", plan.flows[0].workload);
-    let rate: f64 = text.split("PerSecond(").nth(1).unwrap().split(')').next().unwrap().parse().unwrap();
-    assert!((rate - 5e6 / bits).abs() < 1e-6 * rate, "{text}");
+    let Workload::Arrivals(arrivals) = &plan.flows[0].workload else { panic!("{:?}", plan.flows[0].workload) };
+    let rate = arrivals.per_second.unwrap();
+    assert!((rate - 5e6 / bits).abs() < 1e-6 * rate, "{rate}");
 }
 
 #[test]

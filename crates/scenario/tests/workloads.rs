@@ -3,7 +3,6 @@
 use cwndlab_algorithms::catalogue;
 use cwndlab_scenario::plan::{Distribution, Plan, Workload};
 use cwndlab_scenario::Scenario;
-use cwndlab_traffic::workloads::arrivals::Intensity;
 use cwndlab_units::{Bytes, Rate};
 use proptest::prelude::*;
 
@@ -34,7 +33,7 @@ fn datagrams_have_neither_algorithm_nor_stack() {
     assert_eq!((&*flow.algorithm_text, &*flow.profile), ("none", "udp"));
     assert_eq!((flow.stack.mss, flow.stack.header), (Bytes(472), Bytes(28)));
     let Workload::Cbr(cbr) = &flow.workload else { panic!("{flow:?}") };
-    assert_eq!(cbr.rate, Rate::from_mbps(2));
+    assert_eq!(cbr.packets.rate, Rate::from_mbps(2));
 }
 
 /// By hand: the mean size of a frame at 4 Mbit/s and 25 frames per second is 20,000 bytes.
@@ -43,8 +42,8 @@ fn the_mean_frame_size_is_rate_over_frame_rate() {
     for sizes in ["log-normal", "gamma"] {
         let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
         let Workload::Vbr(video) = found else { panic!("{found:?}") };
-        assert_eq!(video.interval.0, 40_000_000);
-        assert!((video.size.mean() - 20_000.0).abs() < 1e-6, "{}", video.size.mean());
+        assert_eq!(video.interval().0, 40_000_000);
+        assert!((video.size().mean() - 20_000.0).abs() < 1e-6, "{}", video.size().mean());
     }
 }
 
@@ -54,7 +53,7 @@ fn the_mean_frame_size_is_rate_over_frame_rate() {
 fn a_load_becomes_arrivals_per_second() {
     let found = tcp("kind = \"arrivals\", load = 0.5, size = \"14480 B\"").unwrap();
     let Workload::Arrivals(arrivals) = found else { panic!("{found:?}") };
-    let Intensity::PerSecond(rate) = arrivals.intensity else { panic!("{arrivals:?}") };
+    let Some(rate) = arrivals.per_second else { panic!("{arrivals:?}") };
     assert!((rate - 5e6 / 120_416.0).abs() < 1e-9, "{rate}");
     assert_eq!(arrivals.connections, 10_000);
 }

@@ -1,15 +1,10 @@
-//! The interface of a workload's configuration, and fields that several workloads share.
+//! The interface of a workload's configuration.
 
-use cwndlab_config::{Faults, Field, Kind, Reader};
+use cwndlab_config::{Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::flow_context::FlowContext;
-
-/// The number of transfers, exchanges or pages.
-pub(crate) const COUNT: Field = Field::new("count", Kind::Integer(1, u64::MAX), "total number").absent("unlimited");
-/// Selects a separate connection for each transfer, exchange or page.
-pub(crate) const NEW_CONNECTION: Field = Field::flag("new_connection", false, "a separate connection for each");
 
 /// The transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +26,13 @@ pub struct PacketSizes {
     pub ack: Bytes,
 }
 
-/// The configuration of a workload.
+/// The configuration of a workload, which [`fields!`](cwndlab_config::fields!) declares.
 pub trait Configuration: Sized {
     /// The transport protocols that the workload supports.
     const TRANSPORTS: &'static [Transport] = &[Transport::Tcp];
 
-    /// Reads the fields of `SPEC`.
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
-
     /// Checks the fields that depend on the transport protocol.
-    fn check(&self, _transport: Transport, _table: &Reader<'_>, _faults: &mut Faults) {}
+    fn check_transport(&self, _transport: Transport, _table: &Reader<'_>, _faults: &mut Faults) {}
 
     /// The kind of application of its flows.
     fn application_kind(&self) -> ApplicationKind;

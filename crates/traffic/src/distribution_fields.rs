@@ -1,226 +1,260 @@
 //! Fields whose value is a distribution: a quantity (a constant), or a table with a `kind`.
 
-use cwndlab_config::{Choice, Custom, Faults, Field, Kind, Reader, Table};
-use cwndlab_units::{maths, parse_bytes, parse_duration, Fault};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use cwndlab_config::{fields, Choice, Custom, Faults, Field, FieldType, Kind, Positive, Reader, Table};
+use cwndlab_units::{maths, parse_bytes, parse_duration, Bytes, Duration, Fault};
 use serde_json::{json, Value};
 
 use crate::distribution::Distribution;
 
-/// The quantity of a distribution, which determines the unit of its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A time, ns.
-    Time,
-    /// A size, bytes.
-    Size,
+/// The quantity of a distribution, as a number in its base unit.
+pub trait Unit: FieldType<Value = f64> {
+    /// The selection of a distribution by `kind`.
+    const CHOICE: &'static Choice;
+
+    /// A quantity as a document writes it.
+    const EXAMPLE: &'static str;
+
+    /// Parses a quantity.
+    ///
+    /// # Errors
+    /// If the text is not a quantity of this unit.
+    fn parse(text: &str) -> Result<f64, Fault>;
+
+    /// Reads the distribution that the table declares.
+    fn read_distribution(table: &Reader<'_>, faults: &mut Faults) -> Option<Distribution>;
 }
 
-impl Unit {
-    /// Parses a quantity to base units.
-    fn parse(self, text: &str) -> Result<f64, Fault> {
-        match self {
-            Self::Time => parse_duration(text).map(|time| time.0 as f64),
-            Self::Size => parse_bytes(text).map(|size| size.0 as f64),
-        }
-    }
+/// A quantity, or a distribution of quantities; a quantity is a constant.
+#[derive(Debug)]
+pub struct Random<U>(PhantomData<U>);
 
-    fn example(self) -> &'static str {
-        match self {
-            Self::Time => "\"2 s\"",
-            Self::Size => "\"20 kB\"",
+/// A quantity above zero, or a distribution.
+#[derive(Debug)]
+pub struct PositiveRandom<U>(PhantomData<U>);
+
+/// A time or a distribution of times.
+pub type Times = Random<Nanoseconds>;
+/// A time above zero or a distribution of times.
+pub type PositiveTimes = PositiveRandom<Nanoseconds>;
+/// A size or a distribution of sizes.
+pub type Sizes = Random<Octets>;
+/// A size above zero or a distribution of sizes.
+pub type PositiveSizes = PositiveRandom<Octets>;
+
+impl<U: Unit> FieldType for Random<U> {
+    type Value = Distribution;
+
+    const KIND: Kind = Kind::Either(&[U::KIND, Kind::Choice(U::CHOICE)]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Distribution> {
+        match table.get(name).filter(|value| value.is_object()) {
+            Some(value) => U::read_distribution(&Reader::choose(value, table.at(name), U::CHOICE, faults)?, faults),
+            None => U::read(table, name, faults).map(Distribution::Fixed),
         }
     }
 }
 
-/// The kind of a field with a time or a distribution of times.
-pub const TIME: Kind = Kind::Either(&[Kind::Duration, Kind::Choice(&TIMES)]);
-/// The kind of a field with a size or a distribution of sizes.
-pub const SIZE: Kind = Kind::Either(&[Kind::Bytes, Kind::Choice(&SIZES)]);
+impl<U: Unit> FieldType for PositiveRandom<U> {
+    type Value = Distribution;
+
+    const KIND: Kind = Random::<U>::KIND;
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Distribution> {
+        let distribution = Random::<U>::read(table, name, faults)?;
+        if distribution == Distribution::Fixed(0.0) {
+            faults.add(table.at(name), "is zero", format!("write {}", U::EXAMPLE));
+            return None;
+        }
+        Some(distribution)
+    }
+}
 
 macro_rules! distributions {
-    ($tables:ident, $choice:ident, $name:literal, $quantity:expr, $example:literal, $points:ident) => {
-        static $tables: [Table; 6] = [
-            Table::new(
-                "uniform",
-                "Uniform between two bounds.",
-                &[&[
-                    Field::new("min", $quantity, "lower bound").absent("zero"),
-                    Field::new("max", $quantity, "upper bound")
-                        .required(concat!("'max = ", $example, "'"))
-                        .above_zero(),
-                ]],
-            )
-            .class("Uniform"),
-            Table::new(
-                "exponential",
-                "Exponential.",
-                &[&[Field::new("mean", $quantity, "mean").required(concat!("'mean = ", $example, "'")).above_zero()]],
-            )
-            .class("Exponential"),
-            Table::new(
-                "pareto",
-                "Pareto, by its mean, or by a lower and an optional upper bound.",
-                &[&[
-                    Field::new("shape", POSITIVE, "tail index").required("'shape = 1.5'"),
-                    Field::new("mean", $quantity, "mean; requires a tail index above 1").above_zero(),
-                    Field::new("min", $quantity, "lower bound").above_zero(),
-                    Field::new("max", $quantity, "upper bound (bounded Pareto)").absent("unbounded").above_zero(),
-                ]],
-            )
-            .class("Pareto"),
-            Table::new(
-                "log-normal",
-                "Log-normal, by mean and coefficient of variation, or by median and sigma.",
-                &[&[
-                    Field::new("mean", $quantity, "mean").above_zero(),
-                    Field::new("cv", POSITIVE, "coefficient of variation: standard deviation over mean"),
-                    Field::new("median", $quantity, "median, in place of the mean").above_zero(),
-                    Field::new("sigma", POSITIVE, "standard deviation of the logarithm, together with the median"),
-                ]],
-            )
-            .class("LogNormal"),
-            Table::new(
-                "gamma",
-                "Gamma.",
-                &[&[
-                    Field::new("mean", $quantity, "mean").required(concat!("'mean = ", $example, "'")).above_zero(),
-                    Field::new("cv", POSITIVE, "coefficient of variation")
-                        .required("'cv = 0.5' (standard deviation over mean)"),
-                ]],
-            )
-            .class("Gamma"),
-            Table::new(
-                "cdf",
-                "A cumulative distribution function by points, with linear interpolation.",
-                &[&[
-                    Field::new(
-                        "points",
-                        Kind::Custom(&$points),
-                        "ascending points (value, P(X ≤ value)), the last with probability 1",
-                    )
-                    .absent("the points in `file`"),
-                    Field::new("file", Kind::Text, "file with two columns, in place of `points`"),
-                ]],
-            )
-            .class("Cdf"),
-        ];
+    ($(#[$doc:meta])* $module:ident: $unit:ident of $quantity:ident by $parse:ident, $name:literal, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub enum $unit {}
 
-        /// The selection of a distribution by `kind`.
-        static $choice: Choice = Choice {
-            name: $name,
-            tag: "kind",
-            default: None,
-            example: "'kind = \"exponential\"'",
-            shorthand: false,
-            tables: || $tables.iter().collect(),
-        };
+        impl FieldType for $unit {
+            type Value = f64;
+
+            const KIND: Kind = $quantity::KIND;
+
+            fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
+                $quantity::read(table, name, faults).map(|quantity| quantity.0 as f64)
+            }
+        }
+
+        impl Unit for $unit {
+            const CHOICE: &'static Choice = &Choice {
+                name: $name,
+                tag: "kind",
+                default: None,
+                example: "'kind = \"exponential\"'",
+                shorthand: false,
+                tables: || $module::TABLES.iter().collect(),
+            };
+
+            const EXAMPLE: &'static str = $example;
+
+            fn parse(text: &str) -> Result<f64, Fault> {
+                $parse(text).map(|quantity| quantity.0 as f64)
+            }
+
+            fn read_distribution(table: &Reader<'_>, faults: &mut Faults) -> Option<Distribution> {
+                $module::read(table, faults)
+            }
+        }
+
+        mod $module {
+            use super::*;
+
+            fields! {
+                /// Uniform.
+                struct Uniform {
+                    /// lower bound
+                    min: Option<$unit> = absent("zero"),
+                    /// upper bound
+                    max: Positive<$unit> = required(concat!("'max = ", $example, "'")),
+                }
+            }
+
+            fields! {
+                /// Exponential.
+                struct Exponential {
+                    /// mean
+                    mean: Positive<$unit> = required(concat!("'mean = ", $example, "'")),
+                }
+            }
+
+            fields! {
+                /// Pareto.
+                struct Pareto {
+                    /// tail index
+                    shape: f64 = required("'shape = 1.5'"),
+                    /// mean; requires a tail index above 1
+                    mean: Option<Positive<$unit>> = absent(""),
+                    /// lower bound
+                    min: Option<Positive<$unit>> = absent(""),
+                    /// upper bound (bounded Pareto)
+                    max: Option<Positive<$unit>> = absent("unbounded"),
+                }
+            }
+
+            fields! {
+                /// Log-normal.
+                struct LogNormal {
+                    /// mean
+                    mean: Option<Positive<$unit>> = absent(""),
+                    /// coefficient of variation: standard deviation over mean
+                    cv: Option<f64> = absent(""),
+                    /// median, in place of the mean
+                    median: Option<Positive<$unit>> = absent(""),
+                    /// standard deviation of the logarithm, together with the median
+                    sigma: Option<f64> = absent(""),
+                }
+            }
+
+            fields! {
+                /// Gamma.
+                struct Gamma {
+                    /// mean
+                    mean: Positive<$unit> = required(concat!("'mean = ", $example, "'")),
+                    /// coefficient of variation
+                    cv: f64 = required("'cv = 0.5' (standard deviation over mean)"),
+                }
+            }
+
+            fields! {
+                /// A cumulative distribution function.
+                struct Cdf {
+                    /// ascending points (value, P(X ≤ value)), the last with probability 1
+                    points: Points<$unit> = absent("the points in `file`"),
+                }
+            }
+
+            pub(super) static TABLES: [Table; 6] = [
+                Table::new("uniform", "Uniform between two bounds.", &[Uniform::FIELDS]).class("Uniform"),
+                Table::new("exponential", "Exponential.", &[Exponential::FIELDS]).class("Exponential"),
+                Table::new(
+                    "pareto",
+                    "Pareto, by its mean, or by a lower and an optional upper bound.",
+                    &[Pareto::FIELDS],
+                )
+                .class("Pareto"),
+                Table::new(
+                    "log-normal",
+                    "Log-normal, by mean and coefficient of variation, or by median and sigma.",
+                    &[LogNormal::FIELDS],
+                )
+                .class("LogNormal"),
+                Table::new("gamma", "Gamma.", &[Gamma::FIELDS]).class("Gamma"),
+                Table::new(
+                    "cdf",
+                    "A cumulative distribution function by points, with linear interpolation.",
+                    &[Cdf::FIELDS, FILE],
+                )
+                .class("Cdf"),
+            ];
+
+            pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Distribution> {
+                match table.declared().name {
+                    "uniform" => {
+                        let Uniform { min, max } = Uniform::read(table, faults)?;
+                        uniform(table, min.unwrap_or(0.0), max, faults)
+                    }
+                    "exponential" => {
+                        Exponential::read(table, faults).map(|given| Distribution::Exponential(given.mean))
+                    }
+                    "pareto" => {
+                        let Pareto { shape, mean, min, max } = Pareto::read(table, faults)?;
+                        pareto(table, shape, mean, (min, max), faults)
+                    }
+                    "log-normal" => {
+                        let LogNormal { mean, cv, median, sigma } = LogNormal::read(table, faults)?;
+                        log_normal::<$unit>(table, (mean, cv), (median, sigma), faults)
+                    }
+                    "gamma" => Gamma::read(table, faults).map(|given| Distribution::gamma(given.mean, given.cv)),
+                    _ => Cdf::read(table, faults).map(|given| Distribution::Table(given.points)),
+                }
+            }
+        }
     };
 }
 
-const POSITIVE: Kind = Kind::Number(0.0, f64::MAX);
-
-distributions!(TIME_TABLES, TIMES, "time_distribution", Kind::Duration, "\"2 s\"", TIME_POINTS);
-distributions!(SIZE_TABLES, SIZES, "size_distribution", Kind::Bytes, "\"20 kB\"", SIZE_POINTS);
-
-static TIME_POINTS: Custom = points_of(|value| canonical_points(Unit::Time, value));
-static SIZE_POINTS: Custom = points_of(|value| canonical_points(Unit::Size, value));
-
-const fn points_of(canonical: fn(&Value) -> Value) -> Custom {
-    Custom {
-        accepts: "points: [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]",
-        schema: || {
-            json!({
-                "type": "array", "minItems": 1,
-                "items": {
-                    "type": "array", "minItems": 2, "maxItems": 2,
-                    "prefixItems": [{ "type": ["string", "number"] }, { "type": "number", "minimum": 0, "maximum": 1 }],
-                },
-            })
-        },
-        canonical,
-        python: "Sequence[tuple[str | float, float]]",
-    }
+distributions! {
+    /// A time, ns.
+    times: Nanoseconds of Duration by parse_duration, "time_distribution", "\"2 s\""
+}
+distributions! {
+    /// A size, bytes.
+    sizes: Octets of Bytes by parse_bytes, "size_distribution", "\"20 kB\""
 }
 
-/// The canonical form of points: values in base units.
-fn canonical_points(unit: Unit, value: &Value) -> Value {
-    let number = |value: &Value| value.as_f64().or_else(|| unit.parse(value.as_str()?).ok());
-    let rows = value.as_array().into_iter().flatten();
-    Value::Array(rows.map(|row| json!([number(&row[0]), row[1].as_f64()])).collect())
-}
+/// The file of points, which the reader of the document replaces by its points.
+const FILE: &[Field] = &[Field::new("file", Kind::Text, "file with two columns, in place of `points`")];
 
-/// Reads the field `key` as a distribution; a plain quantity is a constant. Errors are added to `faults`.
-pub fn read(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    if let Some(value) = table.get(key).filter(|value| value.is_object()) {
-        let choice = if unit == Unit::Time { &TIMES } else { &SIZES };
-        let inner = Reader::choose(value, table.at(key), choice, faults)?;
-        return read_kind(&inner, unit, faults);
-    }
-    quantity(table, key, unit, faults).map(Distribution::Fixed)
-}
-
-/// Reads the field `key` as [`read`], and rejects a constant of zero.
-pub fn positive(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let distribution = read(table, key, unit, faults)?;
-    if distribution == Distribution::Fixed(0.0) {
-        faults.add(table.at(key), "is zero", format!("write {}", unit.example()));
+fn uniform(table: &Reader<'_>, low: f64, high: f64, faults: &mut Faults) -> Option<Distribution> {
+    if low > high {
+        faults.add(table.at("min"), "is above 'max'", "");
         return None;
     }
-    Some(distribution)
+    Some(Distribution::Uniform(low, high))
 }
 
-fn quantity(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
-    match unit {
-        Unit::Time => table.duration(key, faults).map(|time| time.0 as f64),
-        Unit::Size => table.bytes(key, faults).map(|size| size.0 as f64),
-    }
-}
-
-/// Reads a quantity that this form of the distribution requires.
-fn required(table: &Reader<'_>, key: &str, unit: Unit, faults: &mut Faults) -> Option<f64> {
-    if !table.gives(key) {
-        faults.add(table.at(key), "is missing", format!("write '{key} = {}'", unit.example()));
-    }
-    quantity(table, key, unit, faults)
-}
-
-/// Reads a number that this form of the distribution requires.
-fn required_number(table: &Reader<'_>, key: &str, example: &str, faults: &mut Faults) -> Option<f64> {
-    if !table.gives(key) {
-        faults.add(table.at(key), "is missing", format!("write {example}"));
-    }
-    table.number(key, faults)
-}
-
-fn read_kind(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    match table.declared().name {
-        "uniform" => {
-            let low = quantity(table, "min", unit, faults).unwrap_or(0.0);
-            let high = quantity(table, "max", unit, faults)?;
-            if low > high {
-                faults.add(table.at("min"), "is above 'max'", "");
-                return None;
-            }
-            Some(Distribution::Uniform(low, high))
-        }
-        "exponential" => Some(Distribution::Exponential(quantity(table, "mean", unit, faults)?)),
-        "pareto" => read_pareto(table, unit, faults),
-        "log-normal" => read_log_normal(table, unit, faults),
-        "gamma" => {
-            let (mean, cv) = (quantity(table, "mean", unit, faults), table.number("cv", faults));
-            Some(Distribution::gamma(mean?, cv?))
-        }
-        _ => read_points(table, unit, faults),
-    }
-}
-
-fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let shape = table.number("shape", faults)?;
-    let max = if table.gives("max") { quantity(table, "max", unit, faults)? } else { f64::INFINITY };
-    let min = match (table.gives("min"), table.gives("mean")) {
-        (true, false) => quantity(table, "min", unit, faults)?,
-        (false, true) if max.is_infinite() => {
-            let mean = quantity(table, "mean", unit, faults)?;
+fn pareto(
+    table: &Reader<'_>,
+    shape: f64,
+    mean: Option<f64>,
+    (min, max): (Option<f64>, Option<f64>),
+    faults: &mut Faults,
+) -> Option<Distribution> {
+    let min = match (min, mean) {
+        (Some(min), None) => min,
+        (None, Some(mean)) if max.is_none() => {
             if shape <= 1.0 {
                 faults.add(
                     table.at("shape"),
@@ -240,6 +274,7 @@ fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Di
             return None;
         }
     };
+    let max = max.unwrap_or(f64::INFINITY);
     if min >= max {
         faults.add(table.at("max"), "is not above 'min'", "");
         return None;
@@ -247,52 +282,93 @@ fn read_pareto(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Di
     Some(Distribution::Pareto { shape, min, max })
 }
 
-fn read_log_normal(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    if table.gives("median") {
-        let median = quantity(table, "median", unit, faults);
-        let sigma = required_number(table, "sigma", "'sigma = 1.0' (of the logarithm)", faults);
-        return Some(Distribution::LogNormal { mu: maths::ln(median?), sigma: sigma? });
+fn log_normal<U: Unit>(
+    table: &Reader<'_>,
+    (mean, cv): (Option<f64>, Option<f64>),
+    (median, sigma): (Option<f64>, Option<f64>),
+    faults: &mut Faults,
+) -> Option<Distribution> {
+    let mut required = |value: Option<f64>, name, example: &str| {
+        if value.is_none() {
+            faults.add(table.at(name), "is missing", format!("write {example}"));
+        }
+        value
+    };
+    if let Some(median) = median {
+        let sigma = required(sigma, "sigma", "'sigma = 1.0' (of the logarithm)")?;
+        return Some(Distribution::LogNormal { mu: maths::ln(median), sigma });
     }
-    let mean = required(table, "mean", unit, faults);
-    let example = "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'";
-    let cv = required_number(table, "cv", example, faults);
+    let mean = required(mean, "mean", &format!("'mean = {}'", U::EXAMPLE));
+    let cv = required(cv, "cv", "'cv = 2.0' (standard deviation over mean), or 'median' and 'sigma'");
     Some(Distribution::log_normal(mean?, cv?))
 }
 
-fn read_points(table: &Reader<'_>, unit: Unit, faults: &mut Faults) -> Option<Distribution> {
-    let hint = "write 'file = \"sizes.csv\"', or 'points = [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]'";
-    let Some(Value::Array(rows)) = table.get("points") else {
-        faults.add(table.at("points"), "is missing", hint);
-        return None;
-    };
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    for (n, row) in rows.iter().enumerate() {
-        let path = format!("{}[{n}]", table.at("points"));
-        let value = match row.get(0) {
-            Some(Value::String(text)) => match unit.parse(text) {
-                Ok(value) => Some(value),
-                Err(fault) => {
-                    faults.add(path, fault.what, fault.hint);
-                    return None;
-                }
-            },
-            other => other.and_then(Value::as_f64), // from a file, in base units
-        };
-        let (Some(value), Some(probability)) = (value, row.get(1).and_then(Value::as_f64)) else {
-            faults.add(path, format!("expected a value and a probability, got {row}"), hint);
+/// The points of a distribution function.
+#[derive(Debug)]
+struct Points<U>(PhantomData<U>);
+
+impl<U: Unit> FieldType for Points<U> {
+    type Value = Arc<[(f64, f64)]>;
+
+    const KIND: Kind = Kind::Custom(&Custom {
+        accepts: "points: [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]",
+        schema: || {
+            json!({
+                "type": "array", "minItems": 1,
+                "items": {
+                    "type": "array", "minItems": 2, "maxItems": 2,
+                    "prefixItems": [{ "type": ["string", "number"] }, { "type": "number", "minimum": 0, "maximum": 1 }],
+                },
+            })
+        },
+        canonical: canonical_points::<U>,
+        python: "Sequence[tuple[str | float, float]]",
+    });
+
+    const OPTIONAL: bool = true;
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Self::Value> {
+        let hint = "write 'file = \"sizes.csv\"', or 'points = [[\"1 kB\", 0.5], [\"10 kB\", 1.0]]'";
+        let Some(Value::Array(rows)) = table.get(name) else {
+            faults.add(table.at(name), "is missing", hint);
             return None;
         };
-        if let Err((what, hint)) = check_point(points.last().copied(), value, probability) {
-            faults.add(path, what, hint);
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (n, row) in rows.iter().enumerate() {
+            let path = format!("{}[{n}]", table.at(name));
+            let value = match row.get(0) {
+                Some(Value::String(text)) => match U::parse(text) {
+                    Ok(value) => Some(value),
+                    Err(fault) => {
+                        faults.add(path, fault.what, fault.hint);
+                        return None;
+                    }
+                },
+                other => other.and_then(Value::as_f64), // from a file, in base units
+            };
+            let (Some(value), Some(probability)) = (value, row.get(1).and_then(Value::as_f64)) else {
+                faults.add(path, format!("expected a value and a probability, got {row}"), hint);
+                return None;
+            };
+            if let Err((what, hint)) = check_point(points.last().copied(), value, probability) {
+                faults.add(path, what, hint);
+                return None;
+            }
+            points.push((value, probability));
+        }
+        if let Err((what, hint)) = check_last_point(points.last().copied()) {
+            faults.add(table.at(name), what, hint);
             return None;
         }
-        points.push((value, probability));
+        Some(points.into())
     }
-    if let Err((what, hint)) = check_last_point(points.last().copied()) {
-        faults.add(table.at("points"), what, hint);
-        return None;
-    }
-    Some(Distribution::Table(points.into()))
+}
+
+/// The canonical form of points: values in base units.
+fn canonical_points<U: Unit>(value: &Value) -> Value {
+    let number = |value: &Value| value.as_f64().or_else(|| U::parse(value.as_str()?).ok());
+    let rows = value.as_array().into_iter().flatten();
+    Value::Array(rows.map(|row| json!([number(&row[0]), row[1].as_f64()])).collect())
 }
 
 /// Checks a point of a distribution function against the previous point.

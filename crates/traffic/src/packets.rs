@@ -1,6 +1,6 @@
 //! Fields for the rate and packet size of workloads over UDP.
 
-use cwndlab_config::{Faults, Field, Kind, Reader};
+use cwndlab_config::{fields, Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
 
 /// Size of the IPv4 and UDP headers.
@@ -10,31 +10,35 @@ const MAX_PACKET: Bytes = Bytes(65_535);
 /// Default size of a packet.
 pub(crate) const DEFAULT_PACKET: Bytes = Bytes(1500);
 
-/// The fields of workloads that support only UDP.
-pub(crate) const FIELDS: &[Field] = &[
-    Field::new("rate", Kind::Rate, "rate, headers included").required("'rate = \"2 Mbps\"'"),
-    Field::bytes("packet", "1500 B", "size of a packet, headers included"),
-];
-
-/// Reads rate and packet size, headers included.
-pub(crate) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<(Rate, Bytes)> {
-    let rate = table.rate("rate", faults);
-    let packet = table.bytes("packet", faults).or((!table.gives("packet")).then_some(DEFAULT_PACKET));
-    if packet.is_some_and(|packet| packet <= UDP_HEADER || packet > MAX_PACKET) {
-        faults.add(
-            table.at("packet"),
-            format!(
-                "a packet has {} bytes of headers, at least one byte of payload, and at most {} bytes",
-                UDP_HEADER.0, MAX_PACKET.0
-            ),
-            "write \"1500 B\"",
-        );
-        return None;
+fields! {
+    /// Rate and packet size of workloads that support only UDP.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Packets {
+        /// rate, headers included
+        rate: Rate = required("'rate = \"2 Mbps\"'"),
+        /// size of a packet, headers included
+        packet: Bytes = "1500 B",
     }
-    Some((rate?, packet?))
+    check
 }
 
-/// Packets per second for a rate and a packet size.
-pub(crate) fn per_second(rate: Rate, packet: Bytes) -> f64 {
-    rate.0 as f64 / 8.0 / packet.0 as f64
+impl Packets {
+    /// Checks that a packet has payload and fits in IPv4.
+    pub(crate) fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.packet <= UDP_HEADER || self.packet > MAX_PACKET {
+            faults.add(
+                table.at("packet"),
+                format!(
+                    "a packet has {} bytes of headers, at least one byte of payload, and at most {} bytes",
+                    UDP_HEADER.0, MAX_PACKET.0
+                ),
+                "write \"1500 B\"",
+            );
+        }
+    }
+
+    /// Packets per second.
+    pub(crate) fn per_second(&self) -> f64 {
+        self.rate.0 as f64 / 8.0 / self.packet.0 as f64
+    }
 }

@@ -1,17 +1,40 @@
 //! A schedule of writes: the state of an application whose rate changes at given times.
 
+use cwndlab_config::{fields, Faults, FieldType, Kind, RateOrOutage, Reader};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::action::Action;
 use crate::NEVER;
 
-/// A step of the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteStep {
-    /// Time after the start of the flow.
-    pub at: Duration,
-    /// Rate of the writes from then on; `None`: unlimited.
-    pub rate: Option<Rate>,
+const UNLIMITED: &str = "unlimited";
+
+/// A rate of writes; `None`: unlimited.
+#[derive(Debug)]
+pub enum WriteRate {}
+
+impl FieldType for WriteRate {
+    type Value = Option<Rate>;
+
+    const KIND: Kind =
+        Kind::Either(&[RateOrOutage::KIND, Kind::Words(&[(UNLIMITED, "as much as the connection takes")])]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Option<Rate>> {
+        if table.get(name).is_some_and(|value| value == UNLIMITED) {
+            return Some(None);
+        }
+        table.rate(name, faults).map(Some)
+    }
+}
+
+fields! {
+    /// A step of the schedule.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct WriteStep {
+        /// time after the start of the flow, ascending
+        at: Duration = required("'at = \"2 s\"'"),
+        /// rate of the writes from then on, payload; `"0 Mbps"` pauses
+        rate: WriteRate = required("'rate = \"1 Mbps\"'"),
+    }
 }
 
 /// A schedule of writes and its position.

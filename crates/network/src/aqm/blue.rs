@@ -13,7 +13,7 @@
 //! Units: ns, packets. The source does not define the duration of an idle event. Here (2) applies once, when the line
 //! becomes idle, independent of the length of the idle period.
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_config::{fields, Probability, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
@@ -25,41 +25,28 @@ use crate::random::Stream;
 pub static SPEC: Table = Table::new(
         "blue",
         "BLUE: the drop probability rises with losses and falls when the line is idle (Feng, Shin, Kandlur, Saha, ToN 2002).",
-        &[&[
-            capacity::field("1000 packets"),
-            Field::probability("d1", 0.02, "increment of the probability"),
-            Field::probability("d2", 0.002, "decrement of the probability"),
-            Field::duration("freeze_time", "100 ms", "minimum time between two updates"),
-            Field::new("above", Kind::Integer(1, 100_000_000), "number of waiting packets above which an arrival counts as a loss")
-                .absent("only losses count"),
-            Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
-        ]],
+        &[&[capacity::field("1000 packets")], Config::FIELDS],
 )
 .class("Blue");
 
-/// BLUE's configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Increment of the probability.
-    pub increment: f64,
-    /// Decrement of the probability.
-    pub decrement: f64,
-    /// Minimum time between two updates.
-    pub freeze_time: Duration,
-    /// Number of waiting packets above which an arrival counts as a loss.
-    pub above: Option<u64>,
-    /// Marks ECN-capable packets instead of dropping them at random.
-    pub ecn: bool,
+fields! {
+    /// BLUE's configuration.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// increment of the probability
+        d1: Probability = 0.02,
+        /// decrement of the probability
+        d2: Probability = 0.002,
+        /// minimum time between two updates
+        freeze_time: Duration = "100 ms",
+        /// number of waiting packets above which an arrival counts as a loss
+        above: Option<u64> = absent("only losses count") in 1..=100_000_000,
+        /// marks ECN-capable packets instead of dropping them at random
+        ecn: bool = false,
+    }
 }
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (increment, decrement) = (table.probability("d1", faults), table.probability("d2", faults));
-        let (freeze_time, above) = (table.duration("freeze_time", faults), table.integer("above", faults));
-        let ecn = table.flag("ecn", faults);
-        Some(Self { increment: increment?, decrement: decrement?, freeze_time: freeze_time?, above, ecn: ecn? })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Blue::new(*self, context.limit, context.stream)))
     }
@@ -96,7 +83,7 @@ impl<P: Packet> Discipline<P> for Blue<P> {
     fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let before = dropped.len();
         if self.config.above.is_some_and(|above| self.queue.backlog().0 > above) {
-            self.update(now, self.config.increment);
+            self.update(now, self.config.d1);
         }
         // (3). Every packet takes one draw, so that runs with other settings use the same random numbers.
         if self.stream.unit() < self.probability && !(self.config.ecn && one.mark()) {
@@ -105,14 +92,14 @@ impl<P: Packet> Discipline<P> for Blue<P> {
         }
         self.queue.enqueue(now, serving, one, dropped);
         if dropped.len() > before {
-            self.update(now, self.config.increment);
+            self.update(now, self.config.d1);
         }
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         let one = self.queue.dequeue(now, dropped);
         if one.is_none() {
-            self.update(now, -self.config.decrement);
+            self.update(now, -self.config.d2);
         }
         one
     }
@@ -141,7 +128,7 @@ mod tests {
     }
 
     const CONFIG: Config =
-        Config { increment: 0.02, decrement: 0.002, freeze_time: Duration::from_millis(100), above: None, ecn: false };
+        Config { d1: 0.02, d2: 0.002, freeze_time: Duration::from_millis(100), above: None, ecn: false };
 
     fn blue(config: Config, limit: u64) -> Blue<u64> {
         Blue::new(config, Limit::Packets(limit), Stream::new(1, Purpose::Loss, 1))
@@ -175,13 +162,13 @@ mod tests {
 
     #[test]
     fn the_probability_stays_between_0_and_1() {
-        let mut queue = blue(Config { increment: 0.7, decrement: 0.9, freeze_time: Duration(1), ..CONFIG }, 1);
-        let increment = queue.config.increment;
+        let mut queue = blue(Config { d1: 0.7, d2: 0.9, freeze_time: Duration(1), ..CONFIG }, 1);
+        let increment = queue.config.d1;
         queue.update(Time(1), increment);
         queue.update(Time(2), increment);
         assert_eq!(queue.probability, 1.0);
-        queue.update(Time(3), -queue.config.decrement);
-        queue.update(Time(4), -queue.config.decrement);
+        queue.update(Time(3), -queue.config.d2);
+        queue.update(Time(4), -queue.config.d2);
         assert_eq!(queue.probability, 0.0);
     }
 

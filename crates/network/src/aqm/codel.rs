@@ -10,7 +10,7 @@
 //!
 //! Units: ns, bytes. A packet's sojourn ends when the line takes it.
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Table};
 use cwndlab_units::{maths, Duration, Time};
 
 use super::fifo::Fifo;
@@ -21,36 +21,27 @@ use crate::queue::Limit;
 pub static SPEC: Table = Table::new(
     "codel",
     "Controlled delay: drops packets when the minimum sojourn time over an interval exceeds the target (RFC 8289).",
-    &[&[
-        capacity::field("1000 packets"),
-        Field::duration("target", "5 ms", "sojourn time below which no packet is dropped").above_zero(),
-        Field::duration("interval", "100 ms", "sliding window, of the order of the largest expected RTT").above_zero(),
-        Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
-    ]],
+    &[&[capacity::field("1000 packets")], Config::FIELDS],
 )
 .class("Codel");
 
 /// Backlog up to which no packet is dropped, bytes: one full packet.
 const MTU: u64 = 1500;
 
-/// CoDel's configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Sojourn time below which no packet is dropped.
-    pub target: Duration,
-    /// Sliding window, of the order of the largest expected RTT.
-    pub interval: Duration,
-    /// Mark ECN-capable packets and drop only the others.
-    pub ecn: bool,
+fields! {
+    /// CoDel's configuration.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// sojourn time below which no packet is dropped
+        target: Positive<Duration> = "5 ms",
+        /// sliding window, of the order of the largest expected RTT
+        interval: Positive<Duration> = "100 ms",
+        /// marks ECN-capable packets and drops only the others
+        ecn: bool = false,
+    }
 }
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (target, interval) = (table.duration("target", faults), table.duration("interval", faults));
-        let ecn = table.flag("ecn", faults);
-        Some(Self { target: target?, interval: interval?, ecn: ecn? })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Codel::new(*self, context.limit)))
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use cwndlab_config::{Faults, Reader};
 use cwndlab_units::{Rate, Time};
 
 use crate::queue::Limit;
@@ -32,11 +31,8 @@ pub struct ComputedDropTail {
 pub trait Packet: Copy + Default + fmt::Debug + Send + 'static {}
 impl<P: Copy + Default + fmt::Debug + Send + 'static> Packet for P {}
 
-/// The configuration of a discipline. Either [`computed`](Self::computed) or [`build`](Self::build) returns a value.
+/// The configuration of a discipline, which [`fields!`](cwndlab_config::fields!) declares. Either [`computed`](Self::computed) or [`build`](Self::build) returns a value.
 pub trait Configuration: Sized {
-    /// Reads the fields of `SPEC`.
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
-
     /// The settings of a queue whose departures are known on arrival; `None` for an event-driven discipline.
     fn computed(&self) -> Option<ComputedDropTail> {
         None

@@ -14,7 +14,7 @@
 //!
 //! Units: ns, bytes. Packets with ECT(1) use the L queue. One limit applies to the sum of both queues.
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_config::{fields, Positive, Probability, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::fifo::Fifo;
@@ -25,78 +25,42 @@ use crate::queue::Limit;
 pub static SPEC: Table = Table::new(
     "dualpi2",
     "Two coupled queues for classic and scalable senders (RFC 9332); flows with accurate ECN send ECT(1).",
-    &[&[
-        capacity::field("10000 packets"),
-        Field::duration("target", "15 ms", "target delay of the classic queue").above_zero(),
-        Field::duration(
-            "rtt_max",
-            "100 ms",
-            "largest expected RTT, from which the defaults of the next three fields are computed",
-        )
-        .above_zero(),
-        Field::new("update", Kind::Duration, "time between two updates of the probability")
-            .absent("the smaller of `target` and a third of `rtt_max`")
-            .above_zero(),
-        Field::new("alpha", Kind::Number(0.0, f64::MAX), "weight of the deviation from the target, per second")
-            .absent("0.1 × `update` / `rtt_max`²"),
-        Field::new("beta", Kind::Number(0.0, f64::MAX), "weight of the trend of the delay, per second")
-            .absent("0.3 / `rtt_max`"),
-        Field::number("coupling", 2.0, "coupling factor k"),
-        Field::duration("l_min", "800 us", "delay of the L queue at which its native marking begins"),
-        Field::duration(
-            "l_range",
-            "400 us",
-            "additional delay over which the native marking probability rises to 1; zero is a step",
-        ),
-        Field::probability("protection", 0.1, "guaranteed share of the line for the classic queue"),
-    ]],
+    &[&[capacity::field("10000 packets")], Config::FIELDS],
 )
 .class("DualPi2");
 
-/// DualPI2's configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Target delay of the classic queue.
-    pub target: Duration,
-    /// Time between two updates of p'.
-    pub update: Duration,
-    /// Weight of the deviation, per second.
-    pub alpha: f64,
-    /// Weight of the trend, per second.
-    pub beta: f64,
-    /// Coupling factor.
-    pub coupling: f64,
-    /// Delay of the L queue at which its native marking begins.
-    pub l_min: Duration,
-    /// Additional delay over which the native marking probability rises to 1; zero is a step.
-    pub l_range: Duration,
-    /// Share of the line that the classic queue has beside a full L queue.
-    pub protection: f64,
+fields! {
+    /// DualPI2's configuration. The values of absent fields are those of RFC 9332, appendix A.1.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// target delay of the classic queue
+        target: Positive<Duration> = "15 ms",
+        /// largest expected RTT, from which the defaults of the next three fields are computed
+        rtt_max: Positive<Duration> = "100 ms",
+        /// time between two updates of the probability
+        update: Positive<Duration> = absent(
+            "the smaller of `target` and a third of `rtt_max`",
+            Duration(target.0.min((rtt_max.as_secs() / 3.0 * 1e9) as u64).max(1))
+        ),
+        /// weight of the deviation from the target, per second
+        alpha: f64 = absent(
+            "0.1 × `update` / `rtt_max`²",
+            0.1 * update.as_secs() / (rtt_max.as_secs() * rtt_max.as_secs())
+        ),
+        /// weight of the trend of the delay, per second
+        beta: f64 = absent("0.3 / `rtt_max`", 0.3 / rtt_max.as_secs()),
+        /// coupling factor k
+        coupling: f64 = 2.0,
+        /// delay of the L queue at which its native marking begins
+        l_min: Duration = "800 us",
+        /// additional delay over which the native marking probability rises to 1; zero is a step
+        l_range: Duration = "400 us",
+        /// guaranteed share of the line for the classic queue
+        protection: Probability = 0.1,
+    }
 }
 
 impl Configuration for Config {
-    /// RFC 9332, appendix A.1: T_update = min(target, RTT_max / 3), alpha = 0.1 T_update / RTT_max², beta = 0.3 /
-    /// RTT_max.
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (target, longest) = (table.duration("target", faults), table.duration("rtt_max", faults));
-        let (update, l_min) = (table.duration("update", faults), table.duration("l_min", faults));
-        let (l_range, coupling) = (table.duration("l_range", faults), table.number("coupling", faults));
-        let (alpha, beta) = (table.number("alpha", faults), table.number("beta", faults));
-        let protection = table.probability("protection", faults);
-        let (target, longest) = (target?, longest?.as_secs().max(1e-9));
-        let update = update.unwrap_or(Duration(target.0.min((longest / 3.0 * 1e9) as u64).max(1)));
-        Some(Self {
-            target,
-            update,
-            alpha: alpha.unwrap_or(0.1 * update.as_secs() / (longest * longest)),
-            beta: beta.unwrap_or(0.3 / longest),
-            coupling: coupling?,
-            l_min: l_min?,
-            l_range: l_range?,
-            protection: protection?,
-        })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(DualPi2::new(*self, context.limit)))
     }
@@ -256,6 +220,7 @@ mod tests {
     /// RFC 9332, appendix A: the values of the example.
     const CONFIG: Config = Config {
         target: Duration::from_millis(15),
+        rtt_max: Duration::from_millis(100),
         update: Duration::from_millis(15),
         alpha: 0.15,
         beta: 3.0,

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cwndlab_config::{Faults, Field, Reader};
+use cwndlab_config::{fields, Faults, Reader};
 use cwndlab_units::{Bytes, Time};
 
 use super::codel::{self, CodelState};
@@ -37,44 +37,53 @@ pub enum QueueAqm {
     Pie(pie::Config),
 }
 
+fields! {
+    /// The scheduler of all fair queues.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Scheduler {
+        /// credit of a queue per round, from 64 B to 1 MiB
+        quantum: Bytes = "1514 B",
+        /// maximum number of packets dropped at once when the capacity is exceeded
+        batch: u32 = 64 in 1..=1_000_000,
+    }
+    check
+}
+
+impl Scheduler {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.quantum < Bytes(64) || self.quantum > Bytes(1 << 20) {
+            let hint = "from 64 B to 1 MiB: \"1514 B\"";
+            faults.add(table.at("quantum"), format!("{} is outside the range of a quantum", self.quantum), hint);
+        }
+    }
+}
+
+fields! {
+    /// The scheduler of disciplines that hash flows to queues.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct HashedScheduler {
+        /// number of queues; flows are hashed to them
+        queues: u32 = 1024 in 1..=65_536,
+        /// the scheduler
+        scheduler: Scheduler,
+    }
+}
+
 /// Settings of fair queueing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Number of queues; with `None` every flow has its own queue.
     pub queues: Option<u32>,
-    /// Credit per round, bytes.
-    pub quantum: u32,
-    /// Maximum number of packets dropped at once when the limit is exceeded.
-    pub batch: u32,
+    /// The scheduler.
+    pub scheduler: Scheduler,
     /// The AQM of each queue.
     pub aqm: QueueAqm,
 }
 
-/// The fields that all fair queues share.
-pub(super) const FIELDS: &[Field] = &[
-    Field::bytes("quantum", "1514 B", "credit of a queue per round, from 64 B to 1 MiB"),
-    Field::integer(
-        "batch",
-        (1, 1_000_000),
-        64,
-        "maximum number of packets dropped at once when the capacity is exceeded",
-    ),
-];
-
-/// The number of queues of the disciplines that hash flows to queues.
-pub(super) const QUEUES: Field =
-    Field::integer("queues", (1, 65_536), 1024, "number of queues; flows are hashed to them");
-
 impl Config {
-    /// Reads [`FIELDS`].
-    pub(super) fn read(table: &Reader<'_>, queues: Option<u64>, aqm: QueueAqm, faults: &mut Faults) -> Option<Self> {
-        let (quantum, batch) = (table.bytes("quantum", faults), table.integer("batch", faults));
-        let quantum = quantum?;
-        if quantum < Bytes(64) || quantum > Bytes(1 << 20) {
-            let hint = "from 64 B to 1 MiB: \"1514 B\"";
-            faults.add(table.at("quantum"), format!("{quantum} is outside the range of a quantum"), hint);
-        }
-        Some(Self { queues: queues.map(|n| n as u32), quantum: quantum.0 as u32, batch: batch? as u32, aqm })
+    /// Fair queueing with this AQM.
+    pub(super) fn hashed(HashedScheduler { queues, scheduler }: HashedScheduler, aqm: QueueAqm) -> Self {
+        Self { queues: Some(queues), scheduler, aqm }
     }
 
     /// An empty discipline.
@@ -165,7 +174,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
             return;
         };
         let flow_queue = &mut self.flow_queues[longest];
-        let count = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.batch.max(1)));
+        let count = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.scheduler.batch.max(1)));
         for _ in 0..count {
             let Some(one) = flow_queue.queue.dequeue(now, dropped) else { break };
             self.packets -= 1;
@@ -226,7 +235,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
         if flow_queue.list == List::Inactive {
             // (1)
             flow_queue.list = List::New;
-            flow_queue.credit = i64::from(self.config.quantum);
+            flow_queue.credit = self.config.scheduler.quantum.0 as i64;
             self.new.push_back(at as u32);
         }
         if overflow {
@@ -244,7 +253,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
             let flow_queue = &mut self.flow_queues[at as usize];
             if flow_queue.credit <= 0 {
                 // (3)
-                flow_queue.credit += i64::from(self.config.quantum);
+                flow_queue.credit += self.config.scheduler.quantum.0 as i64;
                 flow_queue.list = List::Old;
                 self.list(fresh).pop_front();
                 self.old.push_back(at);
@@ -285,7 +294,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fair(queues: Option<u32>, limit: Limit) -> FairQueue<u64> {
-        let config = Config { queues, quantum: 1514, batch: 64, aqm: QueueAqm::None };
+        let config = Config { queues, scheduler: Scheduler { quantum: Bytes(1514), batch: 64 }, aqm: QueueAqm::None };
         FairQueue::new(config, limit, Stream::new(1, Purpose::Loss, 1))
     }
 

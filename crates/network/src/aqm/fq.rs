@@ -2,29 +2,30 @@
 //!
 //! The module `fair` implements the scheduler.
 
-use cwndlab_config::{Faults, Reader, Table};
+use cwndlab_config::{fields, Table};
 
-use super::fair::{self, QueueAqm, FIELDS};
+use super::fair::{self, QueueAqm, Scheduler};
 use super::{capacity, Configuration, Discipline, Packet, QueueContext};
 
 /// The declaration of fair queueing.
 pub static SPEC: Table = Table::new(
         "fq",
         "One queue per flow, served by deficit round robin (Shreedhar, Varghese 1996); an overflow drops packets of the longest queue.",
-        &[&[capacity::field("10000 packets")], FIELDS],
+        &[&[capacity::field("10000 packets")], Config::FIELDS],
 )
 .class("Fq");
 
-/// The configuration of fair queueing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config(fair::Config);
+fields! {
+    /// The configuration of fair queueing.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// the scheduler
+        scheduler: Scheduler,
+    }
+}
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        fair::Config::read(table, None, QueueAqm::None, faults).map(Self)
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
-        Some(self.0.build(context))
+        Some(fair::Config { queues: None, scheduler: self.scheduler, aqm: QueueAqm::None }.build(context))
     }
 }

@@ -5,7 +5,7 @@
 //! arrives and when the line is ready for the next packet. Periodic updates (PIE, adaptive RED) are executed at the
 //! next call, since nothing changes in between. A discipline therefore needs no timer.
 //!
-//! A discipline is one file with its `SPEC` (fields, units, defaults, ranges, source), its configuration and its
+//! A discipline is one file with its `SPEC` (name, source), its configuration (fields, units, defaults, ranges) and its
 //! algorithm, and one line in the list below. Scenario files, JSON Schema, the Python class and the documentation
 //! derive from `SPEC` (`docs/add-a-queue.md`).
 

@@ -13,7 +13,7 @@
 //! Units: ns; seconds in (1). The delay is the sojourn time of the last departed packet (timestamps, the second method
 //! of §5.2), zero for an empty queue. Up to p = `mark_below`, ECN-capable packets are marked instead of dropped.
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Probability, Table};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use super::fifo::Fifo;
@@ -25,62 +25,34 @@ use crate::random::Stream;
 pub static SPEC: Table = Table::new(
     "pie",
     "Proportional integral controller enhanced (RFC 8033); the queueing delay is measured by timestamps.",
-    &[&[capacity::field("1000 packets")], FIELDS],
+    &[&[capacity::field("1000 packets")], Config::FIELDS],
 )
 .class("Pie");
 
-/// The fields of the controller.
-pub(super) const FIELDS: &[Field] = &[
-    Field::duration("target", "15 ms", "target queueing delay, `QDELAY_REF`").above_zero(),
-    Field::duration("update", "15 ms", "time between two updates of the probability, `T_UPDATE`").above_zero(),
-    Field::number("alpha", 0.125, "weight of the deviation from the target, per second"),
-    Field::number("beta", 1.25, "weight of the trend of the delay, per second"),
-    Field::duration("burst", "150 ms", "duration of a burst that is admitted without drops, `MAX_BURST`"),
-    Field::flag("ecn", false, "marks ECN-capable packets and drops only the others"),
-    Field::probability("mark_below", 0.1, "drop probability above which ECN-capable packets are dropped as well"),
-    Field::bytes("mean_packet", "1000 B", "mean size of a packet").above_zero(),
-];
-
-/// PIE's configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Target queueing delay, `QDELAY_REF`.
-    pub target: Duration,
-    /// Time between two updates, `T_UPDATE`.
-    pub update: Duration,
-    /// Weight of the deviation, per second.
-    pub alpha: f64,
-    /// Weight of the trend, per second.
-    pub beta: f64,
-    /// Duration of a burst that is admitted without drops, `MAX_BURST`.
-    pub burst: Duration,
-    /// Mark ECN-capable packets and drop only the others.
-    pub ecn: bool,
-    /// Drop probability above which ECN-capable packets are dropped as well.
-    pub mark_below: f64,
-    /// Mean size of a packet.
-    pub packet: Bytes,
+fields! {
+    /// PIE's configuration.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// target queueing delay, `QDELAY_REF`
+        target: Positive<Duration> = "15 ms",
+        /// time between two updates of the probability, `T_UPDATE`
+        update: Positive<Duration> = "15 ms",
+        /// weight of the deviation from the target, per second
+        alpha: f64 = 0.125,
+        /// weight of the trend of the delay, per second
+        beta: f64 = 1.25,
+        /// duration of a burst that is admitted without drops, `MAX_BURST`
+        burst: Duration = "150 ms",
+        /// marks ECN-capable packets and drops only the others
+        ecn: bool = false,
+        /// drop probability above which ECN-capable packets are dropped as well
+        mark_below: Probability = 0.1,
+        /// mean size of a packet
+        mean_packet: Positive<Bytes> = "1000 B",
+    }
 }
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut time = |key| table.duration(key, faults);
-        let (target, update, burst) = (time("target"), time("update"), time("burst"));
-        let (alpha, beta) = (table.number("alpha", faults), table.number("beta", faults));
-        let (ecn, mark_below) = (table.flag("ecn", faults), table.probability("mark_below", faults));
-        let packet = table.bytes("mean_packet", faults);
-        Some(Self {
-            target: target?,
-            update: update?,
-            alpha: alpha?,
-            beta: beta?,
-            burst: burst?,
-            ecn: ecn?,
-            mark_below: mark_below?,
-            packet: packet?,
-        })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Pie::new(*self, context.limit, context.stream)))
     }
@@ -156,7 +128,7 @@ impl Controller {
         self.catch_up(config, now, backlog);
         let safe = self.burst > Duration::ZERO
             || (self.probability < 0.2 && self.delay_old < config.target / 2)
-            || backlog <= 2 * config.packet.0; // (5)
+            || backlog <= 2 * config.mean_packet.0; // (5)
         if safe || stream.unit() >= self.probability {
             return true;
         }
@@ -231,7 +203,7 @@ mod tests {
         burst: Duration::from_millis(150),
         ecn: false,
         mark_below: 0.1,
-        packet: Bytes(1000),
+        mean_packet: Bytes(1000),
     };
 
     /// By hand: p = 0.05 and a rise of the delay from 20 to 30 ms: (0.125 × 0.015 + 1.25 × 0.010) / 2 = 0.0071875.

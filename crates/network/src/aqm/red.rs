@@ -17,7 +17,7 @@
 //! Units: packets. ECN-capable packets are marked instead of dropped at random, and dropped by a forced drop (RFC 3168,
 //! §7). Difference from the source: no random number is drawn while `count p_b` determines the result.
 
-use cwndlab_config::{Faults, Field, Kind, Literal, Reader, Table};
+use cwndlab_config::{fields, Faults, FieldType, Kind, Positive, Probability, Reader, Table};
 use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
 
 use super::fifo::Fifo;
@@ -27,125 +27,100 @@ use crate::random::Stream;
 
 /// RED's declaration.
 pub static SPEC: Table = Table::new(
-        "red",
-        "Random early detection (Floyd, Jacobson, ToN 1993).",
-        &[
-            &[
-                capacity::field("1000 packets"),
-                automatic("min_th", "average queue below which no packet is dropped, packets; `\"auto\"`: half of the packets that the line sends in `target`, at least 5").or(Literal::Number(5.0)),
-                automatic("max_th", "average queue at which the probability reaches `max_p`, packets; `\"auto\"`: three times `min_th`").or(Literal::Number(15.0)),
-                automatic("weight", "weight of a new value in the average; `\"auto\"`: 1 − e^(−1/C) for a line of C packets per second").or(Literal::Number(0.002)),
-            ],
-            FIELDS,
-        ],
+    "red",
+    "Random early detection (Floyd, Jacobson, ToN 1993).",
+    &[&[capacity::field("1000 packets")], Config::FIELDS],
 )
 .class("Red");
 
-/// The fields that RED and adaptive RED share.
-pub(super) const FIELDS: &[Field] = &[
-    Field::probability("max_p", 0.1, "drop probability at `max_th`"),
-    Field::flag(
-        "gentle",
-        true,
-        "the probability rises linearly from `max_p` at `max_th` to 1 at twice `max_th`, without a step at `max_th`",
-    ),
-    Field::flag("wait", false, "spacing of drops as in ns-2 and ns-3 (`wait_`)"),
-    Field::flag("ecn", false, "marks ECN-capable packets instead of dropping them at random"),
-    Field::duration("target", "5 ms", "target queueing delay of automatic thresholds").above_zero(),
-    Field::bytes("mean_packet", "1500 B", "mean size of a packet").above_zero(),
-];
+/// A number above zero, or `"auto"`, which is `None`.
+#[derive(Debug)]
+pub enum Automatic {}
 
-/// A field whose value is a number above zero or `"auto"`.
-pub(super) const fn automatic(name: &'static str, doc: &'static str) -> Field {
-    const AUTO: Kind = Kind::Words(&[("auto", "derived from the line's rate")]);
-    Field::new(name, Kind::Either(&[AUTO, Kind::Number(0.0, f64::MAX)]), doc)
-}
+impl FieldType for Automatic {
+    type Value = Option<f64>;
 
-/// RED's configuration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
-    /// Weight of a new value in the average; `None`: 1 − e^(−1/C).
-    pub weight: Option<f64>,
-    /// Average queue below which no packet is dropped, packets; `None`: half of the packets that the line sends in
-    /// `delay`.
-    pub min_th: Option<f64>,
-    /// Average queue at which the probability reaches `max_p`, packets; `None`: three times `min_th`.
-    pub max_th: Option<f64>,
-    /// Drop probability at `max_th`.
-    pub max_p: f64,
-    /// The probability rises to 1 at twice `max_th`, without a step at `max_th`.
-    pub gentle: bool,
-    /// Spacing of drops as in ns-2 and ns-3: (6) in place of (5).
-    pub wait: bool,
-    /// Marks ECN-capable packets instead of dropping them at random.
-    pub ecn: bool,
-    /// Interval between updates of `max_p`; `None`: constant `max_p`.
-    pub adaptive: Option<Duration>,
-    /// Target queueing delay of automatic thresholds.
-    pub delay: Duration,
-    /// Mean size of a packet.
-    pub packet: Bytes,
-}
+    const KIND: Kind = Kind::Either(&[Kind::Words(&[("auto", "derived from the line's rate")]), f64::KIND]);
 
-impl Config {
-    /// The parameters for a line of this rate.
-    #[must_use]
-    pub fn parameters(&self, rate: Rate) -> Parameters {
-        let packet_time = rate.time_for(self.packet).0 as f64;
-        let min_th = self.min_th.unwrap_or_else(|| Parameters::automatic_min_th(self.delay, packet_time));
-        Parameters {
-            weight: self.weight.unwrap_or_else(|| Parameters::automatic_weight(packet_time)),
-            min_th,
-            max_th: self.max_th.unwrap_or(3.0 * min_th),
-            max_p: self.max_p,
-            gentle: self.gentle,
-            wait: self.wait,
-            ecn: self.ecn,
-            adapt: self.adaptive.map(|interval| Adapt { interval, alpha: 0.01, beta: 0.9 }),
-            packet_time,
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Option<f64>> {
+        if table.get(name).is_some_and(|value| value == "auto") {
+            return Some(None);
         }
+        let number = table.number(name, faults);
+        (number.is_some() || !table.gives(name)).then_some(number)
     }
 }
 
-impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut number = |key| match table.get(key) {
-            Some(word) if word == "auto" => None,
-            _ => table.number(key, faults),
-        };
-        let (weight, min_th, max_th) = (number("weight"), number("min_th"), number("max_th"));
-        let (max_p, gentle) = (table.probability("max_p", faults), table.flag("gentle", faults));
-        let (wait, ecn) = (table.flag("wait", faults), table.flag("ecn", faults));
-        let (delay, packet) = (table.duration("target", faults), table.bytes("mean_packet", faults));
-        if weight.is_some_and(|weight| weight > 1.0) {
+fields! {
+    /// The average queue lengths at which drops begin and end.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Thresholds {
+        /// average queue below which no packet is dropped, packets; `"auto"`: half of the packets that the line sends
+        /// in `target`, at least 5
+        min_th: Automatic = 5.0,
+        /// average queue at which the probability reaches `max_p`, packets; `"auto"`: three times `min_th`
+        max_th: Automatic = 15.0,
+        /// weight of a new value in the average; `"auto"`: 1 − e^(−1/C) for a line of C packets per second
+        weight: Automatic = 0.002,
+    }
+    check
+}
+
+impl Thresholds {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.weight.is_some_and(|weight| weight > 1.0) {
             faults.add(
                 table.at("weight"),
                 "is above 1",
                 "the weight of a new value in the average: 0.002, or \"auto\"",
             );
         }
-        if let (Some(min), Some(max)) = (min_th, max_th) {
+        if let (Some(min), Some(max)) = (self.min_th, self.max_th) {
             if min >= max {
                 let hint = "three times min_th is usual";
                 faults.add(table.at("max_th"), format!("{max} packets are not above min_th, {min} packets"), hint);
             }
         }
-        Some(Self {
-            weight,
-            min_th,
-            max_th,
-            max_p: max_p?,
-            gentle: gentle?,
-            wait: wait?,
-            ecn: ecn?,
-            adaptive: None,
-            delay: delay?,
-            packet: packet?,
-        })
     }
+}
 
+fields! {
+    /// The settings that RED and adaptive RED share.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Drops {
+        /// drop probability at `max_th`
+        max_p: Probability = 0.1,
+        /// the probability rises linearly from `max_p` at `max_th` to 1 at twice `max_th`, without a step at `max_th`
+        gentle: bool = true,
+        /// spacing of drops as in ns-2 and ns-3 (`wait_`)
+        wait: bool = false,
+        /// marks ECN-capable packets instead of dropping them at random
+        ecn: bool = false,
+        /// target queueing delay of automatic thresholds
+        target: Positive<Duration> = "5 ms",
+        /// mean size of a packet
+        mean_packet: Positive<Bytes> = "1500 B",
+    }
+}
+
+fields! {
+    /// RED's configuration.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Config {
+        /// the thresholds
+        thresholds: Thresholds,
+        /// the probability
+        drops: Drops,
+    }
+}
+
+impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
-        Some(Box::new(Red::new(self.parameters(context.rate), context.limit, context.stream)))
+        Some(Box::new(Red::new(
+            Parameters::new(&self.thresholds, &self.drops, None, context.rate),
+            context.limit,
+            context.stream,
+        )))
     }
 }
 
@@ -184,6 +159,23 @@ pub struct Adapt {
 }
 
 impl Parameters {
+    /// The parameters for a line of this rate; `adaptive`: the time between two updates of `max_p`.
+    pub(super) fn new(thresholds: &Thresholds, drops: &Drops, adaptive: Option<Duration>, rate: Rate) -> Self {
+        let packet_time = rate.time_for(drops.mean_packet).0 as f64;
+        let min_th = thresholds.min_th.unwrap_or_else(|| Self::automatic_min_th(drops.target, packet_time));
+        Self {
+            weight: thresholds.weight.unwrap_or_else(|| Self::automatic_weight(packet_time)),
+            min_th,
+            max_th: thresholds.max_th.unwrap_or(3.0 * min_th),
+            max_p: drops.max_p,
+            gentle: drops.gentle,
+            wait: drops.wait,
+            ecn: drops.ecn,
+            adapt: adaptive.map(|interval| Adapt { interval, alpha: 0.01, beta: 0.9 }),
+            packet_time,
+        }
+    }
+
     /// 1 − e^(−1/C), where C is the line's rate in mean packets per second: the time constant of the average is one
     /// second. `packet_time` in ns.
     #[must_use]

@@ -4,7 +4,7 @@
 //! Codes on Burst-Noise Channels", 1963. The chain starts in the good state and makes one transition before each
 //! packet.
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_config::{fields, Probability, Table};
 
 use crate::random::Stream;
 
@@ -12,36 +12,26 @@ use crate::random::Stream;
 pub static SPEC: Table = Table::new(
     "gilbert-elliott",
     "Bursts of losses: a Markov chain of a good and a bad state with one transition before each packet (Gilbert 1960, Elliott 1963).",
-    &[&[
-        Field::new("p", Kind::Probability, "probability of the transition from the good to the bad state").required("'p = 0.01'"),
-        Field::new("r", Kind::Probability, "probability of the transition from the bad to the good state").required("'r = 0.01'"),
-        Field::probability("loss_bad", 1.0, "loss probability in the bad state"),
-        Field::probability("loss_good", 0.0, "loss probability in the good state"),
-    ]],
+    &[Config::FIELDS],
 )
 .class("GilbertElliott");
 
-/// The configuration of the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// P(good → bad).
-    pub p: f64,
-    /// P(bad → good).
-    pub r: f64,
-    /// Loss probability in the bad state.
-    pub loss_bad: f64,
-    /// Loss probability in the good state.
-    pub loss_good: f64,
+fields! {
+    /// The configuration of the model.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// probability of the transition from the good to the bad state
+        p: Probability = required("'p = 0.01'"),
+        /// probability of the transition from the bad to the good state
+        r: Probability = required("'r = 0.01'"),
+        /// loss probability in the bad state
+        loss_bad: Probability = 1.0,
+        /// loss probability in the good state
+        loss_good: Probability = 0.0,
+    }
 }
 
 impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut probability = |key| table.probability(key, faults);
-        let (p, r) = (probability("p"), probability("r"));
-        let (loss_bad, loss_good) = (probability("loss_bad"), probability("loss_good"));
-        Some(Self { p: p?, r: r?, loss_bad: loss_bad?, loss_good: loss_good? })
-    }
-
     pub(super) fn build(&self, stream: Stream) -> Process {
         Process { config: self.clone(), bad: false, stream }
     }

@@ -2,55 +2,71 @@
 
 use std::sync::Arc;
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table, Word};
+use cwndlab_config::{fields, words, Faults, Field, FieldType, Kind, Reader, Table};
 use serde_json::Value;
 
 use crate::random::Stream;
 
-const COUNTS: &[Word] = &[("all", "all packets"), ("payload", "only packets that carry payload")];
-
 /// The declaration of the model.
-pub static SPEC: Table = Table::new(
-    "list",
-    "The packets with these indices are lost.",
-    &[&[
-        Field::new("indices", Kind::Integers, "indices of the lost packets, from 0, ascending")
-            .absent("the indices in `file`"),
-        Field::word("counts", COUNTS, "all", "packets to which the indices apply"),
-        Field::new("file", Kind::Text, "CSV file with a header line, in place of `indices`"),
-        Field::new("column", Kind::Text, "column of the indices in `file`").absent("`packet_index`"),
-        Field::new("where", Kind::Values, "required values of other columns: `{ link = \"r1-r2\" }`"),
-    ]],
-)
-.class("LossList");
+pub static SPEC: Table =
+    Table::new("list", "The packets with these indices are lost.", &[Config::FIELDS, FILE]).class("LossList");
 
-/// The configuration of the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Indices of the lost packets, from 0, ascending.
-    pub indices: Arc<[u64]>,
-    /// The indices apply only to packets that carry payload.
-    pub payload_only: bool,
-}
+/// The fields that name a file, which the reader of the document replaces by its indices.
+const FILE: &[Field] = &[
+    Field::new("file", Kind::Text, "CSV file with a header line, in place of `indices`"),
+    Field::new("column", Kind::Text, "column of the indices in `file`").absent("`packet_index`"),
+    Field::new("where", Kind::Values, "required values of other columns: `{ link = \"r1-r2\" }`"),
+];
 
-impl Config {
-    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        if !table.gives("indices") {
-            faults.add(table.at("indices"), "is missing", "write 'indices = [17, 403]', or 'file = \"drops.csv\"'");
-            return None;
+/// Ascending indices, from 0.
+#[derive(Debug)]
+pub enum Indices {}
+
+impl FieldType for Indices {
+    type Value = Arc<[u64]>;
+
+    const KIND: Kind = Kind::Integers;
+
+    const OPTIONAL: bool = true;
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Arc<[u64]>> {
+        if !table.gives(name) {
+            faults.add(table.at(name), "is missing", "write 'indices = [17, 403]', or 'file = \"drops.csv\"'");
         }
-        let list = table.list("indices", faults)?;
-        let indices: Option<Vec<u64>> = list.iter().map(Value::as_u64).collect();
+        let indices: Option<Vec<u64>> = table.list(name, faults)?.iter().map(Value::as_u64).collect();
         let Some(indices) = indices else {
-            faults.add(table.at("indices"), "packet indices are integers from 0", "");
+            faults.add(table.at(name), "packet indices are integers from 0", "");
             return None;
         };
         if indices.windows(2).any(|pair| pair[0] >= pair[1]) {
-            faults.add(table.at("indices"), "packet indices are not ascending", "sort them and remove duplicates");
+            faults.add(table.at(name), "packet indices are not ascending", "sort them and remove duplicates");
         }
-        Some(Self { indices: indices.into(), payload_only: table.word("counts", faults)? == "payload" })
+        Some(indices.into())
     }
+}
 
+words! {
+    /// The packets to which the indices apply.
+    pub enum Counts {
+        /// all packets
+        All = "all",
+        /// only packets that carry payload
+        Payload = "payload",
+    }
+}
+
+fields! {
+    /// The configuration of the model.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// indices of the lost packets, from 0, ascending
+        indices: Indices = absent("the indices in `file`"),
+        /// packets to which the indices apply
+        counts: Counts = "all",
+    }
+}
+
+impl Config {
     pub(super) fn build(&self, _: Stream) -> Process {
         Process { config: self.clone(), packets: 0, at: 0 }
     }
@@ -69,7 +85,7 @@ pub struct Process {
 impl Process {
     #[inline]
     pub(super) fn loses(&mut self, payload: bool) -> bool {
-        if self.config.payload_only && !payload {
+        if self.config.counts == Counts::Payload && !payload {
             return false;
         }
         let index = self.packets;
@@ -87,7 +103,7 @@ mod tests {
 
     #[test]
     fn exactly_the_listed_packets_are_lost() {
-        let config = Config { indices: [1, 3].into(), payload_only: true };
+        let config = Config { indices: [1, 3].into(), counts: Counts::Payload };
         let mut process = config.build(Stream::new(1, Purpose::Loss, 1));
         let lost: Vec<bool> =
             [true, false, true, true, true].into_iter().map(|payload| process.loses(payload)).collect();

@@ -11,7 +11,7 @@
 //!
 //! Units: μ, tr and cr in bit/s, x, δ and d_t in seconds. μ is the line's rate; cr is measured over 40 ms and capped by μ.
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Probability, Table};
 use cwndlab_units::Duration;
 
 use super::arrival::Arrival;
@@ -23,32 +23,25 @@ use super::load_meter::LoadMeter;
 pub static SPEC: Table = Table::new(
     "abc",
     "ABC: marks every packet \"accelerate\" or \"brake\"; requested by the algorithm `abc-wireless`.",
-    &[&[
-        Field::probability("eta", 0.98, "target utilisation"),
-        Field::duration("delta", "133 ms", "target time for draining the queue").above_zero(),
-        Field::duration("threshold", "20 ms", "queueing delay up to which the target rate is not reduced"),
-    ]],
+    &[Config::FIELDS],
 )
 .class("Abc");
 
-/// The configuration of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Target utilisation.
-    pub eta: f64,
-    /// Target time for draining the queue.
-    pub delta: Duration,
-    /// Queueing delay up to which the target rate is not reduced.
-    pub threshold: Duration,
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// target utilisation
+        eta: Probability = 0.98,
+        /// target time for draining the queue
+        delta: Positive<Duration> = "133 ms",
+        /// queueing delay up to which the target rate is not reduced
+        threshold: Duration = "20 ms",
+    }
 }
 
 impl Configuration for Config {
     type Agent = Abc;
-
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (delta, threshold) = (table.duration("delta", faults), table.duration("threshold", faults));
-        Some(Self { eta: table.probability("eta", faults)?, delta: delta?, threshold: threshold? })
-    }
 
     fn build(&self, capacity: f64) -> Abc {
         Abc::new(capacity, self.eta, self.delta.0 as f64 * 1e-9, self.threshold.0 as f64 * 1e-9)

@@ -1,8 +1,6 @@
 //! The interface of an agent's configuration.
 
-use cwndlab_config::{Faults, Reader};
-
-/// The configuration of an agent.
+/// The configuration of an agent, which [`fields!`](cwndlab_config::fields!) declares.
 pub(super) trait Configuration: Sized {
     /// The state of the agent.
     type Agent;
@@ -18,9 +16,6 @@ pub(super) trait Configuration: Sized {
     fn requested_rate(_parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
         f64::INFINITY
     }
-
-    /// Reads the fields of its `SPEC`.
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
 
     /// An agent for a line of `capacity` bit/s.
     fn build(&self, capacity: f64) -> Self::Agent;

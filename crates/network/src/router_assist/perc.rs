@@ -10,7 +10,7 @@
 //!
 //! Every packet is a message. A flow without packets for one second is removed.
 
-use cwndlab_config::{Faults, Reader, Table};
+use cwndlab_config::{fields, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::arrival::Arrival;
@@ -18,23 +18,24 @@ use super::configuration::Configuration;
 use super::header::{Header, MAX_HOPS};
 
 /// The declaration of the scheme.
-pub static SPEC: Table =
-    Table::new("perc", "PERC: computes exact max-min shares from messages; requested by the algorithm `perc`.", &[])
-        .class("Perc");
+pub static SPEC: Table = Table::new(
+    "perc",
+    "PERC: computes exact max-min shares from messages; requested by the algorithm `perc`.",
+    &[Config::FIELDS],
+)
+.class("Perc");
 
-/// The configuration of the agent, which has no fields.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config;
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {}
+}
 
 impl Configuration for Config {
     type Agent = Perc;
 
     const COUNTS_HEADERS: bool = true;
     const IS_RETURNED: bool = true;
-
-    fn read(_: &Reader<'_>, _: &mut Faults) -> Option<Self> {
-        Some(Self)
-    }
 
     fn build(&self, capacity: f64) -> Perc {
         Perc::new(capacity)

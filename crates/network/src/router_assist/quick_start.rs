@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Probability, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::arrival::Arrival;
@@ -21,20 +21,22 @@ use super::header::Header;
 use super::load_meter::LoadMeter;
 
 /// The declaration of the scheme.
-pub static SPEC: Table =
-    Table::new("quick-start", "Quick-Start (RFC 4782): routers approve or reduce the rate requested in the SYN; requested by the slow start `quick-start`.", &[&[
-        Field::probability("theta", 0.95, "maximum share of the line for load and approved rates"),
-        Field::duration("interval", "200 ms", "period for which an approved rate is reserved, and over which the load is measured").above_zero(),
-    ]])
+pub static SPEC: Table = Table::new(
+    "quick-start",
+    "Quick-Start (RFC 4782): routers approve or reduce the rate requested in the SYN; requested by the slow start `quick-start`.",
+    &[Config::FIELDS],
+)
 .class("QuickStart");
 
-/// The configuration of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Maximum share of the line for load and approved rates.
-    pub theta: f64,
-    /// Period for which an approved rate is reserved, and over which the load is measured.
-    pub interval: Duration,
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// maximum share of the line for load and approved rates
+        theta: Probability = 0.95,
+        /// period for which an approved rate is reserved, and over which the load is measured
+        interval: Positive<Duration> = "200 ms",
+    }
 }
 
 impl Configuration for Config {
@@ -42,11 +44,6 @@ impl Configuration for Config {
 
     fn requested_rate(parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {
         parameter("n").map_or(f64::INFINITY, |n| rate(n as u8))
-    }
-
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (theta, interval) = (table.probability("theta", faults), table.duration("interval", faults));
-        Some(Self { theta: theta?, interval: interval? })
     }
 
     fn build(&self, capacity: f64) -> QuickStart {

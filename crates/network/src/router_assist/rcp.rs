@@ -10,7 +10,7 @@
 //!
 //! Units: R, C and y in bit/s, q in bits, T and d0 in seconds. Initial values: R = C/20, d0 = 200 ms.
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Probability, Table};
 use cwndlab_units::{Duration, Time};
 
 use super::arrival::Arrival;
@@ -18,34 +18,25 @@ use super::configuration::Configuration;
 use super::header::Header;
 
 /// The declaration of the scheme.
-pub static SPEC: Table = Table::new(
-    "rcp",
-    "RCP: one rate for all flows of the line; requested by the algorithm `rcp`.",
-    &[&[
-        Field::probability("alpha", 0.4, "weight of the spare capacity"),
-        Field::probability("beta", 0.4, "weight of the queue"),
-    ]],
-)
-.class("Rcp");
+pub static SPEC: Table =
+    Table::new("rcp", "RCP: one rate for all flows of the line; requested by the algorithm `rcp`.", &[Config::FIELDS])
+        .class("Rcp");
 
-/// The configuration of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Weight of the spare capacity.
-    pub alpha: f64,
-    /// Weight of the queue.
-    pub beta: f64,
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// weight of the spare capacity
+        alpha: Probability = 0.4,
+        /// weight of the queue
+        beta: Probability = 0.4,
+    }
 }
 
 impl Configuration for Config {
     type Agent = Rcp;
 
     const COUNTS_HEADERS: bool = true;
-
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let (alpha, beta) = (table.probability("alpha", faults), table.probability("beta", faults));
-        Some(Self { alpha: alpha?, beta: beta? })
-    }
 
     fn build(&self, capacity: f64) -> Rcp {
         Rcp::new(capacity, self.alpha, self.beta)

@@ -7,7 +7,7 @@
 //! available = max(0, C − load over the last interval); header: minimum over the path    (1)
 //! ```
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Table};
 use cwndlab_units::Duration;
 
 use super::arrival::Arrival;
@@ -19,23 +19,21 @@ use super::load_meter::LoadMeter;
 pub static SPEC: Table = Table::new(
     "sirens",
     "SIRENS: routers write the available bandwidth; requested by the slow start `alss-sirens`.",
-    &[&[Field::duration("interval", "100 ms", "interval over which the load is measured").above_zero()]],
+    &[Config::FIELDS],
 )
 .class("Sirens");
 
-/// The configuration of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Interval over which the load is measured.
-    pub interval: Duration,
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// interval over which the load is measured
+        interval: Positive<Duration> = "100 ms",
+    }
 }
 
 impl Configuration for Config {
     type Agent = Sirens;
-
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        Some(Self { interval: table.duration("interval", faults)? })
-    }
 
     fn build(&self, capacity: f64) -> Sirens {
         Sirens::new(capacity, self.interval)

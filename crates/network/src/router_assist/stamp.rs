@@ -9,7 +9,7 @@
 //! The paper stamps the SYN-ACK with the load between SYN and SYN-ACK of the same connection, which is too short an
 //! interval. Here the SYN is stamped, at the same line half a round trip earlier, with the load of the last 100 ms.
 
-use cwndlab_config::{Faults, Field, Reader, Table};
+use cwndlab_config::{fields, Positive, Table};
 use cwndlab_units::Duration;
 
 use super::arrival::Arrival;
@@ -21,23 +21,21 @@ use super::load_meter::LoadMeter;
 pub static SPEC: Table = Table::new(
     "bandwidth-stamp",
     "Stamp of the available bandwidth at the start of a connection; requested by the algorithm `iotcc`.",
-    &[&[Field::duration("interval", "100 ms", "interval over which the load is measured").above_zero()]],
+    &[Config::FIELDS],
 )
 .class("BandwidthStamp");
 
-/// The configuration of the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Interval over which the load is measured.
-    pub interval: Duration,
+fields! {
+    /// The configuration of the agent.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// interval over which the load is measured
+        interval: Positive<Duration> = "100 ms",
+    }
 }
 
 impl Configuration for Config {
     type Agent = Stamp;
-
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        Some(Self { interval: table.duration("interval", faults)? })
-    }
 
     fn build(&self, capacity: f64) -> Stamp {
         Stamp::new(capacity, self.interval)

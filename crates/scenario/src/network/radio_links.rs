@@ -18,11 +18,7 @@ impl Medium {
         MediumPlan {
             name: self.name.clone(),
             standard: self.standard,
-            slot: self.slot,
-            windows: self.windows,
-            attempts: self.attempts,
-            rts_above: self.rts_above,
-            eifs: self.eifs,
+            access: self.access,
             aggregation: self.aggregation,
             keeps_turn: self.keeps_turn,
             beacon: beacon_of.zip(self.beacon),

@@ -1,10 +1,10 @@
 //! Reads a flow: algorithm, stack, timing, workload and route.
 
 use cwndlab_config::reader::wrong_word;
-use cwndlab_config::{Faults, Reader};
+use cwndlab_config::{Faults, FieldType, Reader};
 use cwndlab_control::{RecoveryKind, ReportSchedule};
 use cwndlab_traffic::configuration::Transport;
-use cwndlab_traffic::distribution_fields::{self, Unit};
+use cwndlab_traffic::distribution_fields::Times;
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
 use cwndlab_traffic::Workload;
 use cwndlab_units::spelling::nearest;
@@ -63,7 +63,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
         faults.add(table.at("stop"), "is not after the start", "");
     }
     let gaps = match table.get("start_step") {
-        Some(value) if value.is_object() => distribution_fields::read(&table, "start_step", Unit::Time, faults),
+        Some(value) if value.is_object() => Times::read(&table, "start_step", faults),
         _ => None,
     };
     Some(Flow {

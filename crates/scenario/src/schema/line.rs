@@ -115,10 +115,8 @@ fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> Sc
     let mut steps: Vec<StepPlan> = Vec::new();
     for (path, item) in table.items("schedule", faults) {
         let Some(inner) = Reader::new(item, path.clone(), &STEP, faults) else { continue };
-        let Some(at) = inner.duration("at", faults) else { continue };
-        let rate = inner.rate("rate", faults);
-        let step =
-            StepPlan { at, rate, delay: inner.duration("delay", faults), loss: inner.probability("loss", faults) };
+        let Some(step) = StepPlan::read(&inner, faults) else { continue };
+        let StepPlan { at, rate, .. } = step;
         if step == (StepPlan { at, ..StepPlan::default() }) {
             faults.add(path.clone(), "has no changes", "add a rate, a delay or a loss");
         }
@@ -142,8 +140,5 @@ fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> Sc
 
 /// Reads the retransmissions of a radio link.
 pub(super) fn read_harq(table: &Reader<'_>, faults: &mut Faults) -> Option<HarqPlan> {
-    let inner = table.table("harq", faults)?;
-    let (probability, round) = (inner.probability("probability", faults), inner.duration("round", faults));
-    let most = inner.integer("most", faults);
-    Some(HarqPlan { probability: probability?, round: round?, most: most? as u32 })
+    HarqPlan::read(&table.table("harq", faults)?, faults)
 }

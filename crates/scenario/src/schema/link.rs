@@ -21,10 +21,7 @@ pub(super) fn read_link(
         .get("queue")
         .and_then(|value| read_queue(value, table.at("queue"), faults))
         .or(base.and_then(|link| link.queue));
-    let jitter = table.table("jitter", faults).and_then(|inner| {
-        let (spread, reorder) = (inner.duration("spread", faults), inner.flag("reorder", faults));
-        Some(JitterPlan { spread: spread?, reorder: reorder? })
-    });
+    let jitter = table.table("jitter", faults).and_then(|inner| JitterPlan::read(&inner, faults));
     let losses =
         table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
     Some(Link {

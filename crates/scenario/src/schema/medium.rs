@@ -1,14 +1,15 @@
 //! Reads a medium of 802.11, the radio parameters of its links, and a wireless LAN.
 
-use cwndlab_config::{Faults, Reader};
+use cwndlab_config::{Faults, FieldType, Reader};
 use cwndlab_network::aqm::CapacitySpec;
-use cwndlab_units::{Duration, Rate};
-use serde_json::{json, Value};
+use cwndlab_units::Rate;
+use serde_json::Value;
 
 use super::link::read_queue;
-use super::tables::{BEACON, MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
+use super::radio_fields::{MediumFields, ModeFields, RadioFields};
+use super::tables::{MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
 use super::typed::{Access, Medium, Queue, Radio, Wlan};
-use crate::plan::{BeaconPlan, ModePlan, StandardPlan};
+use crate::plan::{ModePlan, StandardPlan};
 
 /// Default capacity of a station's queue, packets.
 const STATION_PACKETS: u64 = 100;
@@ -38,24 +39,12 @@ pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<Medium>
 }
 
 fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, faults: &mut Faults) -> Option<Medium> {
-    let standards = [("802.11g", StandardPlan::ErpOfdm), ("802.11n", StandardPlan::Ht)];
-    let standard = table.word_of("standard", &standards, faults)?;
-    let mode = read_mode(table, Some(standard), faults).unwrap_or(match standard {
+    let MediumFields { standard, mode, frame_error, access, aggregation, keeps_turn, beacon } =
+        MediumFields::read(table, faults)?;
+    let mode = read_mode(table, mode, Some(standard), faults).unwrap_or(match standard {
         StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
         StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
     });
-    let slot = table.duration("slot", faults)?;
-    if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&slot) {
-        faults.add(table.at("slot"), format!("{slot} is not a slot time of 2.4 GHz"), "write \"9 us\" or \"20 us\"");
-    }
-    let mut integer = |key| table.integer(key, faults).map(|number| number as u32);
-    let (cw_min, cw_max) = (integer("cw_min"), integer("cw_max"));
-    let (short, long) = (integer("short_attempts"), integer("long_attempts"));
-    let (windows, attempts) = ((cw_min?, cw_max?), (short?, long?));
-    if windows.1 < windows.0 {
-        faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", windows.1, windows.0), "");
-    }
-    let aggregation = table.flag("aggregation", faults);
     if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
         faults.add(
             table.at("aggregation"),
@@ -68,72 +57,55 @@ fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, f
         name,
         standard,
         mode,
-        frame_error: table.probability("frame_error", faults)?,
-        slot,
-        windows,
-        attempts,
-        rts_above: table.bytes("rts_above", faults),
-        eifs: table.flag("eifs", faults)?,
+        frame_error,
+        access,
         aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
-        keeps_turn: table.flag("keeps_turn", faults)?,
-        beacon: read_beacon(table, faults),
+        keeps_turn,
+        beacon,
         access_point,
     })
 }
 
-/// Reads `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
-fn read_beacon(table: &Reader<'_>, faults: &mut Faults) -> Option<BeaconPlan> {
-    let value = table.get("beacon")?;
-    let short;
-    let (value, path) = if value.is_string() {
-        short = json!({ "interval": value });
-        (&short, table.at("beacon"))
-    } else {
-        (value, table.at("beacon"))
-    };
-    let inner = Reader::new(value, path, &BEACON, faults)?;
-    let (interval, bytes) = (inner.duration("interval", faults), inner.bytes("size", faults)?);
-    // At 1 Mbit/s the transmission of the largest beacon takes 19 ms.
-    if interval.is_some_and(|interval| interval < Duration::from_millis(20)) {
-        faults.add(table.at("beacon"), "beacons are less than 20 ms apart", "a common interval is \"102.4 ms\"");
-    }
-    if bytes.0 > 2304 {
-        faults.add(
-            table.at("beacon.size"),
-            format!("{bytes} exceed the maximum size of a frame"),
-            "at most \"2304 B\"",
-        );
-    }
-    Some(BeaconPlan { interval: interval?, bytes: bytes.0.min(2304) as u32 })
-}
-
 /// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given. A mode outside
 /// `standard` is a fault.
-fn read_mode(table: &Reader<'_>, standard: Option<StandardPlan>, faults: &mut Faults) -> Option<ModePlan> {
-    let ht = ["mcs", "streams", "short_guard"].into_iter().find(|key| table.gives(key));
-    if let (true, Some(key)) = (table.gives("rate"), ht) {
-        faults.add(
-            table.at(key),
-            "conflicts with a rate",
-            "802.11g uses rate, 802.11n uses mcs, streams and short_guard",
-        );
-        return None;
-    }
-    let mode = if let Some(key) = ht {
-        let mcs = table.integer("mcs", faults).unwrap_or(7) as u8;
-        let streams = table.integer("streams", faults).unwrap_or(1) as u8;
-        let short_guard = table.flag("short_guard", faults).unwrap_or(false);
-        (key, ModePlan::Ht { mcs, streams, short_guard })
-    } else {
-        let rate = table.rate("rate", faults)?;
-        ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate, faults)? })
+fn read_mode(
+    table: &Reader<'_>,
+    ModeFields { rate, mcs, streams, short_guard }: ModeFields,
+    standard: Option<StandardPlan>,
+    faults: &mut Faults,
+) -> Option<ModePlan> {
+    let given = [("mcs", mcs.is_some()), ("streams", streams.is_some()), ("short_guard", short_guard.is_some())];
+    let ht = given.into_iter().find(|(_, given)| *given).map(|(key, _)| key);
+    let hint = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
+    let (key, mode) = match (rate, ht) {
+        (Some(_), Some(key)) => {
+            faults.add(table.at(key), "conflicts with a rate", hint);
+            return None;
+        }
+        (None, Some(key)) => {
+            let (mcs, streams) = (mcs.unwrap_or(7), streams.unwrap_or(1));
+            (key, ModePlan::Ht { mcs, streams, short_guard: short_guard.unwrap_or(false) })
+        }
+        (rate, None) => ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),
     };
-    if standard.is_some_and(|standard| !mode.1.is_of(standard)) {
-        let hint = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
-        faults.add(table.at(mode.0), "is not part of this standard", hint);
+    if standard.is_some_and(|standard| !mode.is_of(standard)) {
+        faults.add(table.at(key), "is not part of this standard", hint);
         return None;
     }
-    Some(mode.1)
+    Some(mode)
+}
+
+/// Reads the radio parameters of a link or a station.
+fn read_parameters(
+    table: &Reader<'_>,
+    medium: String,
+    standard: Option<StandardPlan>,
+    faults: &mut Faults,
+) -> Option<Radio> {
+    let rate = <Option<Rate>>::read(table, "rate", faults);
+    let RadioFields { mcs, streams, short_guard, frame_error } = RadioFields::read(table, faults)?;
+    let mode = read_mode(table, ModeFields { rate: rate?, mcs, streams, short_guard }, standard, faults);
+    Some(Radio { medium, mode, frame_error })
 }
 
 fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
@@ -174,8 +146,7 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
             faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
         }
     }
-    let mode = read_mode(&table, Some(found.standard), faults);
-    Some(Radio { medium, mode, frame_error: table.probability("frame_error", faults) })
+    read_parameters(&table, medium, Some(found.standard), faults)
 }
 
 pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
@@ -199,11 +170,7 @@ pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
     let mut stations = Vec::new();
     for (path, item) in table.items("stations", faults) {
         let inner = Reader::new(item, path, &WLAN_STATION, faults)?;
-        stations.push(Radio {
-            medium: "wlan".to_owned(),
-            mode: read_mode(&inner, standard, faults),
-            frame_error: inner.probability("frame_error", faults),
-        });
+        stations.push(read_parameters(&inner, "wlan".to_owned(), standard, faults)?);
     }
     Some(Wlan { medium: medium?, queue: own, station_queue, wire, stations })
 }

@@ -1,13 +1,15 @@
 //! The tables of a scenario: fields, units, defaults, ranges, meanings. Plug-ins declare their tables in their own
 //! modules.
 
-use cwndlab_config::{Custom, Field, Kind, Literal, Table, Word};
+use cwndlab_config::{Custom, Field, FieldType, Kind, Literal, Table, Word};
 use cwndlab_network::{aqm, loss, router_assist};
-use cwndlab_traffic::{distribution_fields, workloads};
-use cwndlab_transport::stack::Stack;
+use cwndlab_traffic::distribution_fields::Times;
+use cwndlab_traffic::workloads;
 use serde_json::{json, Value};
 
-use crate::profile::choices;
+use super::radio_fields::{MediumFields, RadioFields};
+use crate::plan::{HarqPlan, JitterPlan, NamedValuesPlan, StepPlan};
+use crate::profile::{self, STACK};
 use crate::trace;
 
 /// The version of the schema.
@@ -68,12 +70,7 @@ pub static TOP: Table = Table::new(
 pub static NAMED_VALUES: Table = Table::new(
     "named_values",
     "Variables of the algorithms and of the transport in the table `named_values`: a row for each value that changed since the last snapshot of its flow. Snapshots follow events of the sender: ACKs, timers, writes.",
-    &[&[
-        Field::new("names", Kind::Names, "recorded values").absent("all"),
-        Field::new("interval", Kind::Duration, "least time between two snapshots; zero: after each event of the sender")
-            .absent("0 s, or never if there is `on_change`"),
-        Field::new("on_change", Kind::Names, "values whose change causes a snapshot at any time").absent("none"),
-    ]],
+    &[NamedValuesPlan::FIELDS],
 );
 
 /// A user-defined algorithm.
@@ -200,14 +197,8 @@ pub static NAMED_LINK: Table = Table::new(
             ),
         ],
         &LINK_FIELDS,
-        &[
-            Field::new("medium", Kind::Text, "medium of 802.11, in place of a line"),
-            Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-            Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
-            Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
-            Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
-                .absent("the medium's"),
-        ],
+        &[Field::new("medium", Kind::Text, "medium of 802.11, in place of a line")],
+        RadioFields::FIELDS,
     ],
 );
 
@@ -286,29 +277,12 @@ pub static TOKEN_BUCKET: Table = Table::new(
 );
 
 /// A step of a schedule.
-pub static STEP: Table = Table::new(
-    "step",
-    "A step of a schedule, which changes only the stated values.",
-    &[&[
-        Field::new("at", Kind::Duration, "time of the step, ascending").required("'at = \"10 s\"'"),
-        Field::new("rate", Kind::RateOrOutage, "rate from then on; `\"0 Mbps\"` is an outage").absent("as before"),
-        Field::new("delay", Kind::Duration, "propagation delay from then on").absent("as before"),
-        Field::new("loss", Kind::Probability, "loss probability from then on, in addition to the link's `loss`")
-            .absent("as before"),
-    ]],
-);
+pub static STEP: Table =
+    Table::new("step", "A step of a schedule, which changes only the stated values.", &[StepPlan::FIELDS]);
 
-/// Retransmissions of a radio link. Rates are selected for a failure probability of 10 % of the first attempt (3GPP TS
-/// 36.213 §7.2.3); the next attempt is 8 ms later (eight processes, FDD; TS 36.213 §7).
-pub static HARQ: Table = Table::new(
-    "harq",
-    "Retransmissions of a radio link, as in LTE (3GPP TS 36.213, section 7).",
-    &[&[
-        Field::probability("probability", 0.1, "probability that an attempt fails"),
-        Field::duration("round", "8 ms", "time until the next attempt"),
-        Field::integer("most", (0, 100), 3, "maximum number of retransmissions"),
-    ]],
-);
+/// Retransmissions of a radio link.
+pub static HARQ: Table =
+    Table::new("harq", "Retransmissions of a radio link, as in LTE (3GPP TS 36.213, section 7).", &[HarqPlan::FIELDS]);
 
 /// A node of a graph.
 pub static NODE: Table = Table::new(
@@ -321,35 +295,8 @@ pub static NODE: Table = Table::new(
 pub static JITTER: Table = Table::new(
     "jitter",
     "Delay variation: a uniform random delay from [0, `spread`) of each packet.",
-    &[&[
-        Field::new("spread", Kind::Duration, "upper bound of the delay").required("'spread = \"5 ms\"'"),
-        Field::flag("reorder", false, "packets may be reordered"),
-    ]],
+    &[JitterPlan::FIELDS],
 );
-
-const STANDARDS: &[Word] =
-    &[("802.11g", "ERP-OFDM with DCF"), ("802.11n", "20 MHz at 2.4 GHz, HT-mixed format, EDCA best effort")];
-const BEACON_OR_INTERVAL: &[Kind] = &[Kind::Duration, Kind::Table(&BEACON)];
-
-/// The fields that `[[medium]]` and `[wlan]` share.
-const MEDIUM_FIELDS: &[Field] = &[
-    Field::new("standard", Kind::Words(STANDARDS), "part of 802.11").required("'standard = \"802.11g\"' or \"802.11n\""),
-    Field::new("rate", Kind::Rate, "802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames").absent("54 Mbps with 802.11g"),
-    Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("7 with 802.11n"),
-    Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("1 with 802.11n"),
-    Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("false with 802.11n"),
-    Field::probability("frame_error", 0.0, "probability that noise destroys a data frame, or each frame of an aggregate"),
-    Field::duration("slot", "9 us", "slot time: `\"9 us\"`, or `\"20 us\"` as with 802.11b stations"),
-    Field::integer("cw_min", (0, 32_767), 15, "minimum contention window, slots"),
-    Field::integer("cw_max", (0, 32_767), 1023, "maximum contention window, slots"),
-    Field::integer("short_attempts", (1, 32_767), 7, "maximum number of attempts of a frame"),
-    Field::integer("long_attempts", (1, 32_767), 4, "maximum number of attempts of a data frame with RTS"),
-    Field::new("rts_above", Kind::Bytes, "size above which a frame uses RTS and CTS, MAC header and FCS included").absent("never"),
-    Field::flag("eifs", false, "stations that receive a collision wait for EIFS instead of DIFS"),
-    Field::new("aggregation", Kind::Flag, "A-MPDU with BlockAck").absent("true with 802.11n"),
-    Field::flag("keeps_turn", false, "a frame that arrives while the medium is idle is sent after DIFS without a backoff, even if the medium becomes busy before, as in ns-3"),
-    Field::new("beacon", Kind::Either(BEACON_OR_INTERVAL), "beacons of the access point at 1 Mbps").absent("none"),
-];
 
 /// A medium of 802.11.
 pub static MEDIUM: Table = Table::new(
@@ -360,7 +307,7 @@ pub static MEDIUM: Table = Table::new(
             Field::new("name", Kind::Text, "unique name").required("'name = \"cell\"'"),
             Field::new("access_point", Kind::Text, "the node that sends beacons"),
         ],
-        MEDIUM_FIELDS,
+        MediumFields::FIELDS,
     ],
 );
 
@@ -381,7 +328,7 @@ pub static WLAN: Table = Table::new(
                 "parameters of individual stations, in the order of the flows",
             ),
         ],
-        MEDIUM_FIELDS,
+        MediumFields::FIELDS,
     ],
 );
 
@@ -389,24 +336,7 @@ pub static WLAN: Table = Table::new(
 pub static WLAN_STATION: Table = Table::new(
     "station",
     "Parameters of an individual station, in both directions.",
-    &[&[
-        Field::new("rate", Kind::Rate, "802.11g: rate of data frames").absent("the medium's"),
-        Field::new("mcs", Kind::Integer(0, 7), "802.11n: modulation and coding scheme").absent("the medium's"),
-        Field::new("streams", Kind::Integer(1, 4), "802.11n: spatial streams").absent("the medium's"),
-        Field::new("short_guard", Kind::Flag, "802.11n: a guard interval of 400 ns").absent("the medium's"),
-        Field::new("frame_error", Kind::Probability, "probability that noise destroys a data frame")
-            .absent("the medium's"),
-    ]],
-);
-
-/// Beacons; the default size has the elements that 802.11g requires.
-pub static BEACON: Table = Table::new(
-    "beacon",
-    "Beacons of an access point.",
-    &[&[
-        Field::new("interval", Kind::Duration, "time between beacons").required("'interval = \"102.4 ms\"'"),
-        Field::bytes("size", "68 B", "size of the frame"),
-    ]],
+    &[&[Field::new("rate", Kind::Rate, "802.11g: rate of data frames").absent("the medium's")], RadioFields::FIELDS],
 );
 
 const TRANSPORTS: &[Word] =
@@ -446,13 +376,13 @@ pub static FLOW: Table = Table::new(
         ),
         Field::new(
             "start_step",
-            distribution_fields::TIME,
+            Times::KIND,
             "time between their starts; a distribution gives random times, the exponential one a Poisson process",
         )
         .or(Literal::Text("0 s")),
         Field::new("workload", Kind::Choice(&workloads::CHOICE), "workload")
             .absent("`bulk` over TCP, required over UDP"),
-        Field::word("profile", choices::NAMES, "linux", "stack profile"),
+        Field::word("profile", profile::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "parameters of the stack that override those of the profile"),
         Field::new(
             "control",
@@ -484,62 +414,5 @@ pub static CONTROL: Table = Table::new(
             "minimum time between reports of ACKs; zero reports each ACK, `\"rtt\"` once per round trip and each ACK in slow start",
         )
         .or(Literal::Text("0 s")),
-    ]],
-);
-
-/// A field of a stack, whose meaning is declared in the crate `transport`.
-const fn stack(name: &'static str, kind: Kind) -> Field {
-    Field::new(name, kind, Stack::description(name)).absent("the profile's")
-}
-
-const fn count(name: &'static str, low: u64, high: u64) -> Field {
-    stack(name, Kind::Integer(low, high))
-}
-
-/// Values of a stack.
-pub static STACK: Table = Table::new(
-    "stack",
-    "Parameters of a stack that override those of its profile.",
-    &[&[
-        stack("mss", Kind::Bytes),
-        stack("header", Kind::Bytes),
-        stack("ack", Kind::Bytes),
-        stack("sack_block", Kind::Bytes),
-        stack("ack_counting", Kind::Words(choices::ACK_COUNTING_WORDS)),
-        count("initial_window", 1, 1_000_000),
-        count("initial_ssthresh", 2, 100_000_000),
-        stack("min_rto", Kind::Duration),
-        stack("max_rto", Kind::Duration),
-        stack("initial_rto", Kind::Duration),
-        stack("rto_arithmetic", Kind::Words(choices::RTO_ARITHMETIC_WORDS)),
-        stack("rto_restart", Kind::Words(choices::RTO_RESTART_WORDS)),
-        stack("rto_granularity", Kind::Duration),
-        stack("rto_floor_on_variance", Kind::Flag),
-        count("ack_every", 1, 1000),
-        stack("ack_delay", Kind::Duration),
-        count("quick_acks", 0, 4_000_000_000),
-        stack("sack", Kind::Flag),
-        count("sack_blocks", 1, 4),
-        stack("dsack", Kind::Flag),
-        count("sack_compression", 0, 255),
-        stack("timestamps", Kind::Flag),
-        stack("paws", Kind::Flag),
-        stack("ecn", Kind::Words(choices::ECN_WORDS)),
-        stack("pacing", Kind::Words(choices::PACING_WORDS)),
-        count("pacing_quantum", 1, 1000),
-        stack("tso_burst", Kind::Flag),
-        stack("receive_window", Kind::Bytes),
-        stack("auto_tuning", Kind::Flag),
-        stack("initial_receive_window", Kind::Bytes),
-        stack("read_rate", Kind::Rate),
-        stack("idle_restart", Kind::Words(choices::IDLE_RESTART_WORDS)),
-        stack("limited_transmit", Kind::Flag),
-        stack("undo", Kind::Flag),
-        stack("tail_loss_probe", Kind::Flag),
-        stack("prr", Kind::Words(choices::PRR_WORDS)),
-        stack("rampdown", Kind::Words(choices::RAMPDOWN_WORDS)),
-        count("dup_thresh", 1, 1000),
-        count("syn_retries", 0, 100),
-        count("exit_burst", 0, 1_000_000),
     ]],
 );

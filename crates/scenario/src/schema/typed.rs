@@ -4,12 +4,12 @@ use cwndlab_control::RecoveryKind;
 use cwndlab_network::aqm::{self, CapacitySpec};
 use cwndlab_network::{loss, router_assist};
 use cwndlab_traffic::{Distribution, Workload};
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Duration, Rate};
 
 use crate::class::Class;
 use crate::plan::{
-    BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, NamedValuesPlan, SchedulePlan, Stack,
-    StandardPlan,
+    AccessPlan, BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, NamedValuesPlan, SchedulePlan,
+    Stack, StandardPlan,
 };
 
 /// The configuration of a queue.
@@ -233,16 +233,8 @@ pub struct Medium {
     pub mode: ModePlan,
     /// Default probability that noise destroys a frame.
     pub frame_error: f64,
-    /// Slot time.
-    pub slot: Duration,
-    /// Minimum and maximum contention window, slots.
-    pub windows: (u32, u32),
-    /// Maximum number of attempts without and with RTS.
-    pub attempts: (u32, u32),
-    /// Size above which frames use RTS and CTS.
-    pub rts_above: Option<Bytes>,
-    /// Stations that receive a collision wait for EIFS.
-    pub eifs: bool,
+    /// Channel access.
+    pub access: AccessPlan,
     /// A-MPDU with BlockAck.
     pub aggregation: bool,
     /// A frame that arrived while the medium was idle is sent without a backoff.

@@ -1,5 +1,5 @@
-//! Workloads of flows. A workload is one file with its `SPEC` (fields, units, defaults, ranges, source) and its
-//! configuration, and one line in the list below (`docs/add-a-workload.md`).
+//! Workloads of flows. A workload is one file with its `SPEC` (name, source) and its configuration (fields, units,
+//! defaults, ranges), and one line in the list below (`docs/add-a-workload.md`).
 
 use cwndlab_config::{registry, Choice, Faults, Reader};
 use cwndlab_units::{Bytes, Rate};
@@ -26,9 +26,9 @@ macro_rules! workloads {
         }
 
         impl Workload {
-            fn check(&self, transport: Transport, table: &Reader<'_>, faults: &mut Faults) {
+            fn check_transport(&self, transport: Transport, table: &Reader<'_>, faults: &mut Faults) {
                 match self {
-                    $(Self::$name(config) => config.check(transport, table, faults),)*
+                    $(Self::$name(config) => config.check_transport(transport, table, faults),)*
                 }
             }
 
@@ -136,7 +136,7 @@ impl Workload {
             return None;
         }
         let workload = Self::read(&table, faults)?;
-        workload.check(transport, &table, faults);
+        workload.check_transport(transport, &table, faults);
         Some(workload)
     }
 }

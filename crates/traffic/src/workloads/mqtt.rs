@@ -1,6 +1,6 @@
 //! MQTT 3.1.1: a sensor that publishes to a broker, and the broker's responses.
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_config::{fields, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -8,7 +8,7 @@ use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
-use crate::distribution_fields::{self, Unit, SIZE};
+use crate::distribution_fields::Sizes;
 use crate::flow_context::FlowContext;
 use crate::sampling::sample_size;
 use crate::NEVER;
@@ -17,22 +17,7 @@ use crate::NEVER;
 pub static SPEC: Table = Table::new(
     "mqtt",
     "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
-    &[&[
-        Field::integer("qos", (0, 1), 0, "0: at most once; 1: at least once, acknowledged by a PUBACK"),
-        Field::new("payload", SIZE, "payload of a message").absent("uniform from 128 B to 1024 B"),
-        Field::new("period", Kind::Duration, "time between two messages")
-            .required("'period = \"10 s\"'")
-            .above_zero(),
-        Field::duration("jitter", "0 s", "maximum of the uniform random delay of each message"),
-        Field::integer("topic", (1, 65_535), 20, "length of the topic name, bytes"),
-        Field::integer("client", (0, 65_535), 23, "length of the client identifier, bytes"),
-        Field::duration("keep_alive", "60 s", "maximum idle time before a PINGREQ; zero disables PINGREQ"),
-        Field::flag(
-            "nagle",
-            false,
-            "Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small segments (profile linux)",
-        ),
-    ]],
+    &[Config::FIELDS],
 )
 .class("Mqtt");
 
@@ -45,25 +30,29 @@ const ACKNOWLEDGEMENT: Bytes = Bytes(4);
 /// PINGREQ and PINGRESP: only a fixed header (3.12, 3.13).
 const PING: Bytes = Bytes(2);
 
-/// The configuration of the workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// 0: at most once. 1: at least once, acknowledged by the broker.
-    pub qos: u8,
-    /// Payload of a message.
-    pub payload: Distribution,
-    /// Time between two messages.
-    pub period: Duration,
-    /// Maximum of the uniform random delay of each message.
-    pub jitter: Duration,
-    /// Length of the topic name, bytes.
-    pub topic: u32,
-    /// Length of the client identifier, bytes.
-    pub client: u32,
-    /// Maximum idle time before a PINGREQ; `None` disables PINGREQ.
-    pub keep_alive: Option<Duration>,
-    /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small segments (profile linux).
-    pub nagle: bool,
+fields! {
+    /// The configuration of the workload.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// 0: at most once; 1: at least once, acknowledged by a PUBACK
+        qos: u8 = 0 in 0..=1,
+        /// payload of a message
+        payload: Sizes = absent("uniform from 128 B to 1024 B", Distribution::Uniform(128.0, 1024.0)),
+        /// time between two messages
+        period: Positive<Duration> = required("'period = \"10 s\"'"),
+        /// maximum of the uniform random delay of each message
+        jitter: Duration = "0 s",
+        /// length of the topic name, bytes
+        topic: u32 = 20 in 1..=65_535,
+        /// length of the client identifier, bytes
+        client: u32 = 23 in 0..=65_535,
+        /// maximum idle time before a PINGREQ; zero disables PINGREQ
+        keep_alive: Duration = "60 s",
+        /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
+        /// segments (profile linux)
+        nagle: bool = false,
+    }
+    check
 }
 
 /// Length of the field "remaining length" in bytes of 7 bits (MQTT 3.1.1, 2.2.3).
@@ -77,6 +66,24 @@ fn remaining_length(bytes: u64) -> u64 {
 }
 
 impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if let Distribution::Fixed(largest) | Distribution::Uniform(_, largest) = self.payload {
+            if largest > MAX_MESSAGE {
+                faults.add(table.at("payload"), "an MQTT message has less than 256 MiB", "");
+            }
+        }
+        if self.jitter > self.period {
+            faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
+        }
+        if self.keep_alive != Duration::ZERO && self.keep_alive < SHORTEST_KEEP_ALIVE {
+            faults.add(
+                table.at("keep_alive"),
+                format!("is shorter than {SHORTEST_KEEP_ALIVE}"),
+                "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ",
+            );
+        }
+    }
+
     /// Size of a CONNECT without will, user and password (3.1): fixed header; protocol name (2 + 4), level, flags,
     /// keep-alive (2); length (2) and client identifier.
     fn connect_bytes(&self) -> Bytes {
@@ -96,46 +103,6 @@ impl Config {
 const OPENER: End = End::Sender;
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let payload = match table.get("payload") {
-            Some(_) => distribution_fields::read(table, "payload", Unit::Size, faults),
-            None => Some(Distribution::Uniform(128.0, 1024.0)),
-        };
-        let largest = match payload {
-            Some(Distribution::Fixed(max) | Distribution::Uniform(_, max)) => max,
-            _ => 0.0,
-        };
-        if largest > MAX_MESSAGE {
-            faults.add(table.at("payload"), "an MQTT message has less than 256 MiB", "");
-        }
-        let (period, jitter) = (table.duration("period", faults), table.duration("jitter", faults));
-        if let (Some(period), Some(jitter)) = (period, jitter) {
-            if jitter > period {
-                faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
-            }
-        }
-        let (qos, topic) = (table.integer("qos", faults), table.integer("topic", faults));
-        let (client, keep_alive) = (table.integer("client", faults), table.duration("keep_alive", faults));
-        if keep_alive.is_some_and(|time| time != Duration::ZERO && time < SHORTEST_KEEP_ALIVE) {
-            faults.add(
-                table.at("keep_alive"),
-                format!("is shorter than {SHORTEST_KEEP_ALIVE}"),
-                "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ",
-            );
-        }
-        let nagle = table.flag("nagle", faults);
-        Some(Self {
-            qos: qos? as u8,
-            payload: payload?,
-            period: period?,
-            jitter: jitter?,
-            topic: topic? as u32,
-            client: client? as u32,
-            keep_alive: Some(keep_alive?).filter(|time| *time != Duration::ZERO),
-            nagle: nagle?,
-        })
-    }
-
     fn application_kind(&self) -> ApplicationKind {
         ApplicationKind::Dialogue(OPENER)
     }
@@ -241,7 +208,8 @@ impl Dialogue for Mqtt {
         if self.stage != Stage::Connected {
             return NEVER;
         }
-        let ping = self.config.keep_alive.map_or(NEVER, |time| self.last_sent + time);
+        let keep_alive = self.config.keep_alive;
+        let ping = if keep_alive == Duration::ZERO { NEVER } else { self.last_sent + keep_alive };
         self.publish.min(ping).min(self.stop)
     }
 
@@ -285,7 +253,7 @@ mod tests {
             jitter: Duration::ZERO,
             topic: 20,
             client: 10,
-            keep_alive: Some(Duration::from_secs(40)),
+            keep_alive: Duration::from_secs(40),
             nagle: false,
         }
     }

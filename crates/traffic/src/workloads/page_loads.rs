@@ -13,15 +13,15 @@
 //! requests for the embedded objects are sent together, so that the order in which the server multiplexes them does not
 //! affect the duration. The source discards sizes above 2 MB; here they are limited to 2 MB.
 
-use cwndlab_config::{Faults, Field, Kind, Reader, Table};
+use cwndlab_config::{fields, Positive, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
 use crate::application::{Application, ApplicationKind};
-use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
+use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
-use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::distribution_fields::{PositiveSizes, Times};
 use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
 use crate::sampling::{sample, sample_size};
@@ -30,21 +30,7 @@ use crate::sampling::{sample, sample_size};
 pub static SPEC: Table = Table::new(
     "page-loads",
     "Page loads over HTTP/2: the flow's receiver is the browser. It requests the main object of a page, parses it, requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113), and waits for a think time before the next page. A transfer is a page. The default distributions are from the web browsing model of IEEE 802.16m-08/004r5 (TCP).",
-    &[&[
-        Field::new("main", SIZE, "sizes of main objects")
-            .absent("log-normal: mean 10710 B, standard deviation 25032 B"),
-        Field::new("object", SIZE, "sizes of embedded objects")
-            .absent("log-normal: mean 7758 B, standard deviation 126168 B"),
-        Field::new("objects", Kind::Integer(0, 10_000), "number of embedded objects of a page")
-            .absent("Pareto of index 1.1 from 2 to 55, minus 2"),
-        Field::bytes("largest", "2 MB", "maximum size of an object; larger draws are limited to it").above_zero(),
-        Field::bytes("request", "400 B", "size of a request (rounded)").above_zero(),
-        Field::new("parse", TIME, "time from the main object to the requests for the embedded objects")
-            .absent("exponential: mean 130 ms"),
-        Field::new("think", TIME, "time from the end of a page to the request for the next one").absent("exponential: mean 30 s"),
-        COUNT,
-        NEW_CONNECTION,
-    ]],
+    &[Config::FIELDS],
 )
 .class("PageLoads");
 
@@ -53,66 +39,41 @@ const FRAME: u64 = 16_384;
 /// Header of a frame (RFC 9113, 4.1).
 const FRAME_HEADER: u64 = 9;
 
-/// The configuration of the workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Sizes of main objects.
-    pub main: Distribution,
-    /// Sizes of embedded objects.
-    pub object: Distribution,
-    /// Number of embedded objects of a page; `None`: drawn by (1).
-    pub objects: Option<u64>,
-    /// Maximum size of an object.
-    pub largest: Bytes,
-    /// Size of a request.
-    pub request: Bytes,
-    /// Time from the main object to the requests for the embedded objects.
-    pub parse: Distribution,
-    /// Time from the end of a page to the request for the next one.
-    pub think: Distribution,
-    /// Number of pages; `None`: unlimited.
-    pub count: Option<u64>,
-    /// Each page has its own connection.
-    pub new_connection: bool,
+fields! {
+    /// The configuration of the workload.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// sizes of main objects
+        main: PositiveSizes = absent(
+            "log-normal: mean 10710 B, standard deviation 25032 B",
+            Distribution::log_normal(10_710.0, 25_032.0 / 10_710.0)
+        ),
+        /// sizes of embedded objects
+        object: PositiveSizes = absent(
+            "log-normal: mean 7758 B, standard deviation 126168 B",
+            Distribution::log_normal(7_758.0, 126_168.0 / 7_758.0)
+        ),
+        /// number of embedded objects of a page
+        objects: Option<u64> = absent("Pareto of index 1.1 from 2 to 55, minus 2") in 0..=10_000, // (1)
+        /// maximum size of an object; larger draws are limited to it
+        largest: Positive<Bytes> = "2 MB",
+        /// size of a request (rounded)
+        request: Positive<Bytes> = "400 B",
+        /// time from the main object to the requests for the embedded objects
+        parse: Times = absent("exponential: mean 130 ms", Distribution::Exponential(130e6)),
+        /// time from the end of a page to the request for the next one
+        think: Times = absent("exponential: mean 30 s", Distribution::Exponential(30e9)),
+        /// total number
+        count: Option<Positive<u64>> = absent("unlimited"),
+        /// a separate connection for each
+        new_connection: bool = false,
+    }
 }
 
 /// The end that requests opens the connection.
 const OPENER: End = End::Receiver;
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let mut size = |key, default| {
-            if table.gives(key) {
-                distribution_fields::positive(table, key, Unit::Size, faults)
-            } else {
-                Some(default)
-            }
-        };
-        let main = size("main", Distribution::log_normal(10_710.0, 25_032.0 / 10_710.0));
-        let object = size("object", Distribution::log_normal(7_758.0, 126_168.0 / 7_758.0));
-        let mut time = |key, default| {
-            if table.gives(key) {
-                distribution_fields::read(table, key, Unit::Time, faults)
-            } else {
-                Some(Distribution::Exponential(default))
-            }
-        };
-        let (parse, think) = (time("parse", 130e6), time("think", 30e9));
-        let (largest, request) = (table.bytes("largest", faults), table.bytes("request", faults));
-        let (objects, count) = (table.integer("objects", faults), table.integer("count", faults));
-        Some(Self {
-            main: main?,
-            object: object?,
-            objects,
-            largest: largest?,
-            request: request?,
-            parse: parse?,
-            think: think?,
-            count,
-            new_connection: table.flag("new_connection", faults)?,
-        })
-    }
-
     fn application_kind(&self) -> ApplicationKind {
         ApplicationKind::Dialogue(OPENER)
     }

@@ -1,14 +1,14 @@
 //! Requests and responses with think times between a response and the next request.
 
-use cwndlab_config::{Faults, Field, Literal, Reader, Table};
+use cwndlab_config::{fields, Positive, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::Time;
 
 use crate::application::{Application, ApplicationKind};
-use crate::configuration::{Configuration, COUNT, NEW_CONNECTION};
+use crate::configuration::Configuration;
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
-use crate::distribution_fields::{self, Unit, SIZE, TIME};
+use crate::distribution_fields::{PositiveSizes, Times};
 use crate::flow_context::FlowContext;
 use crate::repetition::Repetition;
 use crate::sampling::sample_size;
@@ -17,43 +17,31 @@ use crate::sampling::sample_size;
 pub static SPEC: Table = Table::new(
     "request-response",
     "Requests and responses. The flow's receiver is the client: requests travel against the flow's direction, responses in it (TCP).",
-    &[&[
-        Field::new("request", SIZE, "sizes of requests").required("'request = \"20 kB\"'"),
-        Field::new("response", SIZE, "sizes of responses").required("'response = \"20 kB\"'"),
-        Field::new("think", TIME, "time from the end of a response to the next request").or(Literal::Text("0 s")),
-        COUNT,
-        NEW_CONNECTION,
-    ]],
+    &[Config::FIELDS],
 )
 .class("RequestResponse");
 
-/// The configuration of the workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Sizes of requests.
-    pub request: Distribution,
-    /// Sizes of responses.
-    pub response: Distribution,
-    /// Time from the end of a response to the next request.
-    pub think: Distribution,
-    /// Number of exchanges; `None`: unlimited.
-    pub count: Option<u64>,
-    /// Each exchange has its own connection.
-    pub new_connection: bool,
+fields! {
+    /// The configuration of the workload.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// sizes of requests
+        request: PositiveSizes = required("'request = \"20 kB\"'"),
+        /// sizes of responses
+        response: PositiveSizes = required("'response = \"20 kB\"'"),
+        /// time from the end of a response to the next request
+        think: Times = "0 s",
+        /// total number
+        count: Option<Positive<u64>> = absent("unlimited"),
+        /// a separate connection for each
+        new_connection: bool = false,
+    }
 }
 
 /// The end that requests opens the connection.
 const OPENER: End = End::Receiver;
 
 impl Configuration for Config {
-    fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let request = distribution_fields::positive(table, "request", Unit::Size, faults);
-        let response = distribution_fields::positive(table, "response", Unit::Size, faults);
-        let think = distribution_fields::read(table, "think", Unit::Time, faults);
-        let (count, new_connection) = (table.integer("count", faults), table.flag("new_connection", faults));
-        Some(Self { request: request?, response: response?, think: think?, count, new_connection: new_connection? })
-    }
-
     fn application_kind(&self) -> ApplicationKind {
         ApplicationKind::Dialogue(OPENER)
     }

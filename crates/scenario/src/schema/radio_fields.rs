@@ -1,0 +1,97 @@
+//! The fields of a medium of 802.11, of its links and of its stations.
+
+use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table};
+use cwndlab_units::{Bytes, Duration, Rate};
+use serde_json::json;
+
+use crate::plan::{AccessPlan, BeaconPlan, StandardPlan};
+
+/// The largest frame, bytes.
+const MAX_FRAME: u64 = 2304;
+
+fields! {
+    /// Modulation and coding.
+    pub(super) struct ModeFields {
+        /// 802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames
+        rate: Option<Rate> = absent("54 Mbps with 802.11g"),
+        /// 802.11n: modulation and coding scheme
+        mcs: Option<u8> = absent("7 with 802.11n") in 0..=7,
+        /// 802.11n: spatial streams
+        streams: Option<u8> = absent("1 with 802.11n") in 1..=4,
+        /// 802.11n: a guard interval of 400 ns
+        short_guard: Option<bool> = absent("false with 802.11n"),
+    }
+}
+
+fields! {
+    /// A medium.
+    pub(super) struct MediumFields {
+        /// part of 802.11
+        standard: StandardPlan = required("'standard = \"802.11g\"' or \"802.11n\""),
+        /// modulation and coding
+        mode: ModeFields,
+        /// probability that noise destroys a data frame, or each frame of an aggregate
+        frame_error: Probability = 0.0,
+        /// channel access
+        access: AccessPlan,
+        /// A-MPDU with BlockAck
+        aggregation: Option<bool> = absent("true with 802.11n"),
+        /// a frame that arrives while the medium is idle is sent after DIFS without a backoff, even if the medium
+        /// becomes busy before, as in ns-3
+        keeps_turn: bool = false,
+        /// beacons of the access point at 1 Mbps
+        beacon: Option<Beacons> = absent("none"),
+    }
+}
+
+fields! {
+    /// A link on a medium, or a station of a wireless LAN.
+    pub(super) struct RadioFields {
+        /// 802.11n: modulation and coding scheme
+        mcs: Option<u8> = absent("the medium's") in 0..=7,
+        /// 802.11n: spatial streams
+        streams: Option<u8> = absent("the medium's") in 1..=4,
+        /// 802.11n: a guard interval of 400 ns
+        short_guard: Option<bool> = absent("the medium's"),
+        /// probability that noise destroys a data frame
+        frame_error: Option<Probability> = absent("the medium's"),
+    }
+}
+
+fields! {
+    /// Beacons; the default size has the elements that 802.11g requires.
+    struct BeaconFields {
+        /// time between beacons
+        interval: Duration = required("'interval = \"102.4 ms\"'"),
+        /// size of the frame
+        size: Bytes = "68 B",
+    }
+}
+
+static BEACON: Table = Table::new("beacon", "Beacons of an access point.", &[BeaconFields::FIELDS]);
+
+/// `"102.4 ms"`, or `{ interval = "102.4 ms", size = "250 B" }`.
+pub(super) enum Beacons {}
+
+impl FieldType for Beacons {
+    type Value = BeaconPlan;
+
+    const KIND: Kind = Kind::Either(&[Kind::Duration, Kind::Table(&BEACON)]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<BeaconPlan> {
+        let value = table.get(name)?;
+        let short = json!({ "interval": value });
+        let value = if value.is_string() { &short } else { value };
+        let inner = Reader::new(value, table.at(name), &BEACON, faults)?;
+        let BeaconFields { interval, size } = BeaconFields::read(&inner, faults)?;
+        // At 1 Mbit/s the transmission of the largest beacon takes 19 ms.
+        if interval < Duration::from_millis(20) {
+            faults.add(table.at(name), "beacons are less than 20 ms apart", "a common interval is \"102.4 ms\"");
+        }
+        if size.0 > MAX_FRAME {
+            let what = format!("{size} exceed the maximum size of a frame");
+            faults.add(inner.at("size"), what, "at most \"2304 B\"");
+        }
+        Some(BeaconPlan { interval, bytes: size.0.min(MAX_FRAME) as u32 })
+    }
+}
