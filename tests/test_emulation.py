@@ -9,6 +9,7 @@ import cwndlab
 import pytest
 from cwndlab.emulation import Settings, Substitution, deviations, emulate, substitutions
 from cwndlab.records import Records
+from cwndlab.reports.run import runs_page
 
 
 def scenario(algorithm: str, **changes: str) -> cwndlab.Scenario:
@@ -176,6 +177,9 @@ def test_both_engines_stand_side_by_side() -> None:
     goodput = next(row for row in rows if row["quantity"] == "goodput_bps")
     assert goodput["deviation"] == pytest.approx(goodput["kernel"] / goodput["simulated"] - 1)
     assert substitutions(simulated, real) == []
+    page = runs_page([simulated, real])
+    assert "cwndlab run scenario-1.toml --seed 1 --out run-1\n" in page
+    assert "cwndlab run scenario-2.toml --seed 1 --out run-2 --engine emulate\n" in page
     other = cwndlab.run(scenario("reno+limited", duration="1 s"), seed=1)
     assert substitutions(other, real) == [Substitution("flow0", "reno+limited/rack", "reno+standard/rack")]
 

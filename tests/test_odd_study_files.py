@@ -236,7 +236,7 @@ def test_many_seeds_are_counted_without_a_list_of_them(tmp_path: Path, cli: Call
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ({"seed": -1}, "tune.seed: '-1' is not a whole number from 0 on"),
+        ({"seed": -1}, "tune.seed: '-1' is not a whole number from 0 to 2⁶³ − 1"),
         ({"trials": True}, "tune.trials: is of another kind"),
         ({"fields": []}, "tune.fields: there is no field that the algorithm would be written to"),
         ({"constraints": [5]}, "tune.constraints[0]: '5' is not a text"),

@@ -180,7 +180,8 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
         ('"goodput_bps"', '"goodput"', "no metric is called 'goodput'"),
         ('"goodput_bps"', '"__import__(1)"', "is not arithmetic"),
         ("maximise", "maximize", "has not one objective"),
-        ("trials = 8", "trials = 0", "tune.trials: '0' is not a whole number from 1 on"),
+        ("trials = 8", "trials = 0", "tune.trials: '0' is not a whole number from 1 to 100,000"),
+        ("trials = 8", "trials = 1000000000000", "'1000000000000' is not a whole number from 1 to 100,000"),
         ("trials = 8", 'trials = 8\nconstraints = ["timeouts"]', "'timeouts' is not a constraint"),
         ('algorithm = "scalable"\nmax', 'algorithm = "scalabel"\nmax', "no algorithm is called 'scalabel'"),
         ('"flow[0].rtt" =', '"flow[0].rt" =', "tune.test: flow[0].rt: no such field"),
@@ -255,3 +256,10 @@ def test_examples_are_sound(name: str) -> None:
     assert set(asked.published) == set(asked.parameters)
     seen, held_back = ({cell.hash for cell in side.points()} for side in (asked.train, asked.test))
     assert not seen & held_back
+
+
+def test_more_trials_by_option_than_a_file_may_have_are_refused(file: Path, cli: Callable[..., Called]) -> None:
+    status, _, said = cli("tune", file, "--trials", "1000000000000", "--out", file.parent / "out")
+    assert status == 2
+    assert "tune.trials: '1000000000000' is not a whole number from 1 to 100,000" in said
+    assert not (file.parent / "out").exists()

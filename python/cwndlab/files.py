@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -13,6 +14,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cwndlab.errors import Fault, OutputError
+
+
+def not_written(place: Path | str, error: OSError) -> OutputError:
+    """The error for a file or folder that cannot be written, with what would help."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room, or choose another place" if is_full else "choose another place"
+    return OutputError(Fault(str(place), f"cannot be written: {error.strerror or error}", hint))
 
 
 @contextmanager
@@ -27,9 +35,7 @@ def atomic_write(path: Path | str) -> Iterator[BinaryIO]:
             yield file
         partial.replace(path)
     except OSError as error:
-        raise OutputError(
-            Fault(str(path), f"cannot be written: {error.strerror}", "make room, or choose another place")
-        ) from None
+        raise not_written(path, error) from None
     finally:
         if partial.is_file():
             partial.unlink()

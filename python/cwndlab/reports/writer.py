@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import save
+from cwndlab.errors import Fault, RecordsError
+from cwndlab.files import not_written, save
 from cwndlab.live.results import Measurement
 from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series, share
 from cwndlab.plot.series import present
@@ -181,9 +181,7 @@ def figures(
                 one_figure.save(made[-1], look)
         return made
     except OSError as error:
-        raise OutputError(
-            Fault(str(folder), f"cannot be written: {error.strerror}", "make room, or choose another place")
-        ) from None
+        raise not_written(folder, error) from None
 
 
 def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:

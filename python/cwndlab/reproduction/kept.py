@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from cwndlab.engine import available_cores, engine_version, version
-from cwndlab.errors import Error, Fault, OutputError, Parameter, RecordsError, ScenarioError
-from cwndlab.files import atomic_write, json_text, parsed, save
+from cwndlab.errors import Error, Fault, Parameter, RecordsError, ScenarioError
+from cwndlab.files import atomic_write, json_text, not_written, parsed, save
 from cwndlab.reproduction.cases import Case, Measure, measure_name
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.scenario.reader import check
@@ -196,8 +196,7 @@ class KeptResults:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._lock = FileLock(self.folder)
             except OSError as error:
-                what = f"cannot be written: {error.strerror or error}"
-                raise OutputError(Fault(str(self.folder), what, "make room, or choose another folder")) from None
+                raise not_written(self.folder, error) from None
         self._frames: dict[str, pl.DataFrame] = {}
         self._fresh: dict[str, dict[RowKey, KeptRun]] = {}
         self._verdicts: dict[tuple[str, str], str] = {}

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cwndlab.engine import to_toml
-from cwndlab.errors import Fault, OutputError
-from cwndlab.files import json_text, parsed, save
+from cwndlab.files import json_text, not_written, parsed, save
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
@@ -60,9 +59,7 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
         for chart in outcome.charts:
             chart.figure().save(place / "figures" / f"{chart.name}.svg")
     except OSError as error:
-        raise OutputError(
-            Fault(str(place), f"cannot be written: {error.strerror}", "make room, or choose another place")
-        ) from None
+        raise not_written(place, error) from None
     save(_csv(outcome.findings), place / "findings.csv")
     _write_bundle(folder)
     target = folder / one.paper / f"{one.figure}.html"

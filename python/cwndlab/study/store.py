@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import atomic_write, json_text, parsed, slug
+from cwndlab.files import atomic_write, json_text, not_written, parsed, slug
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock, ObjectLock
 from cwndlab.study.spec import Row
@@ -176,8 +176,7 @@ class Store:
         except RecordsError:
             raise
         except OSError as error:
-            what = f"cannot be written: {error.strerror or error}"
-            raise OutputError(Fault(self.place, what, "make room, or choose another folder")) from None
+            raise not_written(self.place, error) from None
         try:
             if not self._load():
                 self._refuse_foreign()
