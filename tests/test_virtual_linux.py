@@ -309,3 +309,18 @@ def test_a_guest_ends_with_its_processes_at_an_interruption(tmp_path: File) -> N
 def test_a_program_that_is_no_kernel_is_refused(tmp_path: File) -> None:
     with pytest.raises(VirtualLinuxError, match=r"absent: is no User-mode Linux .*; `make virtual-linux` builds one"):
         runs.release(tmp_path / "absent")
+
+
+#: Retransmissions of Linux 6.1 in 60 s of virtual time.
+LINUX = [
+    ("cubic", Path("a", "plain", 8.42, 52, 54), 24),
+    ("reno", Path("b", "plain", 3.3, 30, 5), 274),
+    ("reno", Path("c", "plain", 5.4, 29, 8), 224),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "path", "linux"), LINUX)
+def test_a_path_with_a_short_queue_loses_as_much_as_in_linux(algorithm: str, path: Path, linux: int) -> None:
+    found = comparison.simulate(path, algorithm, 60.0, [1, 2, 3])["retransmissions"]
+    relative, absolute = comparison.TOLERANCES["retransmissions"]
+    assert found == pytest.approx(linux, abs=max(relative * linux, absolute))
