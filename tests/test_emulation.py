@@ -202,6 +202,19 @@ def test_the_command_keeps_the_runs_of_both_engines(tmp_path: Path) -> None:
     assert "reno, seed 1 beside kernel:reno, seed 1" in page.read_text()
 
 
+def test_a_recovery_of_the_kernel_ends() -> None:
+    """A loss of an 80-packet queue is repaired within round trips of 30 ms and its queue, and the run takes 4 s. A
+    reduction begins before it ends (RFC 6582, section 3.2)."""
+    records = emulated(scenario("reno"))
+    is_reduced, ended = False, 0
+    for kind in records.events.sort("time_ns")["kind"]:
+        if kind == "recovered":
+            assert is_reduced
+            ended += 1
+        is_reduced = kind in ("recovery", "ecn", "timeout") or (is_reduced and kind != "recovered")
+    assert ended > 0
+
+
 class AsIfEmulated:
     """The records of a simulation under the names that an emulation gives its algorithms."""
 
