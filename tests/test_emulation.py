@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -182,6 +184,39 @@ def test_both_engines_stand_side_by_side() -> None:
     assert "cwndlab run scenario-2.toml --seed 1 --out run-2 --engine emulate\n" in page
     other = cwndlab.run(scenario("reno+limited", duration="1 s"), seed=1)
     assert substitutions(other, real) == [Substitution("flow0", "reno+limited/rack", "reno+standard/rack")]
+
+
+def test_the_command_keeps_the_runs_of_both_engines(tmp_path: Path) -> None:
+    """The simulated run is that of `cwndlab.run`; the report of the two folders has a column for each."""
+    question, file, out = scenario("reno", duration="2 s"), tmp_path / "path.toml", tmp_path / "out"
+    question.save(file)
+    command = [sys.executable, "-m", "cwndlab"]
+    both = ["run", str(file), "--engine", "both", "--accept-late", "--out", str(out)]
+    done = subprocess.run([*command, *both], capture_output=True, text=True, timeout=120)
+    if done.returncode and any(word in done.stderr for word in ("unshare", "/dev/net/tun")):
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-2:] == [f"records: {out / name}" for name in ("simulate", "emulate")]
+    simulated, real = (Records.read(out / name) for name in ("simulate", "emulate"))
+    assert simulated.hash() == cwndlab.run(question, seed=1).hash()
+    assert (real.rows("runs")[0]["engine"], real.scenario_hash) == ("emulate", simulated.scenario_hash)
+    page = tmp_path / "both.html"
+    places = [str(out / name) for name in ("simulate", "emulate")]
+    subprocess.run([*command, "report", *places, "--report", str(page)], check=True, capture_output=True, timeout=120)
+    assert "reno, seed 1 beside kernel:reno, seed 1" in page.read_text()
+
+
+def test_a_recovery_of_the_kernel_ends() -> None:
+    """A loss of an 80-packet queue is repaired within round trips of 30 ms and its queue, and the run takes 4 s. A
+    reduction begins before it ends (RFC 6582, section 3.2)."""
+    records = emulated(scenario("reno"))
+    is_reduced, ended = False, 0
+    for kind in records.events.sort("time_ns")["kind"]:
+        if kind == "recovered":
+            assert is_reduced
+            ended += 1
+        is_reduced = kind in ("recovery", "ecn", "timeout") or (is_reduced and kind != "recovered")
+    assert ended > 0
 
 
 class AsIfEmulated:

@@ -15,6 +15,7 @@ import cwndlab
 import pytest
 from cwndlab.reports.writer import figures, load, report
 from cwndlab.simulate import run
+from cwndlab.statistics.digits import number
 from cwndlab.study import tables
 from cwndlab.study.compare import compare
 from cwndlab.study.result import Result
@@ -144,6 +145,22 @@ def test_a_run_has_a_page_too(found: Result, tmp_path: Path) -> None:
     assert data(page)["charts"]["overview"]["layout"]["xaxis"]["title"]["text"] == "time, s"
     for words in ("Flows", "Bottlenecks", "flow1", "bottleneck-reverse", "Jain's index", "seed 1", "utilisation"):
         assert words in page.text, words
+
+
+def test_the_page_of_a_run_over_802_11_has_the_airtime_of_its_flows(found: Result, tmp_path: Path) -> None:
+    """The shares of the data and of the ACKs are those of the records over 2 s; a wired run has none."""
+    flow = {"algorithm": "cubic", "rtt": "20 ms"}
+    flows = [flow, flow | {"direction": "upload"}]
+    wlan = {"schema_version": 1, "duration": "2 s", "wlan": {"standard": "802.11g"}, "flow": flows}
+    records = run(wlan, seed=1)
+    pages = []
+    for name, one in (("wlan", records), ("wired", found.examples["reno"])):
+        report(one, tmp_path / f"{name}.html")
+        pages.append(Page(tmp_path / f"{name}.html").text)
+    shares = [100 * row[name] / 2e9 for row in records.rows("flows") for name in ("airtime_ns", "ack_airtime_ns")]
+    assert 50 < sum(shares) <= 100
+    assert all(number(share) in pages[0] for share in shares)
+    assert ["airtime of data" in page for page in pages] == [True, False]
 
 
 def test_a_run_without_samples_has_its_tables(tmp_path: Path) -> None:

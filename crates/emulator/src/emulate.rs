@@ -95,6 +95,7 @@ pub fn emulate(
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
         records.transfers.append(&mut transfers);
     }
+    path.network.set_airtimes(&plan, path.network.clock.max(Time(plan.duration.0)), &mut records.flows);
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
     findings::add(&plan, &mut records);
     Ok((records, quality))

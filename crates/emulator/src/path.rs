@@ -60,9 +60,9 @@ pub struct Path {
     waiting: Waiting,
 }
 
-/// The network of a plan without packets. It reports lost and duplicated packets.
+/// The network of a plan without packets, which programs can end at any time. It reports lost and duplicated packets.
 fn observed_network(plan: &Plan, seed: u64) -> Network {
-    let mut network = Network::new(plan, seed);
+    let mut network = Network::without_end(plan, seed);
     network.observed = Some(Observed::default());
     network
 }
@@ -350,5 +350,36 @@ impl Path {
         let descriptors = [self.devices[0].descriptor(), self.devices[1].descriptor()];
         let start = self.start;
         self.waiting.wait(next, STOP_CHECK, descriptors, || Time(start.elapsed().as_nanos() as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_algorithms::catalogue;
+    use cwndlab_scenario::Scenario;
+    use serde_json::json;
+
+    /// By hand: 10 packets enter at time 0, wait for nothing and are on the bottleneck's wire of 30 ms after 0.5 ms.
+    #[test]
+    fn links_behind_the_bottleneck_count_no_packet_that_has_not_reached_them() {
+        let document = json!({
+            "schema_version": 1, "duration": "60 s",
+            "dumbbell": { "bottleneck": { "rate": "1 Gbps", "delay": "30 ms" } },
+            "flow": [{ "algorithm": "cubic", "rtt": "61 ms" }],
+        });
+        let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+        let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let mut network = observed_network(&plan, 1);
+        for _ in 0..10 {
+            network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
+        }
+        let end = Time(20_000_000);
+        while network.next_event() <= end {
+            assert!(network.process_next_event(network.next_event()).is_none(), "no packet has arrived");
+        }
+        let arrived: Vec<u64> = network.link_rows(&plan, end).iter().map(|link| link.arrived_packets).collect();
+        assert_eq!(arrived, [10, 0, 10, 0, 0, 0]);
+        assert_eq!(network.check_counters(&plan, end), []);
     }
 }

@@ -460,6 +460,7 @@ impl Session {
         for (flow, (one, traffic)) in (0u32..).zip(self.plan.flows.iter().zip(&path.counters.traffic)) {
             records.flows.push(program_row(flow, one, traffic, &path));
         }
+        path.network.set_airtimes(&self.plan, end.max(path.network.clock), &mut records.flows);
         records.samples = std::mem::take(&mut path.counters.flow_samples);
         if let Some(sampler) = self.sampler.take() {
             sampler.finish(&mut records.samples);

@@ -1,6 +1,6 @@
 //! Table rows with the counters of links and stations.
 
-use cwndlab_records::rows::{LinkRow, PacketRow, StationRow};
+use cwndlab_records::rows::{FlowRow, LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
 use cwndlab_units::Time;
 
@@ -103,6 +103,24 @@ impl Network {
             });
         }
         rows
+    }
+
+    /// Sets the airtimes of the rows of all flows at `end`, where a link of their route is on an 802.11 medium.
+    pub fn set_airtimes(&mut self, plan: &Plan, end: Time, rows: &mut [FlowRow]) {
+        let crosses = |route: &[u32]| route.iter().any(|&link| plan.links[link as usize].radio.is_some());
+        for (row, flow) in rows.iter_mut().zip(&plan.flows) {
+            if crosses(&flow.forward) || crosses(&flow.reverse) {
+                (row.airtime_ns, row.ack_airtime_ns) = (Some(0), Some(0));
+            }
+        }
+        for server in &mut self.servers {
+            let Server::Wifi(wifi) = server else { continue };
+            for (index, airtime) in wifi.flow_airtimes(end).iter().enumerate().filter(|(_, one)| one.0 > 0) {
+                let row = &mut rows[self.owners[index >> 1].0 as usize];
+                let column = if index & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
+                *column.get_or_insert(0) += airtime.0;
+            }
+        }
     }
 
     /// Appends the counters of all stations at `now` to `rows`.

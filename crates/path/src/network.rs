@@ -125,6 +125,13 @@ impl Network {
         }
     }
 
+    /// The network of a run that can end before the plan's duration: each arrival at a link is an event, and no counter
+    /// is ahead of the clock.
+    #[must_use]
+    pub fn without_end(plan: &Plan, seed: u64) -> Self {
+        Self { end: Time::ZERO, ..Self::new(plan, seed) }
+    }
+
     /// Enables look-ahead for the endpoints of these flows where results do not depend on it:
     /// [`advance`](Self::advance) and [`take_early`](Self::take_early) then return packets ahead of the clock. Returns
     /// whether it is enabled for any endpoint.

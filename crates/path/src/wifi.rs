@@ -195,6 +195,12 @@ impl WifiMedium {
         self.marked[self.paths[link as usize] as usize] += 1;
     }
 
+    /// The airtime of each direction of each connection until `now`, in the order of [`QueuedPacket::flow`].
+    pub(crate) fn flow_airtimes(&mut self, now: Time) -> &[Duration] {
+        self.medium.process_until(now);
+        self.medium.flow_airtimes()
+    }
+
     /// Appends the counters of the stations at `now` to `rows`.
     pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
         self.medium.process_until(now);

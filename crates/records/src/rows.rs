@@ -120,6 +120,13 @@ table! {
         /// Interarrival jitter of the datagrams at the end (RFC 3550, section 6.4.1); null for TCP.
         #[hash(if_values)]
         pub jitter_ns: Option<u64>,
+        /// Airtime of its packets in the direction of the data on 802.11 media, with responses, retries and collisions; of
+        /// an aggregate, its share of the bytes. Null where no link of its route is on a medium.
+        #[hash(if_values)]
+        pub airtime_ns: Option<u64>,
+        /// Airtime of its packets in the direction of the ACKs, as `airtime_ns`.
+        #[hash(if_values)]
+        pub ack_airtime_ns: Option<u64>,
         /// Indices of the links that its data cross, in this order, separated by spaces.
         #[hash(never)]
         pub route: String,

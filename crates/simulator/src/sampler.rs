@@ -130,6 +130,7 @@ impl Sampler {
         if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
+        simulation.network.set_airtimes(simulation.plan, end, &mut self.records.flows);
         self.records.links = simulation.network.link_rows(simulation.plan, end);
         self.records.events = simulation.take_events();
         self.records.packets = simulation.network.take_packets();
@@ -261,6 +262,8 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.0),
         max_delay_ns: delays.map(|one| one.max.0),
         jitter_ns: delays.map(|one| one.jitter().0),
+        airtime_ns: None,
+        ack_airtime_ns: None,
         route: plan.route_text(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use cwndlab_path::network::Network;
-use cwndlab_records::rows::{Records, StationRow};
+use cwndlab_records::rows::{FlowRow, Records, StationRow};
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run};
 use cwndlab_units::Time;
@@ -34,6 +34,57 @@ fn a_transfer_takes_airtime_and_the_wire_to_the_nanosecond() {
     let air = (28 + 38) + (10 + 34 + 28 + 38) + (28 + 254);
     assert_eq!(records.transfers[0].end_ns, 60_000_000 + air * 1000);
     assert_eq!(totals(&records, "ap").failures, 0);
+}
+
+/// By hand, as above: the access point sends the SYN for 38 µs and the segment for 254, the station the SYN-ACK and one
+/// ACK for 38 each; SIFS and the ACK of 802.11 add 44 to each of the four.
+#[test]
+fn airtime_of_a_flow_is_that_of_its_frames_with_their_responses() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": { "kind": "bulk", "bytes": "1460 B" } }]);
+    let records = simulate(&wlan(&json!({ "standard": "802.11g", "keeps_turn": true }), &flow), 1);
+    let flow = &records.flows[0];
+    let (data, acks) = ((38 + 44) + (254 + 44), 2 * (38 + 44));
+    assert_eq!((flow.airtime_ns, flow.ack_airtime_ns), (Some(data * 1000), Some(acks * 1000)));
+}
+
+/// Each frame belongs to one flow: a station's airtime is that of the data that it sends and of the ACKs for the data that
+/// it receives, also where it sends several flows in one aggregate, retries and collides.
+#[test]
+fn airtimes_of_the_flows_of_a_station_add_up_to_its_own() {
+    let flow = |from: &str, to: &str| json!({ "algorithm": "cubic", "from": from, "to": to });
+    for standard in ["802.11g", "802.11n"] {
+        let wire = |to: &str, delay: &str| json!({ "from": "ap", "to": to, "rate": "1 Gbps", "delay": delay });
+        let records = simulate(
+            &json!({
+                "schema_version": 1, "duration": "5 s",
+                "medium": [{ "name": "wlan", "standard": standard }],
+                "link": [
+                    { "from": "ap", "to": "near", "medium": "wlan", "frame_error": 0.1 },
+                    { "from": "ap", "to": "far", "medium": "wlan" },
+                    wire("s0", "5 ms"), wire("s1", "20 ms"),
+                ],
+                "flow": [
+                    flow("s0", "near"), flow("s1", "near"), flow("near", "s0"), flow("far", "s1"), flow("s0", "far"),
+                    flow("s0", "s1"),
+                ],
+            }),
+            1,
+        );
+        let [data, acks] = [|row: &FlowRow| row.airtime_ns, |row: &FlowRow| row.ack_airtime_ns]
+            .map(|of| records.flows.iter().map(of).collect::<Vec<_>>());
+        assert_eq!((data[5], acks[5]), (None, None), "a flow that crosses no medium");
+        let sum = |sent: &[usize], received: &[usize]| {
+            let sum =
+                |column: &[Option<u64>], flows: &[usize]| flows.iter().filter_map(|&flow| column[flow]).sum::<u64>();
+            sum(&data, sent) + sum(&acks, received)
+        };
+        let airtime = |station| totals(&records, station).airtime_ns;
+        assert_eq!(airtime("near"), sum(&[2], &[0, 1]), "{standard}");
+        assert_eq!(airtime("far"), sum(&[3], &[4]), "{standard}");
+        assert_eq!(airtime("ap"), sum(&[0, 1, 4], &[2, 3]), "{standard}");
+        assert!(totals(&records, "ap").collisions > 0 && totals(&records, "ap").frame_errors > 0);
+        assert!(data[..5].iter().all(|one| one.is_some_and(|airtime| airtime > 10_000_000)), "{data:?}");
+    }
 }
 
 /// The counters of stations and links agree; every packet is delivered, dropped, given up or still queued.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link, summary
 from cwndlab.plot.series import flow_labels
@@ -38,12 +40,20 @@ def run_page(records: Records) -> str:
         commands=[_command(records, "scenario.toml", "out"), "cwndlab report out"],
         run_findings=records.rows("findings"),
         facts=facts,
-        flows=frame_table("Flows of the run (n = 1 run: no intervals)", per_flow(records).drop("flow")),
+        flows=frame_table("Flows of the run (n = 1 run: no intervals)", _flows(records)),
         stations=_stations(records),
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
         scenarios=[("Scenario", records.scenario.to_toml())],
     )
+
+
+def _flows(records: Records) -> pl.DataFrame:
+    """A row per flow: its metrics, and its airtime as a share of the run where it crosses a wireless medium."""
+    frame, duration = per_flow(records).drop("flow"), int(records.rows("runs")[0]["duration_ns"])
+    for what, column in (("data", "airtime_ns"), ("ACKs", "ack_airtime_ns")):
+        frame = frame.with_columns((100 * records.flows[column] / duration).alias(f"airtime of {what}\n%"))
+    return frame
 
 
 def _stations(records: Records) -> Table | None:

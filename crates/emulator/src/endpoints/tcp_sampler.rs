@@ -10,6 +10,9 @@ use cwndlab_units::{Duration, Time};
 use super::connection::{FlowInfo, FlowState};
 use crate::counters::DropCounters;
 
+/// The event at the end of a recovery or another reduction.
+const RECOVERED: &str = "recovered";
+
 /// The state of a flow's sampler between two reads.
 #[derive(Clone, Debug, Default)]
 pub struct TcpSampler {
@@ -61,15 +64,7 @@ impl TcpSampler {
                 let kinds = changes(before, info);
                 self.recoveries += u64::from(kinds.contains(&"recovery"));
                 self.ecn_reductions += u64::from(kinds.contains(&"ecn"));
-                events.extend(kinds.into_iter().map(|kind| EventRow {
-                    time_ns: now.0,
-                    flow,
-                    kind,
-                    cause: "kernel",
-                    cwnd_before_bytes: before.cwnd * before.mss.0,
-                    cwnd_after_bytes: info.ssthresh.unwrap_or(info.cwnd) * info.mss.0,
-                    pipe_segments: None,
-                }));
+                events.extend(kinds.into_iter().map(|kind| event(now, flow, kind, before, info)));
             }
         }
         self.has_info = true;
@@ -143,19 +138,71 @@ fn measured_rtt(before: Option<&TcpInfo>, info: &TcpInfo) -> Option<Duration> {
     (received && info.srtt.0 > 0).then_some(info.srtt)
 }
 
-/// The kinds of congestion events between two reads of a connection.
+/// The kinds of congestion events between two reads of a connection. A reduction is over in the states Open and Disorder,
+/// which precede CWR, Recovery and Loss. One that began and ended between the reads is counted only after a timeout.
 fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
     let entered = |state: u8| info.ca_state == state && before.ca_state != state;
     let timed_out = info.counters.timeouts > before.counters.timeouts;
-    let kinds = [(entered(CA_RECOVERY), "recovery"), (entered(CA_CWR), "ecn"), (timed_out, "timeout")];
+    let recovered = info.ca_state < CA_CWR && (before.ca_state >= CA_CWR || timed_out);
+    let kinds = [
+        (entered(CA_RECOVERY), "recovery"),
+        (entered(CA_CWR), "ecn"),
+        (timed_out, "timeout"),
+        (recovered, RECOVERED),
+    ];
     kinds.into_iter().filter(|(happened, _)| *happened).map(|(_, kind)| kind).collect()
+}
+
+/// The row of an event between two reads of a connection. A reduction leads to the threshold, its end to the window.
+fn event(now: Time, flow: u32, kind: &'static str, before: &TcpInfo, info: &TcpInfo) -> EventRow {
+    let after = info.ssthresh.filter(|_| kind != RECOVERED).unwrap_or(info.cwnd);
+    EventRow {
+        time_ns: now.0,
+        flow,
+        kind,
+        cause: "kernel",
+        cwnd_before_bytes: before.cwnd * before.mss.0,
+        cwnd_after_bytes: after * info.mss.0,
+        pipe_segments: None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use cwndlab_linux::tcp_info::TcpCounters;
+    use cwndlab_units::Bytes;
 
     use super::*;
+
+    /// `enum tcp_ca_state` of linux/tcp.h: Open 0, Disorder 1, CWR 2, Recovery 3, Loss 4. The event between each two reads
+    /// in a row is that of docs/records.md, the window that of the later read.
+    #[test]
+    fn a_reduction_ends_when_the_state_returns_to_open_or_disorder() {
+        let read = |(ca_state, timeouts, cwnd): (u8, u64, u64)| {
+            let counters = TcpCounters { timeouts, ..TcpCounters::default() };
+            TcpInfo { ca_state, cwnd, ssthresh: Some(5), mss: Bytes(1000), counters, ..TcpInfo::default() }
+        };
+        for (states, kinds) in [
+            ([(0, 0, 10), (3, 0, 8)], &["recovery"][..]),
+            ([(3, 0, 8), (3, 0, 6)], &[]),
+            ([(3, 0, 6), (0, 0, 7)], &["recovered"]),
+            ([(2, 0, 6), (1, 0, 7)], &["recovered"]),
+            ([(2, 0, 6), (3, 0, 7)], &["recovery"]),
+            ([(3, 0, 6), (4, 1, 1)], &["timeout"]),
+            ([(4, 1, 4), (1, 1, 7)], &["recovered"]),
+            ([(0, 1, 9), (0, 2, 7)], &["timeout", "recovered"]),
+            ([(1, 0, 9), (0, 0, 9)], &[]),
+        ] {
+            let [before, info] = states.map(read);
+            let found = changes(&before, &info);
+            assert_eq!(found, kinds, "{states:?}");
+            for kind in found {
+                let row = event(Time(1), 0, kind, &before, &info);
+                let after = if kind == "recovered" { 7_000 } else { 5_000 };
+                assert_eq!((row.cwnd_before_bytes, row.cwnd_after_bytes), (states[0].2 * 1000, after), "{states:?}");
+            }
+        }
+    }
 
     /// By hand: reads at segments 1, 5, 5, 5 and 6, the first before an RTT sample, have two RTTs.
     #[test]

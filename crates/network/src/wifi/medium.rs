@@ -110,6 +110,8 @@ pub struct Medium<P> {
     /// Stations that send at `start`.
     winners: Vec<u32>,
     beacons: u64,
+    /// By flow of the packets, the airtime of the exchanges with their frames.
+    flow_airtimes: Vec<Duration>,
     /// Buffer for packets that disciplines drop.
     dropped: Vec<QueuedPacket<Routed<P>>>,
 }
@@ -164,6 +166,7 @@ impl<P: Copy> Medium<P> {
             next: NEVER,
             winners: Vec::new(),
             beacons: 0,
+            flow_airtimes: Vec::new(),
             dropped: Vec::new(),
             rules,
         };
@@ -399,7 +402,6 @@ impl<P: Copy> Medium<P> {
         let counts = self.complete(at, index, exchange, false, end);
         let station = &mut self.stations[index];
         station.counters.errors += u64::from(exchange.frames) - counts.received;
-        station.counters.airtime_ns += (end - at).0;
         if counts.received > 0 {
             self.back_off(index, self.rules.cw_min);
             if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
@@ -430,7 +432,6 @@ impl<P: Copy> Medium<P> {
             let station = &mut self.stations[index as usize];
             station.counters.failures += 1;
             station.counters.collisions += 1;
-            station.counters.airtime_ns += exchange.first.0;
             let ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
             self.contention.set_space(index as usize, Space { ready, idle_from: end });
             self.back_off_failed(index as usize, counts);
@@ -449,6 +450,7 @@ impl<P: Copy> Medium<P> {
         } else {
             (0, self.rules.short_attempts)
         };
+        self.add_airtime(exchange, end - at);
         let path = &mut self.paths[exchange.path as usize];
         let mut counts = FrameCounts::default();
         let (mut departed_bytes, mut sent_bytes) = (0, 0);
@@ -486,11 +488,31 @@ impl<P: Copy> Medium<P> {
         station.queue_length.leave(at, end, departed, departed_bytes);
         station.pending_exchange = pending;
         station.counters.attempts += 1;
+        station.counters.airtime_ns += (end - at).0;
         station.counters.sent += counts.received;
         station.counters.sent_bytes += sent_bytes;
         station.counters.given_up += counts.lost;
         self.flush(exchange.path);
         counts
+    }
+
+    /// Adds the airtime of an exchange to the flows of its frames, in proportion to the bytes of their packets.
+    fn add_airtime(&mut self, exchange: Exchange, airtime: Duration) {
+        let frames = self.paths[exchange.path as usize].frames.iter().filter(|frame| frame.state == State::Waiting);
+        let frames = frames.take(exchange.frames as usize);
+        let all: u64 = frames.clone().map(|frame| u64::from(frame.one.size)).sum();
+        let (mut bytes, mut shared) = (0, 0);
+        for frame in frames {
+            let flow = frame.one.flow as usize;
+            if flow >= self.flow_airtimes.len() {
+                self.flow_airtimes.resize(flow + 1, Duration::ZERO);
+            }
+            // The shares of the frames so far are rounded down together, so that all of them are the airtime.
+            bytes += u64::from(frame.one.size);
+            let until = (airtime.0 * bytes).checked_div(all).unwrap_or(airtime.0);
+            self.flow_airtimes[flow] += Duration(until - shared);
+            shared = until;
+        }
     }
 
     /// Backs off after a failed attempt: the contention window doubles, or returns to its minimum after the last attempt.

@@ -334,7 +334,8 @@ proptest! {
             now += Duration(gap);
             run(&mut medium, now, &mut delivered_numbers, &mut given_up, &mut air);
             let mut dropped = Vec::new();
-            medium.offer(now, path, packet(now, (path as usize, number as u32), size), &mut dropped);
+            let one = QueuedPacket { flow: number as u64 % 5, ..packet(now, (path as usize, number as u32), size) };
+            medium.offer(now, path, one, &mut dropped);
             *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
             for station in 0..3 {
                 let (held, _) = medium.backlog(now, station);
@@ -355,6 +356,8 @@ proptest! {
         }
         let station_given_up: u64 = (0..3).map(|station| medium.counters(NEVER, station).given_up).sum();
         prop_assert_eq!(station_given_up, given_up);
+        let airtime: u64 = (0..3).map(|station| medium.counters(NEVER, station).airtime_ns).sum();
+        prop_assert_eq!(medium.flow_airtimes().iter().map(|one| one.0).sum::<u64>(), airtime);
         prop_assert!(ht || Time(air) <= now + S * 10);
     }
 }

@@ -25,7 +25,7 @@ _SCHEDULES = 4
 def run(
     scenario: Path,
     seed: int = 1,
-    out: Annotated[Path | None, "Folder for the records (Parquet)."] = None,
+    out: Annotated[Path | None, "Folder for the records (Parquet); of both engines a folder each."] = None,
     pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
         str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
@@ -47,29 +47,31 @@ def run(
     described = scenario_of(scenario, set_, classes_of(algorithm_file)).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
-    if engine == "simulate":
-        records = cwndlab.run(described, seed=seed)
-    else:
+    runs: dict[str, cwndlab.Records] = {}
+    if engine != "simulate":
         cwndlab.emulation.become_root()
+    if engine != "emulate":
+        runs["simulate"] = cwndlab.run(described, seed=seed)
+    if engine != "simulate":
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
-        records = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
+        runs["emulate"] = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
         if whose == "cwndlab":
             _say_schedules(described)
-    if out is not None:
-        records.save(out)
-    findings = records.rows("findings")
+    places = {} if out is None else {name: out / name if len(runs) > 1 else out for name in runs}
+    for name, place in places.items():
+        runs[name].save(place)
     if engine == "both":
-        simulated = cwndlab.run(described, seed=seed)
-        _show_both(simulated, records, format)
-        findings += simulated.rows("findings")
+        _show_both(runs["simulate"], runs["emulate"], format)
     else:
+        (records,) = runs.values()
         if pcap is not None:
             cwndlab.export.export(records, "pcap", pcap)
         show_run(records, format)
-    for what, place in (("packets", pcap), ("records", out)):
-        if place is not None:
-            say(f"{what}: {place}")
-    judge(findings, strict)
+    if pcap is not None:
+        say(f"packets: {pcap}")
+    for place in places.values():
+        say(f"records: {place}")
+    judge([row for records in runs.values() for row in records.rows("findings")], strict)
 
 
 def _show_both(simulated: cwndlab.Records, emulated: cwndlab.Records, format: Format) -> None:

@@ -1,6 +1,6 @@
 //! Counters and queue lengths of a medium, its stations and paths.
 
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
 use super::{Counters, Medium, PathTotals};
 
@@ -80,6 +80,13 @@ impl<P: Copy> Medium<P> {
     #[must_use]
     pub fn max_queue_length(&self, station: u32) -> u64 {
         self.stations[station as usize].queue_length.max
+    }
+
+    /// By flow of the packets, the airtime of the exchanges with their frames: with responses, retries and collisions. An
+    /// aggregate is shared in proportion to the bytes of the packets. All flows together have the airtime of the stations.
+    #[must_use]
+    pub fn flow_airtimes(&self) -> &[Duration] {
+        &self.flow_airtimes
     }
 
     /// Beacons sent.
