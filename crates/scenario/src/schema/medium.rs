@@ -173,7 +173,7 @@ pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
     let mut stations = Vec::new();
     for (path, item) in table.items("stations", faults) {
         let inner = Reader::new(item, path, &WLAN_STATION, faults)?;
-        stations.push(read_parameters(&inner, "wlan".to_owned(), standard, faults)?);
+        stations.extend(read_parameters(&inner, "wlan".to_owned(), standard, faults));
     }
     Some(Wlan { medium: medium?, queue: own, station_queue, wire, stations })
 }
