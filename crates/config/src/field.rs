@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::fields::FieldType;
-
 /// A text value of an enumerated field, and its meaning.
 pub type Word = (&'static str, &'static str);
 
@@ -148,12 +146,6 @@ impl Field {
     #[must_use]
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self { name, kind, default: WhenAbsent::Absent(""), positive: false, doc }
-    }
-
-    /// A field of this type, without a default.
-    #[must_use]
-    pub const fn of<T: FieldType>(name: &'static str, doc: &'static str) -> Self {
-        Self { positive: T::POSITIVE, ..Self::new(name, T::KIND, doc) }
     }
 
     const fn with(name: &'static str, kind: Kind, default: Literal, doc: &'static str) -> Self {

@@ -116,6 +116,14 @@ impl<T: FieldType> FieldType for Option<T> {
     }
 }
 
+impl Field {
+    /// A field of this type, without a default.
+    #[must_use]
+    pub const fn of<T: FieldType>(name: &'static str, doc: &'static str) -> Self {
+        Self { positive: T::POSITIVE, ..Self::new(name, T::KIND, doc) }
+    }
+}
+
 /// The declaration of a field of this type, whose absence the type allows.
 ///
 /// # Panics

@@ -93,7 +93,7 @@ fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
         jitter: jitter.unwrap_or(Jitter::Fixed(Duration::ZERO)),
         perturb,
         topology: topology?,
-        media,
+        media: media.into_iter().filter_map(|(_, medium)| medium).collect(),
         flows: flows.into_iter().collect::<Option<_>>()?,
     };
     if schema.measure_from >= schema.duration && duration.is_some() {

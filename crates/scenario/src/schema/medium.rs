@@ -20,20 +20,23 @@ fn station_queue() -> Queue {
     Queue::drop_tail(CapacitySpec::Packets(STATION_PACKETS))
 }
 
-pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<Medium> {
-    let mut media: Vec<Medium> = Vec::new();
+/// The media of a graph by name; `None`: a faulty medium.
+pub(super) type Media = [(String, Option<Medium>)];
+
+pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<(String, Option<Medium>)> {
+    let mut media: Vec<(String, Option<Medium>)> = Vec::new();
     for (path, item) in table.tables("medium", faults) {
         let Some(inner) = Reader::new(item, path, &MEDIUM, faults) else { continue };
         let Some(name) = inner.string("name", faults) else { continue };
-        if media.iter().any(|one| one.name == name) {
+        if media.iter().any(|(one, _)| *one == name) {
             faults.add(inner.at("name"), format!("'{name}' is the name of another medium"), "names are unique");
         }
         let access_point = inner.string("access_point", faults);
-        let Some(medium) = read_medium(&inner, name, access_point, faults) else { continue };
-        if medium.beacon.is_some() && medium.access_point.is_none() {
+        let medium = read_medium(&inner, name.clone(), access_point, faults);
+        if medium.as_ref().is_some_and(|medium| medium.beacon.is_some() && medium.access_point.is_none()) {
             faults.add(inner.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        media.push(medium);
+        media.push((name, medium));
     }
     media
 }
@@ -118,7 +121,7 @@ fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
 }
 
 /// Reads the radio parameters of a graph's link.
-pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: &mut Faults) -> Option<Radio> {
+pub(super) fn read_radio(value: &Value, path: String, media: &Media, faults: &mut Faults) -> Option<Radio> {
     let table = Reader::new(value, path, &NAMED_LINK, &mut Faults::default())?;
     let Some(medium) = table.string("medium", faults) else {
         for key in ["mcs", "streams", "short_guard", "frame_error"] {
@@ -128,8 +131,8 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
         }
         return None;
     };
-    let Some(found) = media.iter().find(|one| one.name == medium) else {
-        let names: Vec<&str> = media.iter().map(|one| one.name.as_str()).collect();
+    let Some((_, found)) = media.iter().find(|(name, _)| *name == medium) else {
+        let names: Vec<&str> = media.iter().map(|(name, _)| name.as_str()).collect();
         let hint = if names.is_empty() {
             "write a '[[medium]]' with this name".to_owned()
         } else {
@@ -146,7 +149,7 @@ pub(super) fn read_radio(value: &Value, path: String, media: &[Medium], faults: 
             faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
         }
     }
-    read_parameters(&table, medium, Some(found.standard), faults)
+    read_parameters(&table, medium, found.as_ref().map(|found| found.standard), faults)
 }
 
 pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
@@ -170,7 +173,7 @@ pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
     let mut stations = Vec::new();
     for (path, item) in table.items("stations", faults) {
         let inner = Reader::new(item, path, &WLAN_STATION, faults)?;
-        stations.push(read_parameters(&inner, "wlan".to_owned(), standard, faults)?);
+        stations.extend(read_parameters(&inner, "wlan".to_owned(), standard, faults));
     }
     Some(Wlan { medium: medium?, queue: own, station_queue, wire, stations })
 }

@@ -6,9 +6,9 @@ use cwndlab_config::{Faults, Reader};
 use cwndlab_network::aqm::CapacitySpec;
 
 use super::link::{read_agents, read_link, read_queue};
-use super::medium::{read_radio, read_wlan};
+use super::medium::{read_radio, read_wlan, Media};
 use super::tables::{LINK, NAMED_LINK, NODE};
-use super::typed::{Access, Link, Medium, NamedLink, Queue, Topology};
+use super::typed::{Access, Link, NamedLink, Queue, Topology};
 
 /// Fields of a flow that only some topologies support.
 const FLOW_FIELDS: &[(&str, &[&str])] = &[
@@ -22,7 +22,7 @@ const FLOW_FIELDS: &[(&str, &[&str])] = &[
     ("direction", &["dumbbell", "parking_lot", "wlan"]),
 ];
 
-pub(super) fn read_topology(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
+pub(super) fn read_topology(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<Topology> {
     let kinds: Vec<&str> =
         ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
     reject_foreign_fields(table, &kinds, faults);
@@ -98,7 +98,7 @@ fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {
     Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
 }
 
-fn read_graph(table: &Reader<'_>, media: &[Medium], faults: &mut Faults) -> Option<Topology> {
+fn read_graph(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<Topology> {
     let (mut nodes, mut known) = (Vec::new(), BTreeSet::new());
     for (path, item) in table.tables("node", faults) {
         let inner = Reader::new(item, path, &NODE, faults)?;
