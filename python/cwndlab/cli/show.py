@@ -149,8 +149,9 @@ def show_result(
     pivot: str | None = None,
     most: int | None = None,
 ) -> None:
-    """A comparison or a sweep: means, of what `compare` compared also the differences; ``pivot`` names two fields over
-    which the first metric is shown, ``most`` is how many cells people are shown."""
+    """A comparison, a sweep or a matrix: means, of what `compare` compared also the differences, of a matrix also the
+    unusual cells; ``pivot`` names two fields over which the first metric is shown, ``most`` is how many cells people
+    are shown."""
     tables = cwndlab.study.tables
     if not len(result.runs):
         say(f"{result.place}: no run has ended yet")
@@ -172,7 +173,7 @@ def show_result(
             write_rows([rounded(row) for row in table.values], table.header, format)
         return
     if format is Format.json:
-        write_json(result.to_dict() if is_compared else tables.by_cell(result, metrics))
+        write_json(result.to_dict() if is_compared else result.table(metrics).values)
     elif format is Format.csv and is_compared:
         rows = result.entries()
         write_csv([rounded(row) for row in rows], tuple(rows[0]))
@@ -180,8 +181,11 @@ def show_result(
         _means(result, format, metrics, most)
     if is_compared and is_table:
         _differences(result, format, metrics)
+    elif result.header.kind == "matrix" and is_table:
+        matrix = cwndlab.study.matrix
+        write("\n" + visible(matrix.unusual(matrix.rows(result)).to(FORMS[format])))
     say_findings(result.finding_rows())
-    if is_compared:
+    if is_compared or result.header.kind == "matrix":
         say_seed(result.seeds[0], result.seeds[-1])
 
 

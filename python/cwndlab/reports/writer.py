@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -68,6 +69,8 @@ def load(place: Path | str) -> Saved:
 
 
 def _result_page(result: Result, asked: Asked, series: int) -> str:
+    if result.header.kind == "matrix":
+        asked = replace(asked, x=asked.x or "setting", by=asked.by or "algorithm")
     asked.axes(result)
     if (result.is_comparison or result.header.compared) and len(result.labels) <= _MOST_COMPARED:
         return comparison_page(result, asked)
