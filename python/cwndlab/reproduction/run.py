@@ -6,20 +6,21 @@ import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import json_text, parsed
 from cwndlab.reproduction import case_study
-from cwndlab.reproduction.cases import Case, Size, Table, described, measure_name
+from cwndlab.reproduction.cases import Case, Size, described, measure_name
 from cwndlab.reproduction.catalogue import find
-from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
+from cwndlab.reproduction.result import Reproduction, Reproductions
+from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
@@ -27,74 +28,8 @@ from cwndlab.study.spec import Job, Measure, Progress, Study
 from cwndlab.study.spec import Row as StoredRow
 from cwndlab.study.store import Store
 
-if TYPE_CHECKING:
-    from cwndlab.plot.charts import Chart
-
 # Values of a label that a message lists.
 _MOST_VALUES = 12
-
-
-@dataclass(frozen=True, repr=False)
-class Reproduction:
-    """An experiment with its measurements and findings."""
-
-    experiment: Experiment
-    quick: bool
-    seed: int
-    cases: Sequence[Case]
-    measured: Measured
-    findings: Sequence[Finding]
-    cpu_s: float
-    """CPU time of its new runs, of all threads."""
-    run_findings: Sequence[Mapping[str, Any]] = ()
-    """What its runs report about themselves, notes apart: rows of the table ``findings``."""
-
-    def __repr__(self) -> str:
-        size = "quick" if self.quick else "full"
-        return f"<Reproduction of {self.experiment.id}: {size}, seed {self.seed}, {len(self.findings)} findings>"
-
-    @property
-    def size(self) -> Size:
-        """Its size."""
-        return self.measured.size
-
-    @property
-    def perturbed(self) -> bool:
-        """Whether each repetition varies what nobody measures exactly."""
-        return any(case.is_perturbed for case in self.cases)
-
-    def as_dict(self) -> dict[str, Any]:
-        """What a folder keeps of it: size, runs, findings and explanations, as JSON has them."""
-        one = self.experiment
-        return {
-            "id": one.id,
-            "title": one.title,
-            "section": one.section,
-            "quick": self.quick,
-            "seed": self.seed,
-            "perturbed": self.perturbed,
-            "duration_s": self.size.duration_s,
-            "repetitions": self.size.repetitions,
-            "runs": len(self.measured.rows),
-            "cpu_s": self.cpu_s,
-            "findings": [finding.as_dict() for finding in self.findings],
-            "why": list(self.why),
-        }
-
-    @property
-    def charts(self) -> Sequence[Chart]:
-        """The published figure, redrawn."""
-        return self.experiment.charts(self.measured)
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """Tables beside the figure."""
-        return self.experiment.tables(self.measured)
-
-    @property
-    def why(self) -> Sequence[str]:
-        """Explanations of claims that do not hold."""
-        return self.experiment.why(self.measured)
 
 
 def reproduce(
@@ -109,7 +44,7 @@ def reproduce(
     only: Mapping[str, str] | None = None,
     message: Message | None = None,
     perturb: bool | None = None,
-) -> Generator[Reproduction, None, None]:
+) -> Reproductions:
     """Runs published experiments and evaluates their claims.
 
     Parameters
@@ -125,22 +60,23 @@ def reproduce(
     progress
         Called with the number of finished runs and of all that are not in ``out`` or ``results``.
     out
-        A folder that keeps finished runs; they are not run again.
+        A folder for the site: a page per experiment as it ends, an index, and ``runs``, the finished runs, which are
+        not run again.
     results
         A folder that keeps the rows of finished runs (`cwndlab.reproduction.kept`), for another day, machine or
         version; they are not run again as long as the behaviour behind them is unchanged.
     only
-        Runs the cases with these labels only and yields nothing, since claims need all cases.
+        Runs the cases with these labels only and evaluates nothing, since claims need all cases.
     message
         Called with remarks on rows of ``results`` that are not used, and with the number of runs that have findings.
     perturb
         Whether each repetition varies what nobody measures exactly, as in `cwndlab.run`. By default as the rows in
         ``results`` are, and true where there are none.
 
-    Yields
-    ------
-    Reproduction
-        The experiments as they finish.
+    Returns
+    -------
+    Reproductions
+        The experiments with their claims. On Ctrl-C it has those that are finished, and ``stopped`` is true.
 
     Raises
     ------
@@ -150,13 +86,43 @@ def reproduce(
     RecordsError
         ``out`` or ``results`` is in use by another process, or holds something else.
     """
+    place, done = None if out is None else Path(out), list[Reproduction]()
+    stopped = False
+    work = _experiments(target, quick, seed, workers, progress, place, results, only, message, perturb)
+    try:
+        # Closed here, where an error of its folders is reported like any other one.
+        with closing(work):
+            for one in work:
+                done.append(one)
+                if place is not None:
+                    write_experiment(one, place)
+    except KeyboardInterrupt:
+        stopped = True
+    if place is not None and done:
+        write_index(place)
+    return Reproductions(tuple(done), stopped)
+
+
+def _experiments(
+    target: str,
+    quick: bool,
+    seed: int,
+    workers: int | None,
+    progress: Progress | None,
+    out: Path | None,
+    results: Path | str | None,
+    only: Mapping[str, str] | None,
+    message: Message | None,
+    perturb: bool | None,
+) -> Generator[Reproduction, None, None]:
+    """The experiments of `reproduce` as they finish."""
     chosen = find(target)
     name: SizeName = "quick" if quick else "full"
     command = " ".join(
         ["cwndlab reproduce", target or "--all", *(["--quick"] if quick else []), *([f"--seed {seed}"] * (seed != 1))]
     )
     with ExitStack() as stack:
-        store = stack.enter_context(Store(out, write=True))
+        store = stack.enter_context(case_study.store_of(out, write=True))
         kept = None if results is None else stack.enter_context(closing(KeptResults(results, write=True)))
         if perturb is not False if kept is None else kept.perturbed(perturb, message):
             chosen = tuple(one.perturbed() for one in chosen)

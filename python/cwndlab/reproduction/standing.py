@@ -14,7 +14,7 @@ from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
-from cwndlab.reproduction.run import Reproduction
+from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.verdicts import judge
 
 #: The plan that `cwndlab reproduce --all --dry-run --format json` printed, for experiments that have not begun.
@@ -90,6 +90,12 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
     if kept.perturbed(None):
         chosen = tuple(one.perturbed() for one in chosen)
     return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in chosen]
+
+
+def read(folder: Path | str) -> Reproductions:
+    """The experiments that a folder of kept results has, evaluated."""
+    found = tuple(one.reproduction for one in standings(folder) if one.reproduction is not None)
+    return Reproductions(found)
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from html import escape
 from io import StringIO
 from typing import Any
 
@@ -13,7 +14,7 @@ from cwndlab.files import csv_cell
 from cwndlab.scenario.declared import near
 from cwndlab.scenario.html import html_table
 
-__all__ = ["FORMS", "Table"]
+__all__ = ["FORMS", "Table", "notebook"]
 
 #: The forms of a table.
 FORMS = ("text", "html", "markdown", "latex", "csv")
@@ -142,6 +143,11 @@ class Table:
         else:
             writer.writerows(self._cells())
         return text.getvalue().rstrip("\n")
+
+
+def notebook(table: Table, lines: Sequence[str]) -> str:
+    """What a notebook shows of a result: what it found, then its table."""
+    return "".join(f"<p>{escape(line).replace(chr(10), '<br>')}</p>" for line in lines) + table.to("html")
 
 
 def _rounded(value: Any) -> Any:
