@@ -15,7 +15,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab.export.qlog import _remarks
-from cwndlab.reports.writer import report
+from cwndlab.saved import report
 
 Cli = Callable[..., tuple[int, str, str]]
 

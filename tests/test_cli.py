@@ -22,7 +22,7 @@ import pytest
 from cwndlab import Records, Scenario
 from cwndlab.cli.app import app
 from cwndlab.cli.options import SHARED
-from cwndlab.reproduction import Finding, Reproduction, find
+from cwndlab.reproduction import Finding, Reproduction, Reproductions, find
 from cwndlab.reproduction.measured import Measured
 from cwndlab.validation.peers import Row
 from programs import END_S, finish, start, wait_until_ready
@@ -472,12 +472,12 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
         f"cwndlab reproduce: 'ccm-ss' and --all exclude each other{hint}",
     )
 
-    def outcomes(target: str, **options: object) -> Iterator[Reproduction]:
+    def outcomes(target: str, **options: object) -> Reproductions:
         assert (target, options["quick"], options["seed"], options["out"]) == ("ccm-ss", True, 1, None)
         finding = Finding("ccm-ss/fig14", "ratio", "0.5", 0.75, 0.7, 0.8, "holds at another size", "because")
         (one,) = find("ccm-ss/fig14")
-        yield Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
-        raise KeyboardInterrupt
+        done = Reproduction(one, True, 1, (), Measured(one.quick, ()), [finding], 1.0)
+        return Reproductions((done,), stopped=True)
 
     monkeypatch.setattr(cwndlab, "reproduce", outcomes)
     status, out, err = cli("reproduce", "ccm-ss", "--quick", "--format", "json")

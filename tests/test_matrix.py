@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import cwndlab
 import pytest
-from cwndlab.study.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, document, everything, matrix, summary
+from cwndlab.study import matrix as module
+from cwndlab.study.matrix import BUFFERS, COLUMNS, LOSSES, SETTINGS, digest, document, everything, matrix
 from cwndlab.study.matrix import _anomalies as anomalies
+from cwndlab.study.result import Result
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[dict[str, Any]]:
-    return list(matrix(["reno", "vegas"]))
+def found() -> Result:
+    return matrix(["reno", "vegas"])
+
+
+@pytest.fixture
+def rows(found: Result) -> list[dict[str, Any]]:
+    return module.rows(found)
 
 
 def test_every_cell_is_there_once_and_in_order(rows: list[dict[str, Any]]) -> None:
@@ -34,7 +44,35 @@ def test_what_is_known_of_reno_and_vegas_is_seen(rows: list[dict[str, Any]]) -> 
 
 
 def test_the_same_seed_gives_the_same_rows(rows: list[dict[str, Any]]) -> None:
-    assert list(matrix(["vegas"], workers=1)) == rows[45:]
+    assert module.rows(matrix(["vegas"], workers=1)) == rows[45:]
+
+
+def test_a_saved_matrix_has_the_same_rows_in_terminal_page_and_notebook(
+    found: Result, tmp_path: Path, cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    found.save(tmp_path / "out")
+    loaded = cwndlab.load(tmp_path / "out")
+    assert isinstance(loaded, Result)
+    table, unusual = loaded.table(), module.unusual(module.rows(loaded))
+    assert [row[0] for row in table.rows] == ["reno", "vegas"]
+    assert len(unusual.rows) > 3
+    assert (table, list(table.values)) == (found.table(), module.rows(found))
+    status, out, err = cli("report", tmp_path / "out", "--report", tmp_path / "page.html")
+    assert (status, out) == (0, f"{table}\n\n{unusual}\n"), err
+    page, notebook = (tmp_path / "page.html").read_text(), loaded._repr_html_()
+    assert all(f">{word}<" in page for one in (table, unusual) for row in one.rows for word in row if word)
+    assert all(f">{word}<" in notebook for row in table.rows for word in row)
+    assert "heat" in page
+
+
+def test_a_matrix_resumes_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SETTINGS", SETTINGS[:1])
+    monkeypatch.setattr(module, "BUFFERS", (0.1,))
+    monkeypatch.setattr(module, "_DURATION_S", 25)
+    first = matrix(["reno"], out=tmp_path)
+    again = matrix(["reno", "cubic"], out=tmp_path)
+    assert (first.outcome.ran, again.outcome.resumed, again.outcome.ran) == (3, 3, 3)
+    assert module.rows(again)[:3] == module.rows(first)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +116,7 @@ def test_a_line_sums_up_an_algorithm() -> None:
         }
 
     cells = [(setting.name, buffer, loss) for setting in SETTINGS for buffer in BUFFERS for loss in LOSSES]
-    found = summary([row(name, *cell) for name in ("vegas", "reno") for cell in cells])
+    made = digest([row(name, *cell) for name in ("vegas", "reno") for cell in cells])
     line = {
         "utilisation %": "0/3/6",
         "at loss 1e-4/1e-2 %": "4/5",
@@ -89,9 +127,10 @@ def test_a_line_sums_up_an_algorithm() -> None:
         "beside reno %": "40/43/46",
         "queue ms": "0/3/6",
         "drops %": "0.00/0.03/0.06",
-        "anomalies": 3,
+        "anomalies": "3",
     }
-    assert found == [{"algorithm": "vegas", **line}, {"algorithm": "reno", **line}]
+    assert made.header == ["algorithm", *line]
+    assert made.rows == [["vegas", *line.values()], ["reno", *line.values()]]
 
 
 def test_everything_can_send() -> None:

@@ -26,7 +26,7 @@ from cwndlab.live.results import Measurement, Pair
 from cwndlab.live.schedule import PARTS, Schedule, Slot, instant, part_of, zone_of
 from cwndlab.live.store import Folder, read_spec, transfer_folder
 from cwndlab.live.transfer_records import joined, sender_begins_ns, sender_samples
-from cwndlab.reports.writer import figures
+from cwndlab.saved import figures
 from cwndlab.scenario.units import size_bytes
 from cwndlab.statistics import blocks
 from hypothesis import given, settings

@@ -23,7 +23,7 @@ from cwndlab.live.results import Measurement, Pair
 from cwndlab.live.schedule import Slot, part_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import read_journal, transfer_folder
-from cwndlab.reports.writer import figures
+from cwndlab.saved import figures
 from scipy import stats
 
 TOKENS = ("0123456789abcdef" * 2, "fedcba9876543210" * 2)

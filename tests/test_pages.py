@@ -22,7 +22,7 @@ from cwndlab.plot.series import SERIES, lines
 from cwndlab.reports.charts import Asked
 from cwndlab.reports.runs import ROOM, pack
 from cwndlab.reports.sweep import sweep_figures
-from cwndlab.reports.writer import figures, report
+from cwndlab.saved import figures, report
 from cwndlab.study.compare import compare
 from cwndlab.study.header import Header
 from cwndlab.study.result import Result

@@ -19,7 +19,7 @@ from cwndlab.reproduction.claims import Claim, Greater
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.site import NOT_PERTURBED, PERTURBED, write_experiment
 from cwndlab.statistics import Decision
-from cwndlab.study.matrix import matrix
+from cwndlab.study import matrix
 
 NOTE = "perturbed by the seed: delays within 0.5 %, rates within 0.1 %, starts within one RTT"
 
@@ -91,7 +91,9 @@ def test_every_preset_can_be_perturbed(preset: str) -> None:
     assert after.scenario_hash == scenario.with_(perturb=True).hash
 
 
-def test_sweeps_and_matrices_are_perturbed() -> None:
+def test_sweeps_and_matrices_are_perturbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SETTINGS", matrix.SETTINGS[:1]), ("BUFFERS", (1.0,)), ("LOSSES", (0.0,))):
+        monkeypatch.setattr(matrix, name, value)
     over = {"flow[*].rtt": ["40 ms", "60 ms"]}
     found = {
         perturb: cwndlab.sweep(tied(), over=over, seeds=range(3), metrics=["goodput_bps"], perturb=perturb)
@@ -102,7 +104,7 @@ def test_sweeps_and_matrices_are_perturbed() -> None:
     assert summaries[True]["reason"].to_list() == [None] * 2
     assert all(row[-1].endswith(" (one result)") for row in found[False].table(["goodput_bps"]).rows)
     rows = {
-        perturb: [next(iter(matrix(["vegas"], seed=seed, perturb=perturb))) for seed in (1, 2)]
+        perturb: [matrix.rows(matrix.matrix(["vegas"], seed=seed, perturb=perturb)) for seed in (1, 2)]
         for perturb in (False, True)
     }
     assert rows[False][0] == rows[False][1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.reports.writer import figures, load, report
+from cwndlab.saved import figures, load, report
 from cwndlab.simulate import run
 from cwndlab.statistics.digits import number
 from cwndlab.study import tables

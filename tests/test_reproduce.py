@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cwndlab
 import pytest
 from cwndlab import engine
 from cwndlab.errors import RecordsError, ScenarioError
@@ -23,6 +24,7 @@ from cwndlab.reproduction import (
     Case,
     Experiment,
     Reproduction,
+    Reproductions,
     Size,
     Table,
     catalogue,
@@ -485,7 +487,7 @@ def test_finished_runs_are_not_repeated(tmp_path: Path, runs_made: Callable[[], 
     once(tmp_path, seed=2)  # of seed 2 the first repetition has curves now, and seed 3 is new
     assert runs_made() == 8
     # Runs of a damaged part are repeated, others are not.
-    part = sorted((tmp_path / "runs").iterdir())[0]
+    part = sorted((tmp_path / "runs" / "runs").iterdir())[0]
     part.write_bytes(part.read_bytes()[:-9])
     assert (once(tmp_path).findings, runs_made()) == (first.findings, 12)
 
@@ -512,7 +514,7 @@ def test_what_runs_report_about_themselves_is_on_the_page(
 
     monkeypatch.setattr(run, "find", lambda target: (replace(usual, cases=cases),))
     for _ in range(2):
-        outcome = once(tmp_path / "runs")
+        outcome = once(tmp_path)
         assert [(row["code"], row["severity"]) for row in outcome.run_findings] == [("nothing-delivered", "severe")] * 4
         assert outcome.run_findings[1]["text"].startswith("algorithm reno, repetition 2: ")
     text = write_experiment(outcome, tmp_path).read_text()
@@ -527,9 +529,9 @@ def test_runs_before_an_interrupt_are_kept(tmp_path: Path, runs_made: Callable[[
         if done == 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        once(tmp_path, progress=stop, workers=1)
-    assert len(Store(tmp_path).keys()) == 2
+    stopped = reproduce("ccm-ss/fig12a", quick=True, out=tmp_path, progress=stop, workers=1)
+    assert (stopped.stopped, len(stopped)) == (True, 0)
+    assert len(Store(tmp_path / "runs").keys()) == 2
     counted: list[tuple[int, int]] = []
     once(tmp_path, progress=lambda done, total: counted.append((done, total)))
     assert counted[0] == (0, 2)
@@ -559,25 +561,22 @@ def test_a_process_that_is_killed_leaves_complete_runs(tmp_path: Path) -> None:
         left.append(total)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        list(reproduce(one.id, quick=True, out=tmp_path / "runs", progress=stop))
+    assert reproduce(one.id, quick=True, out=tmp_path, progress=stop).stopped
     assert left == [len(one.cases(one.quick)) * one.quick.repetitions - len(kept)]
     assert len(kept) >= 3
 
 
 def test_runs_of_an_older_version_are_refused(tmp_path: Path) -> None:
     """They were a file each, in folders named after the first digits of their keys."""
-    (tmp_path / "ab").mkdir()
-    (tmp_path / "ab" / "abcd.json").write_text("{}")
+    (tmp_path / "runs" / "ab").mkdir(parents=True)
+    (tmp_path / "runs" / "ab" / "abcd.json").write_text("{}")
     with pytest.raises(RecordsError, match=r"another version of cwndlab .*\n  hint: choose another folder, or delete"):
-        list(reproduce("cubic-study/fig7", quick=True, out=tmp_path))
+        reproduce("cubic-study/fig7", quick=True, out=tmp_path)
 
 
 def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Callable[[], int]) -> None:
-    outcome = once(tmp_path / "runs")
-    page = write_experiment(outcome, tmp_path)
-    text = page.read_text()
-    assert page == tmp_path / "ccm-ss" / "fig12a.html"
+    outcome = once(tmp_path)
+    text = (tmp_path / "ccm-ss" / "fig12a.html").read_text()
     for said in ("It says that &lt;both&gt; are alike.", "Nothing is assumed.", "4 runs were made.", 'id="window"'):
         assert said in text
     apart_from_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
@@ -602,7 +601,7 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     for name in ("reno", "cubic"):
         assert f'href="fig12a/scenarios/{name}.toml"' in text
         assert check((place / "scenarios" / f"{name}.toml").read_text(), "toml").hash
-    index = write_index(tmp_path).read_text()
+    index = (tmp_path / "index.html").read_text()
     assert '<a href="ccm-ss.html">ccm-ss</a>' in index
     assert '<a href="ccm-ss/fig12a.html">ccm-ss/fig12a</a>' in (tmp_path / "appendix.html").read_text()
     assert "<script src" not in index
@@ -622,9 +621,32 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
     assert "ccm-ss/fig12a" not in (tmp_path / "appendix.html").read_text()
     (place / "outcome.json").write_text(json.dumps(found))
     # The CPU time of runs that are all kept is that of when they were made.
-    again = once(tmp_path / "runs")
-    write_experiment(again, tmp_path)
+    once(tmp_path)
     assert outcomes(tmp_path)[0]["cpu_s"] == found["cpu_s"] > 0
+
+
+def test_terminal_page_and_notebook_show_the_same_of_a_reproduction(
+    tmp_path: Path, runs_made: Callable[[], int], cli: Cli
+) -> None:
+    site = tmp_path / "site"
+    status, out, err = cli("reproduce", "ccm-ss/fig12a", "--quick", "--out", site, "--format", "json")
+    assert status == 0, err
+    loaded = cwndlab.load(site)
+    assert isinstance(loaded, Reproductions)
+    assert loaded.table().values == json.loads(out)
+    assert cli("report", site, "--report", tmp_path / "page.html", "--format", "json")[:2] == (0, out)
+    page, notebook = (tmp_path / "page.html").read_text(), loaded._repr_html_()
+    table = loaded.table()
+    measured = [table.header.index(name) for name in ("quantity", "published", "measured", "95 % interval", "outcome")]
+    for row in table.rows:
+        assert all(f">{row[at]}<" in notebook for at in range(len(row)))
+        assert all(f">{row[at]}<" in page for at in measured)
+    assert 'href="ccm-ss' not in page
+    assert notebook.index("2 findings: ") < notebook.index("<table>")
+    saved = tmp_path / "again"
+    loaded.save(saved)
+    assert cwndlab.load(saved).table() == table
+    assert (saved / "index.html").read_text() == (site / "index.html").read_text()
 
 
 def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:

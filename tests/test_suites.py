@@ -327,3 +327,16 @@ def test_out_has_records_and_qlog_of_each_case_and_the_page_its_statements(tmp_p
     text = page.read_text(encoding="utf-8")
     assert "α is 1 once W_est ≥ cwnd_prior" in text
     assert "Reno&#39;s window is larger there" in text or "CUBIC&#39;s window is larger there" in text
+    # Terminal, notebook and a page that is made from the folder say the same.
+    loaded = cwndlab.load(out)
+    assert isinstance(loaded, SuiteResult)
+    loaded.report(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
+    assert answer.stdout == "\n\n".join([str(loaded.table()), *loaded.verdicts()]) + "\n"
+    assert f"{loaded.algorithm}: {loaded.counts}" in answer.stderr
+    assert loaded._repr_html_().index(f"cubic-8312: {loaded.counts}") < loaded._repr_html_().index("<table>")
+    shown = command("report", str(out), "--report", str(tmp_path / "third.html"))
+    assert (shown.returncode, shown.stdout) == (0, answer.stdout), shown.stderr
+    (out / "suite.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(cwndlab.RecordsError, match=r"suite\.json: holds no result of a suite that is known here"):
+        cwndlab.load(out)

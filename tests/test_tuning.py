@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import cwndlab
 import pytest
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.metrics import COLUMNS
@@ -76,9 +77,31 @@ def test_a_path_with_chance_losses_wants_a_small_decrease(file: Path) -> None:
     assert len(found.scores["test", "tuned"].by_seed) == 3
     table = found.table()
     assert len(table.rows) == len(tuning.tables.verdicts(found))
-    assert table.header[-1] == "high"
+    assert table.header[-1] == "verdict"
     assert "tuned" in str(table)
     assert f">{found.scores['test', 'tuned'].mean:.6g}<" in found._repr_html_()
+
+
+def test_terminal_page_and_notebook_show_the_same_of_a_search(
+    file: Path, cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    out, page = file.parent / "out", file.parent / "page.html"
+    status, printed, err = cli("tune", file, "--out", out, "--trials", "3")
+    assert status == 0, err
+    loaded = cwndlab.load(out)
+    assert isinstance(loaded, tuning.TuningResult)
+    assert (loaded.complete, len(loaded.trials)) == (True, 3)
+    assert cli("report", out, "--report", page)[:2] == (0, printed)
+    words = printed.split()
+    for row in loaded.table().rows:
+        assert all(f">{word}<" in page.read_text() for word in row)
+        assert all(f">{word}<" in loaded._repr_html_() for word in row)
+        assert all(part in words for word in row for part in word.split())
+    assert loaded.verdicts()[0] in page.read_text()
+    assert loaded.verdicts()[0] in err
+    (out / "tuning.json").write_text("{}")
+    with pytest.raises(RecordsError, match=r"tuning\.json: is not the result of a search"):
+        cwndlab.load(out)
 
 
 def test_the_same_seed_finds_the_same_and_another_search_is_refused(file: Path) -> None:

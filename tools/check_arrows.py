@@ -162,6 +162,7 @@ PYTHON: dict[str, set[str]] = {
         "custom",
         "records",
         "simulate",
+        "study",
         "plot",
         "export",
         "reports",
@@ -199,7 +200,7 @@ PYTHON: dict[str, set[str]] = {
     },
 }
 #: These stand above all of the package.
-PYTHON_TOP = {"", "cli", "__main__"}
+PYTHON_TOP = {"", "cli", "saved", "__main__"}
 
 #: Imports of ours inside a function, by module; a comment beside each has the reason. Libraries that take long to
 #: import, or that an extra installs, may be imported anywhere; the standard library may not.
@@ -218,10 +219,12 @@ PYTHON_VIEWS = {
         "cwndlab.plot.phase",
         "cwndlab.plot.series",
         "cwndlab.plot.share",
-        "cwndlab.reports.writer",
+        "cwndlab.saved",
     },
-    "cwndlab.study.tuning.search": {"cwndlab.study.tuning.tables"},
-    "cwndlab.study.result": {"cwndlab.reports.charts", "cwndlab.reports.writer", "cwndlab.study.tables"},
+    "cwndlab.study.tuning.search": {"cwndlab.reports.page", "cwndlab.study.tuning.tables"},
+    "cwndlab.study.result": {"cwndlab.reports.charts", "cwndlab.saved", "cwndlab.study.tables"},
+    "cwndlab.suites.result": {"cwndlab.suites.pages"},
+    "cwndlab.reproduction.result": {"cwndlab.reproduction.site"},
 }
 
 

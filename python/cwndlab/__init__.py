@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cwndlab import records as records
     from cwndlab import reports as reports
     from cwndlab import reproduction as reproduction
+    from cwndlab import saved as saved
     from cwndlab import scenario as scenario
     from cwndlab import simulate as simulate
     from cwndlab import statistics as statistics
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from cwndlab.engine import version
     from cwndlab.errors import ArgumentError, Error, Fault, RecordsError, RunError, ScenarioError
     from cwndlab.records import Records
-    from cwndlab.reports import figures, load, report
     from cwndlab.reproduction import reproduce
+    from cwndlab.saved import figures, load, report
     from cwndlab.scenario import Access, Control, Dumbbell, Flow, Jitter, Link, Node, ParkingLot, Scenario, presets
     from cwndlab.scenario.losses import Bernoulli, GilbertElliott, LossList
     from cwndlab.scenario.media import Wlan
@@ -124,20 +125,16 @@ _PUBLIC = (
     "study",
     "suites",
 )
-#: Modules for the package itself.
-_INTERNAL = ("catalogue", "engine", "files", "records", "reports", "reproduction", "simulate", "validation")
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=(*_PUBLIC, *_INTERNAL),
-        names={
+        {
             "catalogue": ("Algorithm", "algorithms", "explain"),
             "custom": ("CongestionControl", "register"),
             "engine": ("__version__", "version"),
             "errors": ("ArgumentError", "Error", "Fault", "RecordsError", "RunError", "ScenarioError"),
             "records": ("Records",),
-            "reports": ("figures", "load", "report"),
             "reproduction": ("reproduce",),
             "scenario": (
                 "Access",
@@ -151,6 +148,7 @@ if not TYPE_CHECKING:
                 "Scenario",
                 "presets",
             ),
+            "saved": ("figures", "load", "report"),
             "scenario.losses": ("Bernoulli", "GilbertElliott", "LossList"),
             "scenario.media": ("Wlan",),
             "scenario.queues": ("Codel", "DropTail", "DualPi2", "FqCodel", "Pie", "Red"),

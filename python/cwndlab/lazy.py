@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 
 from cwndlab.errors import Fault, RunError
 
@@ -15,7 +16,7 @@ __all__ = ["attach", "extra"]
 
 
 def attach(
-    package: str, *, modules: Iterable[str], names: Mapping[str, Iterable[str]], public: Iterable[str]
+    package: str, names: Mapping[str, Iterable[str]], *, public: Iterable[str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The functions ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
@@ -23,21 +24,18 @@ def attach(
     ----------
     package
         The package's name.
-    modules
-        Its modules that are attributes.
     names
-        Other attributes, by the module that defines them, both without the package's name.
+        Attributes other than its modules, by the module that defines them, both without the package's name.
     public
         The attributes that ``dir`` lists.
     """
-    known = frozenset(modules)
     homes = {name: module for module, some in names.items() for name in some}
     listed = sorted(public)
 
     def get(name: str) -> object:
         if name in homes:
             value = getattr(import_module(f"{package}.{homes[name]}"), name)
-        elif name in known:
+        elif not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
             value = import_module(f"{package}.{name}")
         else:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")

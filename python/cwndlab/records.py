@@ -208,7 +208,7 @@ class Records:
         ...     page.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        from cwndlab.reports import report
+        from cwndlab.saved import report
 
         report(self, path)
 

@@ -24,7 +24,11 @@ from cwndlab.cli.findings import say_findings
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
+    from cwndlab.reproduction import Reproductions
+    from cwndlab.study.rendering import Table
     from cwndlab.study.result import Result
+    from cwndlab.study.tuning import TuningResult
+    from cwndlab.suites import SuiteResult
     from cwndlab.validation.conformance import CheckReport
 
 # Rows of a table that a person is shown.
@@ -149,8 +153,9 @@ def show_result(
     pivot: str | None = None,
     most: int | None = None,
 ) -> None:
-    """A comparison or a sweep: means, of what `compare` compared also the differences; ``pivot`` names two fields over
-    which the first metric is shown, ``most`` is how many cells people are shown."""
+    """A comparison, a sweep or a matrix: means, of what `compare` compared also the differences, of a matrix also the
+    unusual cells; ``pivot`` names two fields over which the first metric is shown, ``most`` is how many cells people
+    are shown."""
     tables = cwndlab.study.tables
     if not len(result.runs):
         say(f"{result.place}: no run has ended yet")
@@ -172,7 +177,7 @@ def show_result(
             write_rows([rounded(row) for row in table.values], table.header, format)
         return
     if format is Format.json:
-        write_json(result.to_dict() if is_compared else tables.by_cell(result, metrics))
+        write_json(result.to_dict() if is_compared else result.table(metrics).values)
     elif format is Format.csv and is_compared:
         rows = result.entries()
         write_csv([rounded(row) for row in rows], tuple(rows[0]))
@@ -180,8 +185,11 @@ def show_result(
         _means(result, format, metrics, most)
     if is_compared and is_table:
         _differences(result, format, metrics)
+    elif result.header.kind == "matrix" and is_table:
+        matrix = cwndlab.study.matrix
+        write("\n" + visible(matrix.unusual(matrix.rows(result)).to(FORMS[format])))
     say_findings(result.finding_rows())
-    if is_compared:
+    if is_compared or result.header.kind == "matrix":
         say_seed(result.seeds[0], result.seeds[-1])
 
 
@@ -206,6 +214,52 @@ def _differences(result: Result, format: Format, metrics: Sequence[str] | None) 
         say(result.method())
     for note in result.notes:
         say(note)
+
+
+def _write_presented(table: Table, format: Format, *, wrap: Sequence[str] = ()) -> None:
+    """A table of a result in any format; the columns ``wrap`` give way in a terminal."""
+    if format is Format.table:
+        numbers = [title for at, title in enumerate(table.header) if not table.is_text(at)]
+        write_table(table.rows, table.header, right=numbers, wrap=wrap)
+    else:
+        write_rows(table.values, tuple(table.values[0] if table.values else table.header), format)
+
+
+def show_tuning(result: TuningResult, format: Format, *, trials: bool = False) -> None:
+    """The verdicts and the range of good parameters; of an unfinished search, or with ``trials``, every trial."""
+    tables = cwndlab.study.tuning.tables
+    if trials or not result.complete:
+        _write_presented(tables.trials(result), format)
+    else:
+        _write_presented(result.table(), format, wrap=("values",))
+        if format is Format.table:
+            write("")
+            _write_presented(tables.landscape(result), format)
+            for line in result.verdicts():
+                say(line)
+    say_findings(result.findings)
+
+
+def show_suite(result: SuiteResult, format: Format) -> None:
+    """Cases by paths, then the statements that do not hold."""
+    if format is not Format.table:
+        write_json(result.as_dict()) if format is Format.json else _write_presented(result.table(), format)
+        return
+    write(visible(str(result.table())))
+    for text in result.verdicts():
+        write("\n" + visible(text))
+    say(f"{result.algorithm}: {result.counts}")
+
+
+def show_reproductions(result: Reproductions, format: Format, *, counts: bool = False) -> None:
+    """What was published and measured, with outcomes; for people also counts of outcomes in its place."""
+    if format is Format.table and counts:
+        _write_presented(result.counts(), format)
+        return
+    _write_presented(result.table(), format, wrap=("quantity", "published", "reason"))
+    if format is Format.table:
+        for sentence in result.verdicts()[1:]:
+            say(sentence)
 
 
 def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:

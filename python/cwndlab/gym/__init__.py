@@ -63,19 +63,7 @@ __all__ = [
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=(
-            "actions",
-            "environments",
-            "episodes",
-            "intervals",
-            "observations",
-            "parallel",
-            "paths",
-            "policy",
-            "rewards",
-            "simulation",
-        ),
-        names={
+        {
             "actions": ("Action",),
             "environments": ("CongestionEnv", "CongestionVectorEnv", "register_environments"),
             "episodes": ("Episodes",),

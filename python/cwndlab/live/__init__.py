@@ -26,20 +26,6 @@ __all__ = ["fetch", "preflight", "serve"]
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=(
-            "access",
-            "breaker",
-            "campaign",
-            "preflight",
-            "results",
-            "schedule",
-            "server",
-            "server_info",
-            "server_results",
-            "spec",
-            "store",
-            "transfer_records",
-        ),
-        names={},
+        {},
         public=__all__,
     )

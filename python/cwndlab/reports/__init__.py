@@ -16,15 +16,12 @@ if TYPE_CHECKING:
     from cwndlab.reports import sections as sections
     from cwndlab.reports import sweep as sweep
     from cwndlab.reports import tables as tables
-    from cwndlab.reports import writer as writer
-    from cwndlab.reports.writer import figures, load, report
 
-__all__ = ["figures", "load", "report"]
+__all__: list[str] = []
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("audit", "comparison", "measurement", "page", "run", "runs", "sections", "sweep", "tables", "writer"),
-        names={"writer": ("figures", "load", "report")},
+        {},
         public=__all__,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,9 @@ from markupsafe import Markup
 from cwndlab.engine import version
 from cwndlab.files import json_text
 from cwndlab.plot.figure import Figure
+from cwndlab.reports.tables import presented
 from cwndlab.study.findings import merged
+from cwndlab.study.rendering import Table as Presented
 
 #: Texts of links and their addresses.
 Links = Sequence[tuple[str, str]]
@@ -98,6 +100,21 @@ class Page:
                 **content,
             )
         )
+
+
+def tables_page(
+    title: str,
+    tables: Sequence[Presented],
+    lines: Sequence[str] = (),
+    *,
+    commands: Sequence[str] = (),
+    run_findings: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """A page of tables, with what they say in words above them."""
+    made = [(one.caption, replace(presented(one), caption="")) for one in tables]
+    return Page().render(
+        "tables.html", title=title, footer="", commands=commands, run_findings=run_findings, lines=lines, tables=made
+    )
 
 
 @cache

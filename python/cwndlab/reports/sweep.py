@@ -20,6 +20,7 @@ from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import number
 from cwndlab.study.axes import folded, short, text
+from cwndlab.study.matrix import rows, unusual
 from cwndlab.study.tables import chosen
 from cwndlab.study.tables import differences as differences_table
 
@@ -128,7 +129,8 @@ def sweep_page(
         note=result.unfinished,
         choices=_choices(grid, metric),
         definitions=_definitions(grid),
-        means=presented(table, opens=opens),
+        means=presented(table, opens=opens if len(opens) == len(table.rows) else ()),
+        unusual=presented(unusual(rows(result))) if result.header.kind == "matrix" else None,
         differences=presented(differences) if differences.rows else None,
         method=result.method() if differences.rows else "",
         heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),
@@ -217,7 +219,7 @@ def _values(grid: Grid, metric: str) -> tuple[list[list[Estimate | None]], list[
 def _intro(grid: Grid) -> str:
     fields = "; ".join(f"{name}: {', '.join(axis.texts)}" for name, axis in zip(grid.names, grid.axes, strict=True))
     sizes = sorted({len(runs) for runs in grid.runs.values()})
-    runs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    runs = f"{sizes[0]} run{'s' if sizes[0] > 1 else ''}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} runs"
     count = len(grid.result.runs)
     more = (
         "" if count <= MOST_RUNS else f" Of more than {number(MOST_RUNS)} runs only the cells' means are on this page."
@@ -225,7 +227,7 @@ def _intro(grid: Grid) -> str:
     what = described_scenario(grid.result.scenario, grid.result.documents())
     return (
         f"{what} {count} runs, {len(grid.cells)} combinations of {fields}, "
-        f"with {runs} runs each. Intervals are 95 % of Student's t over the runs of a cell.{more}"
+        f"with {runs} each. Intervals are 95 % of Student's t over the runs of a cell.{more}"
     )
 
 

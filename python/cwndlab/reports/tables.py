@@ -60,42 +60,29 @@ def table(
     opens: Sequence[str] = (),
     foot: int = 0,
 ) -> Table:
-    """A table of strings; columns of text, and verdicts, are marked.
+    """A table of strings whose columns of text are known by their titles; arguments as in `presented`."""
+    words = [name for name in header if name in _TEXTS or name.startswith("minus ")]
+    return presented(Presented(caption, header, rows, 0, words=words), opens=opens, foot=foot)
+
+
+def presented(one: Presented, *, opens: Sequence[str] = (), foot: int = 0) -> Table:
+    """A table of a result as a page has it: columns of text, and verdicts, are marked.
 
     Parameters
     ----------
-    caption:
-        What the rows are, with the number of runs.
-    opens:
+    opens
         An address for the first cell of each row.
-    foot:
+    foot
         The number of last rows that sorting leaves below, such as means.
     """
-    kinds = ["text" if name in _TEXTS or name.startswith("minus ") else "" for name in header]
-    made = [
-        [
-            cell(
-                str(text),
-                f"{kind} {_verdict_class(text)}".strip(),
-                opens[at] if opens and place == 0 and at < len(opens) else "",
-            )
-            for place, (kind, text) in enumerate(zip(kinds, row, strict=True))
-        ]
-        for at, row in enumerate(rows)
-    ]
-    end = len(made) - foot
-    return Table(caption, list(zip(header, kinds, strict=True)), made[:end], made[end:])
-
-
-def presented(one: Presented, *, opens: Sequence[str] = ()) -> Table:
-    """A table of a result as a page has it; ``opens`` are addresses for the first cell of each row."""
     kinds = ["text" if one.is_text(at) else "" for at in range(len(one.header))]
     rows = []
     for at, row in enumerate(one.rows):
         places = [opens[at] if at < len(opens) and place == 0 else "" for place in range(len(row))]
         marked = zip(row, kinds, places, strict=True)
         rows.append([cell(str(word), f"{kind} {_verdict_class(word)}".strip(), place) for word, kind, place in marked])
-    return Table(one.caption, list(zip(one.header, kinds, strict=True)), rows)
+    end = len(rows) - foot
+    return Table(one.caption, list(zip(one.header, kinds, strict=True)), rows[:end], rows[end:])
 
 
 def frame_table(caption: str, frame: pl.DataFrame) -> Table:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction import multiverse as multiverse
     from cwndlab.reproduction import outcomes as outcomes
     from cwndlab.reproduction import plan as plan
+    from cwndlab.reproduction import result as result
     from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
     from cwndlab.reproduction import sizes as sizes
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from cwndlab.reproduction.catalogue import PAPERS, experiments, find, listing
     from cwndlab.reproduction.claims import COLUMNS, OUTCOMES, Finding
     from cwndlab.reproduction.experiment import Experiment
-    from cwndlab.reproduction.run import Reproduction, reproduce
+    from cwndlab.reproduction.result import Reproduction, Reproductions
+    from cwndlab.reproduction.run import reproduce
     from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
     from cwndlab.reproduction.standing import Standing, standings
 
@@ -47,6 +49,7 @@ __all__ = [
     "Experiment",
     "Finding",
     "Reproduction",
+    "Reproductions",
     "Size",
     "Standing",
     "Table",
@@ -61,31 +64,13 @@ __all__ = [
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=(
-            "cases",
-            "catalogue",
-            "claims",
-            "doubts",
-            "experiment",
-            "headlines",
-            "kept",
-            "measured",
-            "multiverse",
-            "outcomes",
-            "plan",
-            "run",
-            "site",
-            "sizes",
-            "standing",
-            "summary",
-            "verdicts",
-        ),
-        names={
+        {
             "cases": ("Case", "Size", "Table"),
             "catalogue": ("PAPERS", "experiments", "find", "listing"),
             "claims": ("COLUMNS", "Finding", "OUTCOMES"),
             "experiment": ("Experiment",),
-            "run": ("Reproduction", "reproduce"),
+            "result": ("Reproduction", "Reproductions"),
+            "run": ("reproduce",),
             "sizes": ("Agreement", "Disagreement", "agreement"),
             "standing": ("Standing", "standings"),
         },

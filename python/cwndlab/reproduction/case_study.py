@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from cwndlab.files import json_text
 from cwndlab.reproduction.cases import Case
@@ -10,6 +11,11 @@ from cwndlab.reproduction.payload import payload
 from cwndlab.scenario.reader import check
 from cwndlab.study.spec import Measure, Point, Study
 from cwndlab.study.store import Store
+
+
+def store_of(out: Path | str | None, *, write: bool = False) -> Store:
+    """The finished runs of a site; in memory where there is none."""
+    return Store(None if out is None else Path(out) / "runs", write=write)
 
 
 def point_of(number: int, case: Case) -> Point:

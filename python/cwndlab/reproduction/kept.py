@@ -1,49 +1,46 @@
 """Kept results: the rows of finished runs without their records, small enough for a repository.
 
-    DIR/PAPER.parquet   a row per run: scenario, seed, measure, probe, hash of the records, values, thinned curves
-    DIR/index.json      probes; of each experiment and size: command, version, machine, date, CPU time, numbers of runs
+    DIR/manifest.json, DIR/runs/   a store (`cwndlab.study.store`): a row per run with hash of the records, values, and
+                                   thinned curves; its engine is the probe
+    DIR/index.json                 probes; of each experiment and size: command, version, machine, date, CPU time,
+                                   numbers of runs
 
 A row is used as long as the behaviour that gave it is unchanged, whatever has happened to the sources. Probes decide
 that: for each measure and each set of algorithms that it is applied to, the cheapest run of quick size, with the hash
 of its records and its measured values. A probe is run again before its rows are used. If records or values differ, its
 rows are not used, and their runs are repeated.
 
-The store of the study (`cwndlab.study.store`) is the only place where a reproduction looks for finished runs: rows
-enter it from here when the work begins, and leave it to here while it goes on.
+The store of the study is the only place where a reproduction looks for finished runs: rows enter it from here when the
+work begins, and leave it to here while it goes on.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import platform
 import re
 import struct
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from math import isclose, isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from cwndlab.engine import available_cores, engine_version, version
 from cwndlab.errors import Error, Fault, Parameter, RecordsError, ScenarioError
-from cwndlab.files import atomic_write, json_text, not_written, parsed, save
+from cwndlab.files import json_text, parsed, save
 from cwndlab.reproduction.cases import Case, Measure, measure_name
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run_text
 from cwndlab.study.calibration import size
-from cwndlab.study.lock import FileLock
-
-if TYPE_CHECKING:
-    import polars as pl
+from cwndlab.study.spec import Row
+from cwndlab.study.store import Store
 
 SizeName: TypeAlias = Literal["quick", "full"]
-#: A run: scenario, seed, name of the measure.
-RowKey: TypeAlias = "tuple[str, int, str]"
 Message: TypeAlias = Callable[[str], Any]
 
 SCHEMA_VERSION = 1
@@ -52,14 +49,13 @@ INDEX = "index.json"
 MOST_POINTS = 200
 # The bits of a single-precision number that are dropped: 11 of 23 remain, a relative error of at most 2⁻¹².
 _DROPPED_BITS = 12
-#: Rows are written at least this often.
-SAVE_EVERY_S = 120.0
 _SEED = 1
 #: Measured values of a probe may differ so much: their last digits depend on numerical libraries.
 _TOLERANCE = 1e-8
 # Parameters that are numbers do not make another algorithm; parameters that are words choose a law.
 _NUMBERS = re.compile(r"[\w-]+\s*=\s*[-+.]?\d[\w.+-]*\s*,?\s*")
-_SUBSET = ("scenario", "seed", "measure")
+#: What else a folder of kept results has: the index, a plan (`cwndlab.reproduction.standing`), outcomes of universes.
+_BESIDE = (INDEX, "plan.json", "multiverse")
 
 
 def scenario_key(scenario: Mapping[str, Any]) -> str:
@@ -157,21 +153,6 @@ def _equal(before: float | None, now: float | None) -> bool:
     return isclose(before, now, rel_tol=_TOLERANCE)
 
 
-class KeptRun(NamedTuple):
-    """A row."""
-
-    measure: str
-    probe: str
-    records: str
-    values: dict[str, float | None]
-    curves: dict[str, tuple[list[float], list[float | None]]]
-
-    def payload(self) -> dict[str, Any]:
-        """What the study's store keeps of it."""
-        curves = {name: [list(x), list(y)] for name, (x, y) in self.curves.items()}
-        return {"values": self.values, "curves": curves, "records": self.records}
-
-
 class KeptResults:
     """The results in a folder.
 
@@ -190,17 +171,8 @@ class KeptResults:
 
     def __init__(self, folder: Path | str, *, write: bool = False) -> None:
         self.folder = Path(folder)
-        self._lock: FileLock | None = None
-        if write:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._lock = FileLock(self.folder)
-            except OSError as error:
-                raise not_written(self.folder, error) from None
-        self._frames: dict[str, pl.DataFrame] = {}
-        self._fresh: dict[str, dict[RowKey, KeptRun]] = {}
+        self._store, self._is_replaced = Store(folder, write=write, beside=_BESIDE), False
         self._verdicts: dict[tuple[str, str], str] = {}
-        self._saved_s = time.monotonic()
         try:
             self._index = self._read_index()
         except BaseException:
@@ -235,10 +207,10 @@ class KeptResults:
         return known
 
     def close(self) -> None:
-        """Releases the lock. Rows are written by `save` only."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        """Writes the rows, without those that later ones replaced, and releases the lock."""
+        if self._is_replaced:
+            self._store.compact()
+        self._store.close()
 
     # Files.
 
@@ -256,69 +228,44 @@ class KeptResults:
             raise RecordsError(Fault(str(path), what, "choose another folder by --results"))
         return index
 
-    def _frame(self, paper: str) -> pl.DataFrame:
-        """The rows of a paper that are in its file."""
-        import polars as pl
-
-        if paper not in self._frames:
-            path = self.folder / f"{paper}.parquet"
-            try:
-                frame = pl.read_parquet(path) if path.exists() else _frame({})
-                if frame.schema != _frame({}).schema:
-                    raise ValueError("other columns")
-            except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-                what, hint = f"cannot be read: {error}", "restore it, or choose another folder by --results"
-                raise RecordsError(Fault(str(path), what, hint)) from None
-            self._frames[paper] = frame
-        return self._frames[paper]
-
     def save(self) -> None:
-        """Writes new rows, completely or not at all; a row replaces an older one of the same run."""
-        import polars as pl
-
-        # Probes first: a row without its probe is never used, a probe without rows does no harm.
-        self._save_index()
-        for paper, fresh in self._fresh.items():
-            if not fresh:
-                continue
-            rows = pl.concat([self._frame(paper), _frame(fresh)]).unique(_SUBSET, keep="last").sort(_SUBSET)
-            content = io.BytesIO()
-            rows.write_parquet(content, compression="zstd", compression_level=15)
-            with atomic_write(self.folder / f"{paper}.parquet") as file:
-                file.write(content.getvalue())
-            self._frames[paper] = rows
-            fresh.clear()
-        self._saved_s = time.monotonic()
-
-    def _save_index(self) -> None:
+        """Writes the index."""
         self._index["probes"] = {digest: asdict(self.probes[digest]) for digest in sorted(self.probes)}
         self._index["experiments"] = dict(sorted(self._index["experiments"].items()))
         save(json_text(self._index, indent=1, ensure_ascii=False) + "\n", self.folder / INDEX)
 
-    def is_due(self) -> bool:
-        """Whether rows should be written now."""
-        return time.monotonic() - self._saved_s > SAVE_EVERY_S
-
     # Rows.
 
-    def rows(self, paper: str, scenarios: Iterable[str]) -> dict[tuple[str, int], list[KeptRun]]:
-        """The kept rows of some scenarios by scenario and seed, whether or not their probes are valid."""
-        import polars as pl
+    @cached_property
+    def _rows(self) -> dict[str, dict[tuple[int, str], Row]]:
+        """The rows by scenario, then by seed and measure."""
+        frame, made = self._store.rows(), dict[str, dict[tuple[int, str], Row]]()
+        if self._store.notes:
+            hint = "restore it, or choose another folder by --results"
+            raise RecordsError(Fault(str(self.folder), self._store.notes[0], hint))
+        for row in frame.iter_rows(named=True):
+            made.setdefault(row["scenario_hash"], {})[row["seed"], row["measure"]] = row
+        return made
 
-        wanted = set(scenarios)
-        found: dict[tuple[str, int], list[KeptRun]] = {}
-        for row in self._frame(paper).filter(pl.col("scenario").is_in(wanted)).iter_rows(named=True):
-            curves = {one["name"]: (one["x"], one["y"]) for one in row["curves"]}
-            values = dict(zip(row["names"], row["values"], strict=True))
-            run = KeptRun(row["measure"], row["probe"], row["records"], values, curves)
-            found.setdefault((row["scenario"], row["seed"]), []).append(run)
-        return found
+    def rows(self, scenario: str, seed: int) -> list[Row]:
+        """The kept rows of a run, whether or not their probes are valid: ``engine`` is the probe, ``payload`` as in the
+        study's store."""
+        return [row for (of, _), row in self._rows.get(scenario, {}).items() if of == seed]
 
-    def add(self, paper: str, scenario: str, seed: int, probe: Probe, payload: Mapping[str, Any]) -> None:
-        """Keeps the row of a run, from what the study's store has of it. `save` writes it."""
-        curves = {name: (_thinned(x), _thinned(y)) for name, (x, y) in payload["curves"].items()}
-        row = KeptRun(probe.measure, probe.digest, payload["records"], payload["values"], curves)
-        self._fresh.setdefault(paper, {})[scenario, seed, probe.measure] = row
+    @staticmethod
+    def has_curves(row: Row) -> bool:
+        """Whether a kept row is of a first repetition, which has curves."""
+        return '"curves":{}' not in row["payload"]
+
+    def add(self, scenario: str, seed: int, probe: Probe, payload: Mapping[str, Any]) -> None:
+        """Keeps the row of a run, from what the study's store has of it; it replaces an older one of the same run."""
+        curves = {name: [_thinned(x), _thinned(y)] for name, (x, y) in payload["curves"].items()}
+        key = hashlib.sha256(f"{scenario} {seed} {probe.measure}".encode()).hexdigest()[:32]
+        row: Row = {"key": key, "scenario_hash": scenario, "seed": seed, "engine": probe.digest}
+        row |= {"measure": probe.measure, "payload": json_text({**payload, "curves": curves}, separators=(",", ":"))}
+        self._is_replaced |= (seed, probe.measure) in self._rows.get(scenario, {})
+        self._rows.setdefault(scenario, {})[seed, probe.measure] = row
+        self._store.add(row)
 
     # Probes.
 
@@ -341,6 +288,7 @@ class KeptResults:
         probe = Probe.of(min(alike or [case], key=lambda one: (cost(one.scenario), scenario_key(one.scenario))))
         self.probes[probe.digest] = probe
         self._verdicts[probe.digest, name] = ""
+        self.save()  # before its rows: a row without its probe is never used
         return probe
 
     # The index.
@@ -397,24 +345,3 @@ def _rounded(value: float) -> float:
     bits += 1 << (_DROPPED_BITS - 1)
     (rounded,) = struct.unpack("<f", struct.pack("<I", bits >> _DROPPED_BITS << _DROPPED_BITS))
     return float(rounded)
-
-
-def _frame(rows: Mapping[RowKey, KeptRun]) -> pl.DataFrame:
-    import polars as pl
-
-    curve = pl.Struct({"name": pl.String, "x": pl.List(pl.Float32), "y": pl.List(pl.Float32)})
-    texts = ("probe", "records")
-    schema: dict[str, Any] = {"scenario": pl.String, "seed": pl.Int64, "measure": pl.String}
-    schema |= dict.fromkeys(texts, pl.String)
-    schema |= {"names": pl.List(pl.String), "values": pl.List(pl.Float64), "curves": pl.List(curve)}
-    columns: dict[str, list[Any]] = {name: [] for name in schema}
-    for (scenario, seed, _), run in rows.items():
-        columns["scenario"].append(scenario)
-        columns["seed"].append(seed)
-        columns["measure"].append(run.measure)
-        columns["probe"].append(run.probe)
-        columns["records"].append(run.records)
-        columns["names"].append(list(run.values))
-        columns["values"].append(list(run.values.values()))
-        columns["curves"].append([{"name": name, "x": x, "y": y} for name, (x, y) in run.curves.items()])
-    return pl.DataFrame(columns, schema=schema)

@@ -15,10 +15,11 @@ from cwndlab.reproduction.assessments import Assessment, Evidence
 from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
+from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.doubts import doubt, doubt_of, doubts_of
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.summary import evidence, leading, shown
+from cwndlab.reproduction.summary import evidence, leading
 from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 

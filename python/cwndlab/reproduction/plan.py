@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cwndlab.reproduction.case_study import store_of
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.kept import KeptResults, Message
 from cwndlab.reproduction.run import restore, studies_of
@@ -88,7 +89,7 @@ def plan(
     chosen = find(target)
     planned: list[PlannedExperiment] = []
     with ExitStack() as stack:
-        present = set(Store(out).keys()["key"])
+        present = set(store_of(out).keys()["key"])
         memory = stack.enter_context(Store(None, write=True))
         kept = None if results is None else stack.enter_context(closing(KeptResults(results)))
         if perturb is not False if kept is None else kept.perturbed(perturb, message):

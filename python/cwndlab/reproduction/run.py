@@ -4,97 +4,32 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
-from cwndlab.files import json_text, parsed
+from cwndlab.files import parsed
 from cwndlab.reproduction import case_study
-from cwndlab.reproduction.cases import Case, Size, Table, described, measure_name
+from cwndlab.reproduction.cases import Case, Size, described, measure_name
 from cwndlab.reproduction.catalogue import find
-from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
+from cwndlab.reproduction.result import Reproduction, Reproductions
+from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
-from cwndlab.study.spec import Job, Measure, Progress, Study
+from cwndlab.study.spec import Job, Progress, Study
 from cwndlab.study.spec import Row as StoredRow
 from cwndlab.study.store import Store
 
-if TYPE_CHECKING:
-    from cwndlab.plot.charts import Chart
-
 # Values of a label that a message lists.
 _MOST_VALUES = 12
-
-
-@dataclass(frozen=True, repr=False)
-class Reproduction:
-    """An experiment with its measurements and findings."""
-
-    experiment: Experiment
-    quick: bool
-    seed: int
-    cases: Sequence[Case]
-    measured: Measured
-    findings: Sequence[Finding]
-    cpu_s: float
-    """CPU time of its new runs, of all threads."""
-    run_findings: Sequence[Mapping[str, Any]] = ()
-    """What its runs report about themselves, notes apart: rows of the table ``findings``."""
-
-    def __repr__(self) -> str:
-        size = "quick" if self.quick else "full"
-        return f"<Reproduction of {self.experiment.id}: {size}, seed {self.seed}, {len(self.findings)} findings>"
-
-    @property
-    def size(self) -> Size:
-        """Its size."""
-        return self.measured.size
-
-    @property
-    def perturbed(self) -> bool:
-        """Whether each repetition varies what nobody measures exactly."""
-        return any(case.is_perturbed for case in self.cases)
-
-    def as_dict(self) -> dict[str, Any]:
-        """What a folder keeps of it: size, runs, findings and explanations, as JSON has them."""
-        one = self.experiment
-        return {
-            "id": one.id,
-            "title": one.title,
-            "section": one.section,
-            "quick": self.quick,
-            "seed": self.seed,
-            "perturbed": self.perturbed,
-            "duration_s": self.size.duration_s,
-            "repetitions": self.size.repetitions,
-            "runs": len(self.measured.rows),
-            "cpu_s": self.cpu_s,
-            "findings": [finding.as_dict() for finding in self.findings],
-            "why": list(self.why),
-        }
-
-    @property
-    def charts(self) -> Sequence[Chart]:
-        """The published figure, redrawn."""
-        return self.experiment.charts(self.measured)
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """Tables beside the figure."""
-        return self.experiment.tables(self.measured)
-
-    @property
-    def why(self) -> Sequence[str]:
-        """Explanations of claims that do not hold."""
-        return self.experiment.why(self.measured)
 
 
 def reproduce(
@@ -109,7 +44,7 @@ def reproduce(
     only: Mapping[str, str] | None = None,
     message: Message | None = None,
     perturb: bool | None = None,
-) -> Generator[Reproduction, None, None]:
+) -> Reproductions:
     """Runs published experiments and evaluates their claims.
 
     Parameters
@@ -125,22 +60,23 @@ def reproduce(
     progress
         Called with the number of finished runs and of all that are not in ``out`` or ``results``.
     out
-        A folder that keeps finished runs; they are not run again.
+        A folder for the site: a page per experiment as it ends, an index, and ``runs``, the finished runs, which are
+        not run again.
     results
         A folder that keeps the rows of finished runs (`cwndlab.reproduction.kept`), for another day, machine or
         version; they are not run again as long as the behaviour behind them is unchanged.
     only
-        Runs the cases with these labels only and yields nothing, since claims need all cases.
+        Runs the cases with these labels only and evaluates nothing, since claims need all cases.
     message
         Called with remarks on rows of ``results`` that are not used, and with the number of runs that have findings.
     perturb
         Whether each repetition varies what nobody measures exactly, as in `cwndlab.run`. By default as the rows in
         ``results`` are, and true where there are none.
 
-    Yields
-    ------
-    Reproduction
-        The experiments as they finish.
+    Returns
+    -------
+    Reproductions
+        The experiments with their claims. On Ctrl-C it has those that are finished, and ``stopped`` is true.
 
     Raises
     ------
@@ -155,52 +91,61 @@ def reproduce(
     command = " ".join(
         ["cwndlab reproduce", target or "--all", *(["--quick"] if quick else []), *([f"--seed {seed}"] * (seed != 1))]
     )
-    with ExitStack() as stack:
-        store = stack.enter_context(Store(out, write=True))
-        kept = None if results is None else stack.enter_context(closing(KeptResults(results, write=True)))
-        if perturb is not False if kept is None else kept.perturbed(perturb, message):
-            chosen = tuple(one.perturbed() for one in chosen)
-        else:
-            command += " --no-perturb"
-        studies = studies_of(chosen, quick=quick, seed=seed, only=only)
-        if kept is not None:
+    done, stopped = list[Reproduction](), False
+    try:
+        with ExitStack() as stack:
+            store = stack.enter_context(case_study.store_of(out, write=True))
+            kept = None if results is None else stack.enter_context(closing(KeptResults(results, write=True)))
+            if perturb is not False if kept is None else kept.perturbed(perturb, message):
+                chosen = tuple(one.perturbed() for one in chosen)
+            else:
+                command += " --no-perturb"
+            studies = studies_of(chosen, quick=quick, seed=seed, only=only)
+            if kept is not None:
+                for experiment, study in zip(chosen, studies, strict=True):
+                    restore(kept, experiment, experiment.cases(experiment.size(quick=quick)), study, store, message)
+            left = set[str]().union(*(case_study.missing(study, store) for study in studies))
+            total = len(left)
+            if progress is not None:
+                progress(0, total)
             for experiment, study in zip(chosen, studies, strict=True):
-                restore(kept, experiment, experiment.cases(experiment.size(quick=quick)), study, store, message)
-        left = set[str]().union(*(case_study.missing(study, store) for study in studies))
-        total = len(left)
-        if progress is not None:
-            progress(0, total)
-        for experiment, study in zip(chosen, studies, strict=True):
-            size = experiment.size(quick=quick)
-            keeper = None if kept is None else _Keeper(kept, experiment, name, study, store, command)
-            begin = time.process_time()
-            plan = Plan(study, store)
-            is_new = plan.resumed < plan.total
-            found: Counter[str] = Counter()
-            try:
-                for job, row in results_of(plan, store, threads(workers)):
-                    if isinstance(row, RunError):
-                        raise row
-                    left.discard(job.key)
-                    rows = parsed(row["findings"])
-                    found.update({one["code"] for one in rows if one["severity"] != "note"})
+                size = experiment.size(quick=quick)
+                keeper = None if kept is None else _Keeper(kept, experiment, name, study, store, command)
+                begin = time.process_time()
+                plan = Plan(study, store)
+                is_new = plan.resumed < plan.total
+                found: Counter[str] = Counter()
+                try:
+                    for job, row in results_of(plan, store, threads(workers)):
+                        if isinstance(row, RunError):
+                            raise row
+                        left.discard(job.key)
+                        rows = parsed(row["findings"])
+                        found.update({one["code"] for one in rows if one["severity"] != "note"})
+                        if keeper is not None:
+                            keeper.landed(job, row)
+                        if progress is not None:
+                            progress(total - len(left), total)
+                finally:
                     if keeper is not None:
-                        keeper.landed(job, row)
-                    if progress is not None:
-                        progress(total - len(left), total)
-            finally:
-                if keeper is not None:
-                    keeper.finish()
-            if found and message is not None:
-                codes = ", ".join(f"{code} in {count}" for code, count in found.most_common())
-                message(f"{experiment.id}: findings of {plan.total - plan.resumed} runs: {codes}")
-            if only:
-                continue
-            cases = experiment.cases(size)
-            measured, of_runs = _measured(cases, size, study, store)
-            findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
-            cpu_s = time.process_time() - begin if is_new else 0.0
-            yield Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s, of_runs)
+                        keeper.finish()
+                if found and message is not None:
+                    codes = ", ".join(f"{code} in {count}" for code, count in found.most_common())
+                    message(f"{experiment.id}: findings of {plan.total - plan.resumed} runs: {codes}")
+                if only:
+                    continue
+                cases = experiment.cases(size)
+                measured, of_runs = _measured(cases, size, study, store)
+                findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
+                cpu_s = time.process_time() - begin if is_new else 0.0
+                done.append(Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s, of_runs))
+                if out is not None:
+                    write_experiment(done[-1], Path(out))
+    except KeyboardInterrupt:
+        stopped = True
+    if out is not None and done:
+        write_index(Path(out))
+    return Reproductions(tuple(done), stopped)
 
 
 def studies_of(
@@ -247,26 +192,26 @@ def restore(
 ) -> int:
     """Copies the kept rows of a study to its store, those with valid probes; returns how many the study has there."""
     present = set(store.keys()["key"])
-    keys = {point.number: scenario_key(cases[point.number].scenario) for point in study.points}
-    rows = kept.rows(experiment.paper, keys.values())
     used, refused = 0, {}
     for point in study.points:
         case = cases[point.number]
+        scenario = scenario_key(case.scenario)
         for seed in study.seeds:
             job = study.job(point, seed)
             if job.key in present:
                 used += 1
                 continue
-            for run in rows.get((keys[point.number], seed), ()):
-                if reason := kept.difference(run.probe, case.measure):
+            for row in kept.rows(scenario, seed):
+                if reason := kept.difference(row["engine"], case.measure):
                     # Rows of another measure of the same scenario are none of this study's.
-                    if run.measure == measure_name(case.measure):
+                    if row["measure"] == measure_name(case.measure):
                         refused[point.number, seed] = f"{kind(case.scenario)}: {reason}"
                     continue
-                if case.trace is not None and seed == study.seeds[0] and not run.curves:
+                if case.trace is not None and seed == study.seeds[0] and not kept.has_curves(row):
                     continue  # kept as a later repetition, which has no curves
                 refused.pop((point.number, seed), None)
-                store.add(_stored(job, study.measure_of(point, seed), run.payload()))
+                own = {"key": job.key, "scenario_hash": job.hash, "seed": job.seed, "engine": engine_version()}
+                store.add(own | {"measure": study.measure_of(point, seed).digest, "payload": row["payload"]})
                 present.add(job.key)
                 used += 1
                 break
@@ -276,12 +221,6 @@ def restore(
         what = "kept runs are not used, since the behaviour has changed"
         message(f"{experiment.id}: {len(refused)} {what} ({reasons[0]}{more})")
     return used
-
-
-def _stored(job: Job, measure: Measure, payload: Mapping[str, Any]) -> StoredRow:
-    """A row of the study's store."""
-    row = {"key": job.key, "scenario_hash": job.hash, "seed": job.seed, "engine": engine_version()}
-    return row | {"measure": measure.digest, "payload": json_text(payload, separators=(",", ":"))}
 
 
 class _Keeper:
@@ -314,12 +253,10 @@ class _Keeper:
         present = set(self._store.keys()["key"]) - self._added
         if not present:
             return
-        rows = self._kept.rows(self._experiment.paper, self._keys)
         missing = []
         for job in jobs:
-            runs = rows.get((self._keys[job.point], job.seed), ())
-            measure = self._cases[job.point].measure
-            if job.key in present and all(self._kept.difference(run.probe, measure) for run in runs):
+            rows, measure = self._kept.rows(self._keys[job.point], job.seed), self._cases[job.point].measure
+            if job.key in present and all(self._kept.difference(row["engine"], measure) for row in rows):
                 missing.append(job)
         points, seeds = self._study.points, self._study.seeds
         measures = {self._study.measure_of(point, seed).digest for point in points for seed in seeds}
@@ -335,30 +272,24 @@ class _Keeper:
         return self._probes[of]
 
     def _add(self, job: Job, payload: Mapping[str, Any]) -> None:
-        self._kept.add(self._experiment.paper, self._keys[job.point], job.seed, self._probe(job.point), payload)
+        self._kept.add(self._keys[job.point], job.seed, self._probe(job.point), payload)
         self._added.add(job.key)
 
     def landed(self, job: Job, row: StoredRow) -> None:
-        """Keeps the row of a run that has ended now; writes the rows from time to time."""
+        """Keeps the row of a run that has ended now."""
         self._add(job, parsed(row["payload"]))
         self._made += 1
-        if self._kept.is_due():
-            self.save()
 
     def finish(self) -> None:
-        """Writes the rows, also those of runs that ended just before an interrupt."""
+        """Keeps also the rows of runs that ended just before an interrupt, and what the index says of the
+        experiment."""
         self._copy()
-        self.save()
-
-    def save(self) -> None:
-        """Writes the rows, and what the index says of the experiment."""
-        now_s = time.process_time()
         if self._probes:
-            spent = {"cpu_s": now_s - self._begin_s, "runs_made": self._made} if self._made else {}
+            cpu_s = time.process_time() - self._begin_s
+            spent = {"cpu_s": cpu_s, "runs_made": self._made} if self._made else {}
             probes = sorted(probe.digest for probe in self._probes.values())
             self._kept.note(self._experiment, self._size, **spent, probes=probes, **origin(self._command))
-        self._begin_s, self._made = now_s, 0
-        self._kept.save()
+            self._kept.save()
 
 
 def _study(experiment: Experiment, size: Size, seed: int) -> Study:

@@ -26,13 +26,13 @@ from cwndlab.reproduction.cases import Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
+from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.multiverse.kept import copy, load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
-from cwndlab.reproduction.run import Reproduction
+from cwndlab.reproduction.result import Reproduction
 from cwndlab.reproduction.standing import standings
-from cwndlab.reproduction.summary import shown
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
@@ -120,28 +120,31 @@ def write_index(folder: Path) -> Path:
     _write_bundle(folder)
     for one in multiverses:
         write_extremes(one, folder)
-    save(_appendix(kept), folder / "appendix.html")
+    save(claims_page(kept), folder / "appendix.html")
     save(index_page(known), folder / "index.html")
     return folder / "index.html"
 
 
-def _appendix(kept: Sequence[Mapping[str, Any]]) -> str:
+def claims_page(kept: Sequence[Mapping[str, Any]], *, links: bool = True) -> str:
+    """The page with every claim; ``links`` lead to the other pages of a site."""
     claims = []
     for one in kept:
         findings = [Finding(**finding) for finding in one["findings"]]
-        claims.append(_Claims(one["id"], one["title"], f"{one['id']}.html", _findings(findings, one["repetitions"])))
+        address = f"{one['id']}.html" if links else ""
+        claims.append(_Claims(one["id"], one["title"], address, _findings(findings, one["repetitions"])))
     return Page().render(
         "appendix.html",
         title="Every claim of every experiment",
         footer="",
         commands=["cwndlab reproduce --all --out DIR"],
-        neighbours=[("all papers", "index.html")],
-        experiments=_experiments(kept),
+        run_findings=[] if links else [row for one in kept for row in one["run_findings"]],
+        neighbours=[("all papers", "index.html")] if links else [],
+        experiments=_experiments(kept, links),
         claims=claims,
     )
 
 
-def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
+def _experiments(kept: Sequence[Mapping[str, Any]], links: bool) -> Table:
     """Counts of outcomes, a row per experiment."""
     header = [("experiment", "text"), ("title", "wrap"), *((outcome, "") for outcome in OUTCOMES)]
     header += [(name, "") for name in ("size", "n", "runs", "CPU s")]
@@ -150,7 +153,7 @@ def _experiments(kept: Sequence[Mapping[str, Any]]) -> Table:
         count = counts([Finding(**finding) for finding in one["findings"]])
         made.append(
             [
-                cell(one["id"], "text", f"{one['id']}.html"),
+                cell(one["id"], "text", f"{one['id']}.html" if links else ""),
                 cell(one["title"], "wrap"),
                 *(cell(str(many or "–"), CLASSES[outcome] if many else "") for outcome, many in count.items()),
                 cell("quick" if one["quick"] else "full"),
@@ -166,8 +169,7 @@ def _page(outcome: Reproduction, files: Sequence[tuple[str, Labels]]) -> str:
     one, page = outcome.experiment, Page()
     quick = (" --quick" if outcome.quick else "") + ("" if outcome.perturbed else " --no-perturb")
     drill = _Drill(outcome)
-    claims = one.claims(outcome.size)
-    opens = [drill.address(claim) for claim in claims]
+    opens = [drill.address(claim) for claim in one.claims(outcome.size)] if outcome.kept is None else []
     charts = [_chart(page, chart, drill) for chart in outcome.charts]
     points = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in outcome.size.points.items())
     folder = f"{one.figure}/scenarios"

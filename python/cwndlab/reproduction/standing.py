@@ -12,10 +12,11 @@ from cwndlab.files import parsed
 from cwndlab.reproduction.cases import Case, Size, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.experiment import Experiment
-from cwndlab.reproduction.kept import KeptResults, KeptRun, SizeName, scenario_key
+from cwndlab.reproduction.kept import KeptResults, SizeName, scenario_key
 from cwndlab.reproduction.measured import Line, Measured, Row
-from cwndlab.reproduction.run import Reproduction
+from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.verdicts import judge
+from cwndlab.study.spec import Row as StoredRow
 
 #: The plan that `cwndlab reproduce --all --dry-run --format json` printed, for experiments that have not begun.
 PLAN = "plan.json"
@@ -92,6 +93,12 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
     return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in chosen]
 
 
+def read(folder: Path | str) -> Reproductions:
+    """The experiments that a folder of kept results has, evaluated."""
+    found = tuple(one.reproduction for one in standings(folder) if one.reproduction is not None)
+    return Reproductions(found)
+
+
 def _plan(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
@@ -125,31 +132,30 @@ def _standing(
     return Standing(one, size, repetitions, runs, of, facts.get("cpu_s", 0.0), hours, reproduction)
 
 
-def _rows(kept: KeptResults, one: Experiment, size: Size, seed: int) -> dict[tuple[int, int], KeptRun]:
+def _rows(kept: KeptResults, one: Experiment, size: Size, seed: int) -> dict[tuple[int, int], StoredRow]:
     """The rows of an experiment by case and repetition."""
     cases = one.cases(size)
-    keys = [scenario_key(case.scenario) for case in cases]
-    rows = kept.rows(one.paper, keys)
     found = {}
     for number, case in enumerate(cases):
+        scenario = scenario_key(case.scenario)
         for repetition in range(size.repetitions):
-            runs = rows.get((keys[number], seed + repetition), [])
+            rows = kept.rows(scenario, seed + repetition)
             if repetition == 0 and case.trace is not None:
-                runs = [run for run in runs if run.curves]
-            if run := _of_measure(runs, case):
-                found[number, repetition] = run
+                rows = [row for row in rows if kept.has_curves(row)]
+            if row := _of_measure(rows, case):
+                found[number, repetition] = row
     return found
 
 
-def _of_measure(runs: Sequence[KeptRun], case: Case) -> KeptRun | None:
+def _of_measure(rows: Sequence[StoredRow], case: Case) -> StoredRow | None:
     """The row of a case's measure; where a measure has another name now, the only row."""
-    named = [run for run in runs if run.measure == measure_name(case.measure)]
-    if named or len(runs) == 1:
-        return (named or list(runs))[-1]
+    named = [row for row in rows if row["measure"] == measure_name(case.measure)]
+    if named or len(rows) == 1:
+        return (named or list(rows))[-1]
     return None
 
 
-def _complete(rows: dict[tuple[int, int], KeptRun], one: Experiment, size: Size) -> int:
+def _complete(rows: dict[tuple[int, int], StoredRow], one: Experiment, size: Size) -> int:
     """How many repetitions all cases have."""
     cases = range(len(one.cases(size)))
     repetitions = 0
@@ -159,16 +165,16 @@ def _complete(rows: dict[tuple[int, int], KeptRun], one: Experiment, size: Size)
 
 
 def _reproduction(
-    one: Experiment, quick: bool, size: Size, rows: dict[tuple[int, int], KeptRun], seed: int, cpu_s: float
+    one: Experiment, quick: bool, size: Size, rows: dict[tuple[int, int], StoredRow], seed: int, cpu_s: float
 ) -> Reproduction:
     cases = one.cases(size)
     found, curves = [], []
     for number, case in enumerate(cases):
         for repetition in range(size.repetitions):
-            run = rows[number, repetition]
-            found.append(Row(case.labels, repetition, run.values))
+            run = parsed(rows[number, repetition]["payload"])
+            found.append(Row(case.labels, repetition, run["values"]))
             if repetition == 0:
-                curves += [Line(case.labels, name, x, y) for name, (x, y) in run.curves.items()]
+                curves += [Line(case.labels, name, x, y) for name, (x, y) in run["curves"].items()]
     measured = Measured(size, found, curves)
     findings = [judge(one.id, claim, measured) for claim in one.claims(size)]
     return Reproduction(one, quick, seed, cases, measured, findings, cpu_s)

@@ -23,6 +23,8 @@ class Header:
         The names of the labels.
     axes
         The labels of each axis: those that change together.
+    kind
+        ``"matrix"``: that of `cwndlab.study.matrix`; else empty.
     compared
         The label whose values `cwndlab.compare` compared; empty for a sweep.
     title
@@ -54,6 +56,7 @@ class Header:
     seeds: Sequence[int] = ()
     columns: Sequence[str] = ()
     axes: Sequence[Sequence[str]] = ()
+    kind: str = ""
     compared: str = ""
     title: str = ""
     until: str | None = None

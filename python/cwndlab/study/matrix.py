@@ -8,22 +8,24 @@ every router has their agent.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab import metrics
 from cwndlab.catalogue import algorithms as entries
-from cwndlab.catalogue import entries_of
-from cwndlab.errors import RunError
+from cwndlab.catalogue import canonical, entries_of
+from cwndlab.custom import described, validate_classes
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import json_text
 from cwndlab.scenario.reader import check
-from cwndlab.study.executor import Plan, results, threads
-from cwndlab.study.spec import Measure, Point, Progress, Study
+from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.header import Header
+from cwndlab.study.rendering import Table
+from cwndlab.study.result import Result
+from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
@@ -34,21 +36,14 @@ BUFFERS = (0.1, 1.0, 4.0)
 LOSSES = (0.0, 1e-4, 1e-2)
 _DURATION_S, _FROM_S, _LATE_S, _LATE_FROM_S = 60, 20, 20, 30
 
-#: Columns of a full row.
+#: What distinguishes the runs of an algorithm.
+_LABELS = ("algorithm", "setting", "buffer_bdp", "loss")
+#: Columns of a row, and which of them have another name as metrics.
 COLUMNS = (
-    "algorithm",
-    "setting",
-    "buffer_bdp",
-    "loss",
-    "utilisation",
-    "share",
-    "jain",
-    "queue_ms",
-    "min_queue_ms",
-    "drop_ratio",
-    "anomalies",
-    "findings",
+    *_LABELS,
+    *("utilisation", "share", "jain", "queue_ms", "min_queue_ms", "drop_ratio", "anomalies", "findings"),
 )
+_METRICS = {"share": "share@flow0", "drop_ratio": "loss_ratio"}
 
 
 @dataclass(frozen=True)
@@ -106,6 +101,7 @@ def document(
         "schema_version": 1,
         "title": f"{algorithm}, {setting.name}, {buffer_bdp} BDP, loss {loss}",
         "duration": f"{_DURATION_S} s",
+        "measure_from": f"{_LATE_FROM_S if setting.late else _FROM_S} s",
         "perturb": perturb,
         "dumbbell": {"bottleneck": bottleneck, "access": {"rate": "200 Mbps"}},
         "flow": flows,
@@ -116,11 +112,12 @@ def matrix(
     algorithms: Sequence[str] | None = None,
     *,
     seed: int = 1,
+    out: str | Path | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     classes: Classes | None = None,
     perturb: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Result:
     """Runs algorithms in all settings.
 
     Parameters
@@ -129,6 +126,8 @@ def matrix(
         Their texts, by default all of `everything`.
     seed
         The seed of every run.
+    out
+        A folder, or any URL that fsspec knows, for the rows; what it has is not run again.
     workers
         The number of threads, by default one per core.
     progress
@@ -138,79 +137,80 @@ def matrix(
     perturb
         As in `cwndlab.run`. All algorithms have the same perturbation.
 
-    Yields
-    ------
-    dict
-        One row per algorithm, setting, buffer and loss, in that order, as soon as all before it are finished:
-        ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean queueing delay, ``min_queue_ms`` the
-        smallest one at a sampling instant, ``drop_ratio`` the part of the packets that the queue dropped, ``anomalies``
-        what needs an explanation, ``findings`` the codes of the run's findings.
+    Returns
+    -------
+    Result
+        A cell per algorithm, setting, buffer and loss, in that order. ``table()`` has a row per algorithm, and its
+        ``values`` are the rows of all cells. On Ctrl-C it has the finished runs.
 
     Raises
     ------
+    ScenarioError
+        Every unknown algorithm, before anything runs.
     RunError
-        A run failed.
+        A run failed. Finished runs are kept in ``out``.
     """
-    cells = [
-        {"algorithm": name, "setting": setting.name, "buffer_bdp": buffer, "loss": loss}
-        for name in (algorithms or everything())
-        for setting in SETTINGS
-        for buffer in BUFFERS
-        for loss in LOSSES
-    ]
-    store = Store(None)
-    plan = Plan(_study(cells, seed, classes, perturb), store)
-    finished: dict[int, dict[str, Any]] = {}
-    done = following = 0
-    if progress is not None:
-        progress(0, plan.total)
-    with closing(results(plan, store, threads(workers, classes))) as ended:
-        for job, values in ended:
-            if isinstance(values, RunError):
-                raise values
-            row = {name: values.get(name, cells[job.point].get(name)) for name in COLUMNS}
-            codes = dict.fromkeys(one["code"] for one in json.loads(values["findings"]))
-            finished[job.point] = {**row, "anomalies": "; ".join(_anomalies(row)), "findings": ", ".join(codes)}
-            done += 1
-            if progress is not None:
-                progress(done, plan.total)
-            while following in finished:
-                yield finished.pop(following)
-                following += 1
+    names = list(algorithms or everything())
+    _check(names, classes)
+    study = _study(names, seed, classes, perturb)
+    with Store(out, write=True) as store:
+        result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
+    if not len(result.runs):
+        raise KeyboardInterrupt
+    return result
 
 
-def _study(cells: Sequence[dict[str, Any]], seed: int, classes: Classes | None, perturb: bool) -> Study:
-    settings = {setting.name: setting for setting in SETTINGS}
-    points = []
-    for number, cell in enumerate(cells):
-        setting = settings[cell["setting"]]
-        names = list(classes or ())
-        text = document(cell["algorithm"], setting, cell["buffer_bdp"], cell["loss"], names, perturb=perturb)
-        checked = check(json_text(text), "json", classes=classes)
-        points.append(Point(number, cell, checked.hash, checked.document))
-    late, other = (Measure(None, columns=partial(_values, start_s)) for start_s in (_LATE_FROM_S, _FROM_S))
-
-    def measure_of(point: Point, _seed: int) -> Measure:
-        return late if settings[point.labels["setting"]].late else other
-
-    return Study(points=points, seeds=[seed], measure=measure_of, classes=dict(classes or {}))
+def _check(names: Sequence[str], classes: Classes | None) -> None:
+    """Raises with every unknown algorithm."""
+    known, faults = described(validate_classes(classes)), list[Fault]()
+    for name in names:
+        try:
+            canonical(name, known)
+        except ScenarioError as error:
+            faults += error.faults
+    if faults:
+        raise ScenarioError(*faults)
 
 
-def _values(start_s: float, records: Records) -> dict[str, float | None]:
-    """The numbers of a run."""
-    goodputs = metrics.goodput(records, start_s=start_s)["goodput_bps"].to_list()
-    link = metrics.per_link(records, start_s=start_s).row(0, named=True)
-    samples = records.link_samples.filter((pl.col("link") == 0) & (pl.col("time_ns") > start_s * 10**9))
-    min_queue_bytes = min(samples["queue_bytes"].to_list(), default=0)
-    total = sum(goodputs)
-    return {
-        "utilisation": link["utilisation"],
-        "share": goodputs[0] / total if total else None,
-        "jain": metrics.jain(goodputs),
-        "queue_ms": link["queue_ms"],
-        "min_queue_ms": 8e3 * min_queue_bytes / float(records.links["rate_bps"][0]),
-        "drop_ratio": link["loss_ratio"],
-    }
+def _study(names: Sequence[str], seed: int, classes: Classes | None, perturb: bool) -> Study:
+    points: list[Point] = []
+    for name in names:
+        for setting in SETTINGS:
+            for buffer in BUFFERS:
+                for loss in LOSSES:
+                    text = document(name, setting, buffer, loss, classes or (), perturb=perturb)
+                    checked = check(json_text(text), "json", classes=classes)
+                    labels = dict(zip(_LABELS, (name, setting.name, buffer, loss), strict=True))
+                    points.append(Point(len(points), labels, checked.hash, checked.document))
+    header = Header(
+        kind="matrix",
+        title="Every algorithm in the same settings",
+        scenario=json.loads(points[0].document) | {"title": "Two flows over 20 Mbit/s and 50 ms"},
+        seeds=[seed],
+        columns=_LABELS,
+        metrics=["utilisation", _METRICS["share"], "jain", "queue_ms", "loss_ratio"],
+    )
+    measure = Measure((_METRICS["share"],), columns=_min_queue)
+    return Study(points=points, seeds=[seed], measure=measure, classes=dict(classes or {}), header=header)
+
+
+def _min_queue(records: Records) -> dict[str, float]:
+    """The smallest queue at a sampling instant."""
+    after = pl.col("time_ns") > records.runs["measure_from_ns"][0]
+    samples = records.link_samples.filter((pl.col("link") == 0) & after)
+    return {"min_queue_ms": 8e3 * min(samples["queue_bytes"], default=0) / float(records.links["rate_bps"][0])}
+
+
+def rows(result: Result) -> list[Row]:
+    """A row per run, with `COLUMNS`: ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean
+    queueing delay, ``min_queue_ms`` the smallest one at a sampling instant, ``drop_ratio`` the part of the packets
+    that the queue dropped, ``anomalies`` what needs an explanation, ``findings`` the codes of the run's findings."""
+    made = []
+    for run in result.runs.iter_rows(named=True):
+        row = {name: run.get(_METRICS.get(name, name)) for name in COLUMNS}
+        codes = dict.fromkeys(one["code"] for one in json.loads(run["findings"]))
+        made.append({**row, "anomalies": "; ".join(_anomalies(row)), "findings": ", ".join(codes)})
+    return made
 
 
 def _anomalies(row: Mapping[str, Any]) -> Iterator[str]:
@@ -227,40 +227,49 @@ def _anomalies(row: Mapping[str, Any]) -> Iterator[str]:
         yield "standing queue"
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per algorithm with its most important cells."""
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f}"
 
-    def value(of: Sequence[Mapping[str, Any]], column: str, setting: str, buffer: float, loss: float = 0.0) -> Any:
-        for row in of:
-            if (row["setting"], row["buffer_bdp"], row["loss"]) == (setting, buffer, loss):
-                return row[column]
-        return None
 
-    def percent(number: float | None) -> str:
-        return "–" if number is None else f"{100 * number:.0f}"
+Places = tuple[tuple[float, float], ...]
+_CLEAN: Places = tuple((buffer, 0.0) for buffer in BUFFERS)
+#: The columns of the digest: what of which setting, at which buffers and losses, and how it is written.
+_DIGEST: dict[str, tuple[str, str, Places, Callable[[float], str]]] = {
+    "utilisation %": ("utilisation", "equal", _CLEAN, _percent),
+    "at loss 1e-4/1e-2 %": ("utilisation", "equal", ((1.0, 1e-4), (1.0, 1e-2)), _percent),
+    "jain": ("jain", "equal", ((1.0, 0.0),), "{:.2f}".format),
+    "late comer": ("jain", "late comer", ((1.0, 0.0),), "{:.2f}".format),
+    "20 of 20+200 ms %": ("share", "20 and 200 ms", _CLEAN, _percent),
+    "beside cubic %": ("share", "beside cubic", _CLEAN, _percent),
+    "beside reno %": ("share", "beside reno", _CLEAN, _percent),
+    "queue ms": ("queue_ms", "equal", _CLEAN, "{:.0f}".format),
+    "drops %": ("drop_ratio", "equal", _CLEAN, lambda value: f"{100 * value:.2f}"),
+}
 
+
+def digest(rows: Sequence[Row]) -> Table:
+    """A row per algorithm with its most important cells; the values are the rows of all cells."""
     lines = []
     for name in dict.fromkeys(row["algorithm"] for row in rows):
         mine = [row for row in rows if row["algorithm"] == name]
-        used = [value(mine, "utilisation", "equal", buffer) for buffer in BUFFERS]
-        lossy = [value(mine, "utilisation", "equal", 1.0, loss) for loss in LOSSES[1:]]
-        shares = {
-            rival: [value(mine, "share", rival, buffer) for buffer in BUFFERS]
-            for rival in ("beside cubic", "beside reno", "20 and 200 ms")
-        }
-        lines.append(
-            {
-                "algorithm": name,
-                "utilisation %": "/".join(map(percent, used)),
-                "at loss 1e-4/1e-2 %": "/".join(map(percent, lossy)),
-                "jain": f"{value(mine, 'jain', 'equal', 1.0) or 0:.2f}",
-                "late comer": f"{value(mine, 'jain', 'late comer', 1.0) or 0:.2f}",
-                "20 of 20+200 ms %": "/".join(map(percent, shares["20 and 200 ms"])),
-                "beside cubic %": "/".join(map(percent, shares["beside cubic"])),
-                "beside reno %": "/".join(map(percent, shares["beside reno"])),
-                "queue ms": "/".join(f"{value(mine, 'queue_ms', 'equal', buffer):.0f}" for buffer in BUFFERS),
-                "drops %": "/".join(f"{100 * value(mine, 'drop_ratio', 'equal', buffer):.2f}" for buffer in BUFFERS),
-                "anomalies": sum(bool(row["anomalies"]) for row in mine),
-            }
-        )
-    return lines
+        at = {(row["setting"], row["buffer_bdp"], row["loss"]): row for row in mine}
+        line = [name]
+        for metric, setting, places, written in _DIGEST.values():
+            values = [at.get((setting, *place), {}).get(metric) for place in places]
+            line.append("/".join("–" if value is None else written(value) for value in values))
+        lines.append([*line, str(sum(bool(row["anomalies"]) for row in mine))])
+    caption = "Two flows; three values are those of buffers of 0.1, 1 and 4 BDP; n = 1 run of each"
+    return Table(caption, ["algorithm", *_DIGEST, "anomalies"], lines, 1, rows)
+
+
+def unusual(rows: Sequence[Row]) -> Table:
+    """The cells with anomalies or findings."""
+    titles = (*_LABELS, "utilisation", "share", "queue_ms", "anomalies", "findings")
+    digits = {"utilisation": ".3f", "share": ".3f", "queue_ms": ".1f", "buffer_bdp": "g", "loss": "g"}
+    found = [row for row in rows if row["anomalies"] or row["findings"]]
+
+    def written(row: Row, name: str) -> str:
+        return "–" if row[name] is None else format(row[name], digits.get(name, ""))
+
+    lines = [[written(row, name) for name in titles] for row in found]
+    return Table("Cells with anomalies or findings", titles, lines, 2, found, words=("anomalies", "findings"))

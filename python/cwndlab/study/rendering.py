@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from html import escape
 from io import StringIO
 from typing import Any
 
@@ -13,7 +14,7 @@ from cwndlab.files import csv_cell
 from cwndlab.scenario.declared import near
 from cwndlab.scenario.html import html_table
 
-__all__ = ["FORMS", "Table"]
+__all__ = ["FORMS", "Table", "notebook"]
 
 #: The forms of a table.
 FORMS = ("text", "html", "markdown", "latex", "csv")
@@ -36,7 +37,9 @@ class Table:
     labels
         So many first columns are words, and set to the left; the others are numbers, and set to the right.
     values
-        The same rows for programs, with numbers in place of texts; for CSV.
+        The same rows for programs, with numbers in place of texts; for CSV, which leaves out tables within them.
+    words
+        The titles of further columns that are words.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     labels: int = 1
     values: Sequence[dict[str, Any]] = ()
+    words: Collection[str] = ("verdict",)
 
     def to(self, form: str) -> str:
         """The table as ``"text"``, ``"html"``, ``"markdown"``, ``"latex"`` (booktabs) or ``"csv"``.
@@ -77,8 +81,8 @@ class Table:
         return self._html()
 
     def is_text(self, at: int) -> bool:
-        """Whether a column has words: the labels, and verdicts."""
-        return at < self.labels or self.header[at] == "verdict"
+        """Whether a column has words: a label, or one of ``words``."""
+        return at < self.labels or self.header[at] in self.words
 
     @property
     def titles(self) -> list[str]:
@@ -130,7 +134,8 @@ class Table:
 
     def _csv(self) -> str:
         text = StringIO()
-        names = list(self.values[0]) if self.values else self.titles
+        first = self.values[0] if self.values else dict.fromkeys(self.titles)
+        names = [name for name, value in first.items() if not isinstance(value, dict)]
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(names)
         if self.values:
@@ -138,6 +143,11 @@ class Table:
         else:
             writer.writerows(self._cells())
         return text.getvalue().rstrip("\n")
+
+
+def notebook(table: Table, lines: Sequence[str]) -> str:
+    """What a notebook shows of a result: what it found, then its table."""
+    return "".join(f"<p>{escape(line).replace(chr(10), '<br>')}</p>" for line in lines) + table.to("html")
 
 
 def _rounded(value: Any) -> Any:

@@ -374,7 +374,7 @@ class Result(Cells):
 
     def report(self, path: str | Path, **options: Any) -> None:
         """Writes one HTML page with tables and figures; ``options`` are those of `cwndlab.report`."""
-        from cwndlab.reports import report
+        from cwndlab.saved import report
 
         report(self, path, **options)
 

@@ -12,7 +12,7 @@ its measure, which includes the sources of the metrics. Any study on the folder 
 A part is written under another name and renamed; an object store shows it only when it is complete. Only parts that
 the manifest names are read, and only if size and SHA-256 match. A row goes to the journal with one write as soon as its
 run has ended; an incomplete line does not count. A row that is stored twice, because a process died between writing a
-part and emptying the journal, counts once: its key is the same.
+part and emptying the journal, counts once: its key is the same, and the last row of a key counts.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Store:
         A folder, or any URL that fsspec knows; ``None`` keeps the rows in memory.
     write
         Locks the store and creates it if necessary. Otherwise the store is only read.
+    beside
+        Names of other files that may be in its folder.
 
     Raises
     ------
@@ -70,9 +72,10 @@ class Store:
     [1.0]
     """
 
-    def __init__(self, place: str | Path | None, *, write: bool = False) -> None:
+    def __init__(self, place: str | Path | None, *, write: bool = False, beside: Collection[str] = ()) -> None:
         self.place = "" if place is None else str(place)
         self.notes: list[str] = []
+        self._ours = _OURS.union(beside)
         self.manifest: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "parts": []}
         self._fresh: list[Row] = []
         self._fresh_bytes = 0
@@ -156,12 +159,13 @@ class Store:
         return RecordsError(Fault(self.place, what, _ANOTHER))
 
     def _refuse_old(self) -> None:
-        """Raises for a folder of a comparison or of reproduced runs from before they were kept in this store."""
+        """Raises for a folder of a comparison or of reproduced rows from before they were kept in this store."""
         folder = Path(self._root)
         if not self._is_local or not folder.is_dir():
             return
         names = {path.name for path in folder.iterdir()}
-        if "comparison.json" in names or any(re.fullmatch("[0-9a-f]{2}", name) for name in names):
+        is_kept = "index.json" in names and any(name.endswith(".parquet") for name in names)
+        if is_kept or "comparison.json" in names or any(re.fullmatch("[0-9a-f]{2}", name) for name in names):
             raise self._of_another_version("without a manifest")
 
     # Opening, closing.
@@ -198,7 +202,7 @@ class Store:
         if not self._is_local:
             return
         names = {path.name for path in Path(self._root).iterdir() if not path.name.endswith(".partial")}
-        if names - _OURS:
+        if names - self._ours:
             what = "holds a run" if "flows.parquet" in names else "holds something else"
             raise RecordsError(Fault(self.place, what, "choose an empty folder by --out"))
 
@@ -286,6 +290,20 @@ class Store:
         """``key``, ``scenario_hash``, ``seed``, ``engine`` and ``measure`` of every run."""
         return _joined(self._frames(_KEYS))
 
+    def rows(self) -> pl.DataFrame:
+        """Every row, each once."""
+        return _joined(self._frames())
+
+    def compact(self) -> None:
+        """Writes every row into one part, without those that later ones replace."""
+        parts = list(self.manifest["parts"])
+        self._fresh = self.rows().to_dicts()
+        self.flush()
+        self.manifest["parts"] = self.manifest["parts"][-1:]
+        self._save_manifest()
+        for part in parts:
+            self._fs.rm_file(self._path(part["name"]))
+
     def runs(self, engine: str, measure: str) -> pl.DataFrame:
         """The rows of an engine and a measure, each once."""
         import polars as pl
@@ -363,7 +381,7 @@ def _joined(frames: Iterator[pl.DataFrame]) -> pl.DataFrame:
     parts = [frame for frame in frames if len(frame)]
     if not parts:
         return _frame([])
-    return pl.concat(parts, how="diagonal_relaxed").unique("key", keep="first", maintain_order=True)
+    return pl.concat(parts, how="diagonal_relaxed").unique("key", keep="last", maintain_order=True)
 
 
 def _frame(rows: Sequence[Row]) -> pl.DataFrame:

@@ -15,6 +15,8 @@ from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
 from cwndlab.study.axes import short
 from cwndlab.study.findings import lines
+from cwndlab.study.matrix import digest
+from cwndlab.study.matrix import rows as rows_of_matrix
 from cwndlab.study.rendering import Table
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
@@ -41,7 +43,9 @@ def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
 
 def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
     """A row per cell that has runs: its values on each axis, and for each metric the mean ± half of its 95 % interval.
-    A column counts the runs where cells have different numbers of them."""
+    A column counts the runs where cells have different numbers of them. Of a matrix it is a row per algorithm."""
+    if metrics is None and result.header.kind == "matrix":
+        return digest(rows_of_matrix(result))
     names, rows = chosen(result, metrics), by_cell(result, metrics)
     axes = result.axes
     texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
@@ -57,11 +61,7 @@ def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
         cells.append([*words, *count, *(_value(row, name) for name in names)])
     many = f"; n = {counts[0]} run{'s' if counts[0] > 1 else ''} of each" if counts and not varies else ""
     caption = f"Mean ± half of the 95 % interval (Student's t){many}"
-    return Table(caption, header, cells, max(1, len(axes)), [_flat(row) for row in rows])
-
-
-def _flat(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "findings"}
+    return Table(caption, header, cells, max(1, len(axes)), rows)
 
 
 def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:

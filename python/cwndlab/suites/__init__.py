@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from cwndlab.suites import packetdrill
     from cwndlab.suites.case import Case, Outcome, Verdict
     from cwndlab.suites.listing import SUITES, Suite
-    from cwndlab.suites.pages import page
     from cwndlab.suites.paths import Path
-    from cwndlab.suites.runner import SuiteResult, run, suite
+    from cwndlab.suites.result import SuiteResult
+    from cwndlab.suites.runner import run, suite
     from cwndlab.suites.statements import Statement
-    from cwndlab.suites.writer import write
 
 __all__ = [
     "SUITES",
@@ -31,24 +30,20 @@ __all__ = [
     "SuiteResult",
     "Verdict",
     "packetdrill",
-    "page",
     "run",
     "suite",
-    "write",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("packetdrill",),
-        names={
+        {
             "case": ("Case", "Outcome", "Verdict"),
             "listing": ("SUITES", "Suite"),
-            "pages": ("page",),
             "paths": ("Path",),
-            "runner": ("SuiteResult", "run", "suite"),
+            "result": ("SuiteResult",),
+            "runner": ("run", "suite"),
             "statements": ("Statement",),
-            "writer": ("write",),
         },
         public=__all__,
     )

@@ -6,27 +6,14 @@ from cwndlab.plot import overview
 from cwndlab.reports.page import Page, Placed
 from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.suites.case import Outcome, Verdict
-from cwndlab.suites.runner import SuiteResult
+from cwndlab.suites.result import SuiteResult
 
 #: Figures on a page, each of up to a megabyte.
 _MOST_FIGURES = 12
 
 
 def page(result: SuiteResult) -> str:
-    """The HTML page of a result, self-contained.
-
-    Parameters
-    ----------
-    result
-        The result; the cases that failed have figures where their runs were kept.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> result = cwndlab.suites.run("rfc9438", "cubic", cases=["beta"])
-    >>> cwndlab.suites.page(result).splitlines()[0]
-    '<!doctype html>'
-    """
+    """The HTML page of `SuiteResult.report`."""
     made = Page()
     paths = list(dict.fromkeys(one.path.name for one in result.outcomes))
     cells = {(one.case.name, one.path.name): one for one in result.outcomes}
@@ -39,13 +26,12 @@ def page(result: SuiteResult) -> str:
         ]
         for case in cases
     ]
-    counts = ", ".join(f"{result.count(one)} {one}" for one in Verdict)
     return made.render(
         "suite.html",
         title=f"{result.suite.name}: {result.algorithm}",
         footer=result.suite.source,
         commands=[f"cwndlab suite {result.suite.name} --algorithm {result.algorithm} --report suite.html"],
-        facts=[f"{result.suite.title}: {counts}."],
+        facts=[f"{result.suite.title}: {result.counts}."],
         outcomes=Table(
             "Cases by paths", [("case", "text"), ("source", "wrap"), *((one, "text") for one in paths)], rows
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from cwndlab import engine
@@ -13,48 +12,13 @@ from cwndlab.errors import Fault, ScenarioError
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
 from cwndlab.suites.paths import Path
+from cwndlab.suites.result import SuiteResult
 from cwndlab.suites.statements import NotApplicableError, NotObservedError
 from cwndlab.suites.trial import Subject, Trial
 
 #: The path and the duration of the run that shows which values an algorithm reports.
 _PROBE = Path("probe", 1e6, 0.02)
 _PROBE_S = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class SuiteResult:
-    """The outcomes of a suite for one algorithm.
-
-    Examples
-    --------
-    >>> import cwndlab
-    >>> result = cwndlab.suites.run("rfc5681", cases=["fast-recovery"])
-    >>> result.holds, result.count(cwndlab.suites.Verdict.PASSED)
-    (True, 1)
-    """
-
-    suite: Suite
-    algorithm: str
-    outcomes: tuple[Outcome, ...]
-
-    def count(self, verdict: Verdict) -> int:
-        """The number of outcomes with a verdict."""
-        return sum(one.verdict is verdict for one in self.outcomes)
-
-    @property
-    def holds(self) -> bool:
-        """No case failed."""
-        return self.count(Verdict.FAILED) == 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "suite": self.suite.name,
-            "source": self.suite.source,
-            "algorithm": self.algorithm,
-            "counts": {str(one): self.count(one) for one in Verdict},
-            "outcomes": [one.as_dict() for one in self.outcomes],
-        }
 
 
 def suite(name: str) -> Suite:

@@ -14,7 +14,6 @@ __all__ = ["audit", "conformance", "debugger", "kernel", "peers", "references", 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("audit", "conformance", "debugger", "kernel", "peers", "references", "replay", "report_schedule"),
-        names={},
+        {},
         public=__all__,
     )

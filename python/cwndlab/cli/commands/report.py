@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed
-from cwndlab.cli.show import SHOWN_CELLS, show_result, show_run
+from cwndlab.cli.show import SHOWN_CELLS, show_reproductions, show_result, show_run, show_suite, show_tuning
 from cwndlab.errors import Fault, ScenarioError
 
 
@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Draw finished results as one HTML file.
 
-    The folders are those of `run`, `compare`, `sweep` or `measure`. Several runs are drawn side by side.
+    The folders are those of any command that keeps results. Several runs are drawn side by side.
     """
 
     cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
@@ -63,15 +63,21 @@ def report(
         one.plot((names or one.shown)[:1], x=x, by=by, thresholds=marks).save(figure, style)
         drawn = [*drawn, figure]
     for result in results:
-        if isinstance(result, cwndlab.Records):
-            show_run(result, format)
-        elif isinstance(result, cwndlab.Result):
-            show_result(result, format, names, most=SHOWN_CELLS)
-        else:
-            show_measurement(result, format)
+        _SHOW[type(result).__name__](result, format, names)
     say(f"report: {page}")
     for file in drawn:
         say(f"figure: {file}")
+
+
+#: What prints each kind of result.
+_SHOW: dict[str, Callable[..., None]] = {
+    "Result": lambda one, format, names: show_result(one, format, names, most=SHOWN_CELLS),
+    "Records": lambda one, format, _: show_run(one, format),
+    "Measurement": lambda one, format, _: show_measurement(one, format),
+    "SuiteResult": lambda one, format, _: show_suite(one, format),
+    "TuningResult": lambda one, format, _: show_tuning(one, format),
+    "Reproductions": lambda one, format, _: show_reproductions(one, format, counts=len(one) > 1),
+}
 
 
 def _is_metric(one: object, x: str | None) -> bool:

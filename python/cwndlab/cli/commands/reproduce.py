@@ -13,10 +13,10 @@ from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_t
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, Option, command
 from cwndlab.cli.progress import Stopped, progress_bar
+from cwndlab.cli.show import show_reproductions
 from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
-    from cwndlab.reproduction import Reproduction
     from cwndlab.reproduction.multiverse import Multiverse, Robustness
 
 
@@ -63,59 +63,27 @@ def reproduce(
     if dry_run:
         _show_plan(target or "", quick, seed, out, results, labels, perturb, format)
         return
-    outcomes: list[Reproduction] = []
-    stop: Stopped | None = None
-    runs = None if out is None else out / "runs"
-    try:
-        with progress_bar() as progress:
-            reproduced = cwndlab.reproduce(
-                target or "",
-                quick=quick,
-                seed=seed,
-                workers=workers,
-                progress=progress,
-                out=runs,
-                results=results,
-                only=labels,
-                message=say,
-                perturb=perturb,
-            )
-            # Closed here, where an error of its folders is reported like any other one.
-            with closing(reproduced):
-                for outcome in reproduced:
-                    outcomes.append(outcome)
-                    if out is not None:
-                        cwndlab.reproduction.site.write_experiment(outcome, out)
-    except Stopped:
-        stop = Stopped(f"stopped after {len(outcomes)} experiments, whose findings are above{_resumes(out, results)}")
-    index = None
-    if out is not None and outcomes:
-        index = cwndlab.reproduction.site.write_index(out)
-    if all_ and format is Format.table:
-        _show_counts(outcomes)
-    else:
-        rows: list[dict[str, Any]] = []
-        for finding in (finding for outcome in outcomes for finding in outcome.findings):
-            doubt = cwndlab.reproduction.doubts.doubt_of(finding)
-            rows.append(finding.as_dict() | {"doubt": doubt})
-            if format is Format.table:
-                mean, ends = cwndlab.reproduction.summary.shown(finding)
-                reason = "; ".join(filter(None, (finding.reason, doubt)))
-                rows[-1] |= {"measured": mean, "95 % interval": ends, "reason": reason}
-        if format is Format.table:
-            columns = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
-            write_rows(rows, columns, format, wrap=("quantity", "published", "reason"))
-        else:
-            write_rows(rows, (*cwndlab.reproduction.COLUMNS, "doubt"), format)
-    if format is Format.table and len(outcomes) == 1:
-        for sentence in outcomes[0].why:
-            say(sentence)
+    with progress_bar() as progress:
+        result = cwndlab.reproduce(
+            target or "",
+            quick=quick,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+            out=out,
+            results=results,
+            only=labels,
+            message=say,
+            perturb=perturb,
+        )
+    show_reproductions(result, format, counts=all_)
     say_seed(seed)
-    if index is not None:
-        say(f"site: {index}")
-    if stop is not None:
-        raise stop
-    judge([row for outcome in outcomes for row in outcome.run_findings], strict)
+    if out is not None and len(result):
+        say(f"site: {out / 'index.html'}")
+    if result.stopped:
+        what = f"stopped after {len(result)} experiments, whose findings are above"
+        raise Stopped(what + _resumes(out, results))
+    judge(result.finding_rows(), strict)
 
 
 def _resumes(*folders: Path | None) -> str:
@@ -151,15 +119,13 @@ def _run_universes(
                 seed=seed,
                 workers=workers,
                 progress=progress,
-                out=None if out is None else out / "runs",
+                out=out,
                 results=results,
                 perturb=perturb,
             )
             with closing(tried):
                 for one in tried:
                     spaces.append(one)
-                    if out is not None:
-                        cwndlab.reproduction.multiverse.save(one, out)
     except Stopped:
         stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(out, results)}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
@@ -201,9 +167,8 @@ def _show_plan(
     perturb: bool | None,
     format: Format,
 ) -> None:
-    runs = None if out is None else out / "runs"
     plan = cwndlab.reproduction.plan.plan(
-        target, quick=quick, seed=seed, out=runs, results=results, only=only, message=say, perturb=perturb
+        target, quick=quick, seed=seed, out=out, results=results, only=only, message=say, perturb=perturb
     )
     rows = [one.as_dict() for one in plan.experiments]
     if format is not Format.table:
@@ -219,19 +184,6 @@ def _show_plan(
 
 def _counts(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["id"]), *(f"{row[name]:,}" for name in ("cases", "runs", "shared", "left")))
-
-
-def _show_counts(outcomes: list[Reproduction]) -> None:
-
-    rows = [
-        {
-            "id": outcome.experiment.id,
-            **cwndlab.reproduction.verdicts.counts(outcome.findings),
-            "cpu_s": round(outcome.cpu_s, 1),
-        }
-        for outcome in outcomes
-    ]
-    write_rows(rows, ("id", *cwndlab.reproduction.claims.OUTCOMES, "cpu_s"), Format.table)
 
 
 def add(app: typer.Typer) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import cwndlab
-from cwndlab.cli.console import say, write, write_json, write_table
+from cwndlab.cli.console import Format
 from cwndlab.cli.options import Option, classes_of, command, group
 from cwndlab.cli.packetdrill import packetdrill
 from cwndlab.cli.progress import progress_bar
-from cwndlab.files import save
-
-if TYPE_CHECKING:
-    from cwndlab.suites import SuiteResult
+from cwndlab.cli.show import show_suite
 
 
 def _command(name: str) -> Callable[..., None]:
@@ -47,43 +44,14 @@ def _command(name: str) -> Callable[..., None]:
                 keep=out is not None or report is not None,
             )
         if out is not None:
-            cwndlab.suites.write(result, out)
+            result.save(out)
         if report is not None:
-            save(cwndlab.suites.page(result), report)
-        if format == "json":
-            write_json(result.as_dict())
-        else:
-            _show(result)
+            result.report(report)
+        show_suite(result, Format.json if format == "json" else Format.table)
         if not result.holds:
             raise typer.Exit(1)
 
     return run
-
-
-def _show(result: SuiteResult) -> None:
-    """Cases by paths, then the statements that do not hold."""
-    verdicts = cwndlab.suites.Verdict
-    paths = list(dict.fromkeys(one.path.name for one in result.outcomes))
-    rows: dict[str, dict[str, str]] = {}
-    for outcome in result.outcomes:
-        rows.setdefault(outcome.case.name, {})[outcome.path.name] = _SHORT[str(outcome.verdict)]
-    # A case may not be asked on every path.
-    write_table([(name, *(cells.get(path, "") for path in paths)) for name, cells in rows.items()], ("case", *paths))
-    for outcome in result.outcomes:
-        for one in outcome.failures:
-            write(f"\n{outcome.case.name}, {outcome.path.name}: {outcome.verdict}: {one.text}")
-            write(f"  source    {one.source}")
-            write(f"  expected  {one.expected}")
-            write(f"  got       {one.got}" + ("" if one.at_s is None else f", at {one.at_s:.6f} s"))
-            if one.contradicts:
-                write(f"  but       {one.contradicts}")
-    reasons = {one.reason: one.case.name for one in result.outcomes if one.verdict is verdicts.NOT_APPLICABLE}
-    for reason, name in reasons.items():
-        write(f"\n{name}: not applicable: {reason}")
-    say(f"{result.algorithm}: " + ", ".join(f"{result.count(one)} {one}" for one in verdicts))
-
-
-_SHORT = {"passed": "passed", "failed": "FAILED", "not applicable": "–", "contradicts": "contradicts"}
 
 
 def add(app: typer.Typer) -> None:

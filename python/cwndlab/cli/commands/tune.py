@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, write, write_rows
-from cwndlab.cli.findings import judge, say_findings
+from cwndlab.cli.console import Format, say
+from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, Option, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar
+from cwndlab.cli.show import show_tuning
 
 
 def tune(
@@ -32,20 +33,7 @@ def tune(
     place = out or Path(f"{file.stem}.tune")
     with progress_bar() as progress:
         result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
-    if list_ or not result.complete:
-        write_rows(result.trials, ("trial", *spec.parameters, "score", "feasible"), format)
-    else:
-        rows = cwndlab.study.tuning.tables.verdicts(result)
-        if format is Format.table:
-            # Ratios near one: four digits would hide differences.
-            rows = [row | {"score": f"{row['score']:.6g}"} for row in rows]
-        write_rows(rows, cwndlab.study.tuning.tables.COLUMNS, format, wrap=("values",))
-        if format is Format.table:
-            rows = cwndlab.study.tuning.tables.landscape(result)
-            write("")
-            write_rows(rows, tuple(rows[0]), format)
-            say(cwndlab.study.tuning.tables.spread(result))
-    say_findings(result.findings)
+    show_tuning(result, format, trials=list_)
     say(f"search: {place}")
     if not result.complete:
         raise Stopped(f"stopped after {len(result.trials)} trials, which are kept; the same command resumes")

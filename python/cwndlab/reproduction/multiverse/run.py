@@ -47,7 +47,8 @@ def multiverse(
     progress
         Called with the number of finished runs and of all that are not in ``out``.
     out
-        A folder that keeps finished runs; they are not run again.
+        A folder for the site: the outcomes of a space as it ends, an index, and ``runs``, the finished runs, which are
+        not run again.
     results
         A folder that keeps the outcomes of finished spaces (`cwndlab.reproduction.multiverse.kept`); a space whose
         dimensions, claims and behaviour are unchanged is not run again.
@@ -69,7 +70,7 @@ def multiverse(
     """
     folder = None if results is None else Path(results)
     report: Progress = progress or (lambda done, total: None)
-    with Store(out, write=True) as store:
+    with case_study.store_of(out, write=True) as store:
         works: list[Multiverse | _Work] = []
         for space in spaces(target):
             known = None if folder is None else is_perturbed(folder, space)
@@ -94,8 +95,9 @@ def multiverse(
                     left.discard(job.key)
                     report(total - len(left), total)
             result = work.result()
-            if folder is not None:
-                save(result, folder)
+            for place in (folder, out):
+                if place is not None:
+                    save(result, Path(place))
             yield result
 
 

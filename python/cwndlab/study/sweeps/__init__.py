@@ -20,7 +20,6 @@ __all__ = ["Sweep", "read", "sweep"]
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("estimate", "files", "run", "spec"),
-        names={"run": ("sweep",), "files": ("read",), "spec": ("Sweep",)},
+        {"run": ("sweep",), "files": ("read",), "spec": ("Sweep",)},
         public=__all__,
     )

@@ -19,7 +19,6 @@ __all__ = ["Range", "Tuning", "TuningResult", "load", "tune"]
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
-        modules=("expression", "search", "spec", "tables"),
-        names={"search": ("TuningResult", "tune"), "spec": ("Range", "Tuning", "load")},
+        {"search": ("TuningResult", "tune"), "spec": ("Range", "Tuning", "load")},
         public=__all__,
     )

@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,8 +20,9 @@ from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
 from cwndlab.files import json_text, parsed, save
 from cwndlab.lazy import extra
 from cwndlab.metrics.summary import NAMES, metrics_version
+from cwndlab.study.findings import lines
 from cwndlab.study.lock import FileLock
-from cwndlab.study.rendering import Table
+from cwndlab.study.rendering import Table, notebook
 from cwndlab.study.spec import Progress, Row
 from cwndlab.study.sweeps.run import sweep
 from cwndlab.study.sweeps.spec import Sweep
@@ -31,6 +32,8 @@ from cwndlab.study.tuning.spec import Constraint, Tuning, Value
 # Random proposals before the sampler learns.
 _STARTUP = 10
 _EXCESS = "excess"
+#: The file of a result.
+FILE = "tuning.json"
 
 
 @dataclass(frozen=True)
@@ -48,20 +51,31 @@ class Score:
 class TuningResult:
     """The outcome of a tuning."""
 
-    spec: Tuning
+    question: Mapping[str, Any]
+    """What was searched: ``algorithm``, ``objective``, ``goal``, ``constraints``, ``seed``, ``ranges`` by parameter,
+    and the values ``default``, ``published`` (as given) and ``tried`` (all of them)."""
     place: Path
     trials: list[Row]
     """``trial``, each parameter, ``score``, ``feasible``."""
-    best: dict[str, Value]
-    scores: dict[tuple[str, str], Score]
+    best: dict[str, Value] = field(default_factory=dict)
+    scores: dict[tuple[str, str], Score] = field(default_factory=dict)
     """By side (``train``, ``test``) and set (``default``, ``published``, ``tuned``)."""
-    complete: bool = True
+    complete: bool = False
     findings: list[Row] = field(default_factory=list)
     """The findings of its runs, as rows of the table ``findings``, each text once."""
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "unfinished"
         return f"<TuningResult in {self.place}: {len(self.trials)} trials, {state}, best {self.best}>"
+
+    def _repr_html_(self) -> str:
+        return notebook(self.table(), [*lines(self.findings), *self.verdicts()])
+
+    def verdicts(self) -> list[str]:
+        """How much the parameters matter."""
+        from cwndlab.study.tuning.tables import spread
+
+        return [spread(self)] if self.complete else [f"unfinished: {len(self.trials)} trials are there"]
 
     def table(self) -> Table:
         """The scores of default, published and tuned parameters on both sides with their verdicts; of an unfinished
@@ -70,8 +84,39 @@ class TuningResult:
 
         return table(self)
 
-    def _repr_html_(self) -> str:
-        return self.table().to("html")
+    def report(self, path: str | Path) -> None:
+        """Writes one HTML page with the scores, the range of good parameters, and all trials."""
+        from cwndlab.reports.page import tables_page
+        from cwndlab.study.tuning.tables import landscape, trials
+
+        tables = [self.table(), *([landscape(self), trials(self)] if self.complete else [])]
+        title = f"{self.question['algorithm']}: {self.question['goal']} {self.question['objective']}"
+        commands = [f"cwndlab report {self.place}"]
+        save(tables_page(title, tables, self.verdicts(), commands=commands, run_findings=self.findings), path)
+
+    def save(self, place: str | Path) -> None:
+        """Writes ``tuning.json`` into a folder, for `cwndlab.load`; its runs stay where they are."""
+        scores = [[*key, asdict(score)] for key, score in self.scores.items()]
+        content = {**vars(self), "scores": scores}
+        del content["place"]
+        save(json_text(content, indent=1), Path(place) / FILE)
+
+    @classmethod
+    def read(cls, place: str | Path) -> TuningResult:
+        """The result in a folder, complete or not.
+
+        Raises
+        ------
+        RecordsError
+            It holds none, or one of another version.
+        """
+        try:
+            content = parsed((Path(place) / FILE).read_bytes())
+            scores = {(side, name): Score(**score) for side, name, score in content.pop("scores")}
+            return cls(place=Path(place), scores=scores, **content)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            hint = "a folder that `cwndlab tune --out` of this version wrote"
+            raise RecordsError(Fault(str(Path(place) / FILE), "is not the result of a search", hint)) from None
 
 
 def tune(
@@ -124,13 +169,20 @@ def tune(
             reference = evaluator.reference("train")
             while (ended := _ended(study)) < count:
                 _trial(study, spec, evaluator, reference, ended)
-            rows = _rows(study, spec)
-            best = _best(rows, spec)
-            scores = evaluator.judge(best)
+                _result(study, spec, place, evaluator).save(place)
+            result = _result(study, spec, place, evaluator)
+            result.best = _best(result.trials, spec)
+            result.scores = evaluator.judge(result.best)
+            result.complete, result.findings = True, evaluator.findings
         except KeyboardInterrupt:
-            rows = _rows(study, spec)
-            return TuningResult(spec, place, rows, {}, {}, complete=False, findings=evaluator.findings)
-    return TuningResult(spec, place, rows, best, scores, findings=evaluator.findings)
+            result = _result(study, spec, place, evaluator)
+        result.save(place)
+    return result
+
+
+def _result(study: Any, spec: Tuning, place: Path, evaluator: _Evaluator) -> TuningResult:
+    """What there is of an unfinished search."""
+    return TuningResult(_question(spec), place, _rows(study, spec), findings=evaluator.findings)
 
 
 class _Evaluator:
@@ -152,7 +204,7 @@ class _Evaluator:
     def refuse(self) -> None:
         """Raises where the folder holds something else."""
         if self._place.exists():
-            ours = (".lock", "study.log", "runs", "tuning.json")
+            ours = (".lock", "study.log", "runs", FILE)
             if any(not path.name.startswith(ours) for path in self._place.iterdir()):
                 raise RecordsError(Fault(str(self._place), "holds something else", "choose another folder by --out"))
 
@@ -243,7 +295,7 @@ def _study(spec: Tuning, place: Path) -> Any:
     if kept is None:
         study.set_user_attr("versions", versions)
         study.set_user_attr("spec", spec.digest)
-        save(json_text(_summary(spec), indent=1), place / "tuning.json")
+        TuningResult(_question(spec), place, []).save(place)
     elif kept != spec.digest:
         hint = "choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), "holds another tuning", hint))
@@ -279,12 +331,15 @@ def _drop_torn_end(log: Path) -> None:
         os.truncate(log, complete)
 
 
-def _summary(spec: Tuning) -> Row:
+def _question(spec: Tuning) -> dict[str, Any]:
+    names = ("algorithm", "objective", "goal", "seed")
+    sets = {"default": spec.default, "published": dict(spec.published), "tried": spec.tried[-1]}
+    ranges = {name: asdict(one) for name, one in spec.ranges.items()}
     return {
-        "algorithm": spec.algorithm,
-        "objective": f"{spec.goal} {spec.objective}",
-        "constraints": list(spec.constraints),
-        "seed": spec.seed,
+        **{name: getattr(spec, name) for name in names},
+        "constraints": [*spec.constraints],
+        "ranges": ranges,
+        **sets,
     }
 
 

@@ -29,16 +29,16 @@ def verdicts(result: TuningResult) -> list[dict[str, Any]]:
     """A row for each set of parameters on each side; ``difference``, ``low`` and ``high`` are of the paired differences
     over seeds to what ``against`` names."""
     rows: list[dict[str, Any]] = []
-    spec = result.spec
-    values = {"default": spec.default, "published": spec.tried[-1], "tuned": result.best}
-    both = len(spec.tried) == 1 and spec.published
+    asked = result.question
+    values = {"default": asked["default"], "published": asked["tried"], "tuned": result.best}
+    both = asked["tried"] == asked["default"] and asked["published"]
     for side, title in (("train", "training"), ("test", "held back")):
         for which in ("default", "published", "tuned"):
             score = result.scores.get((side, which))
             if score is None:
                 continue
             for against in _against(result, which, side):
-                row: dict[str, Any] = {
+                row: dict[str, Any] = dict.fromkeys(COLUMNS) | {
                     "scenarios": title,
                     "parameters": "default, published" if both and which == "default" else which,
                     "values": _values(values[which]),
@@ -54,18 +54,24 @@ def verdicts(result: TuningResult) -> list[dict[str, Any]]:
 
 def table(result: TuningResult) -> Table:
     """The table of `TuningResult.table`."""
-    finished = result.complete and bool(result.scores)
-    rows = verdicts(result) if finished else result.trials
-    names = list(COLUMNS) if finished else ["trial", *result.spec.parameters, "score", "feasible"]
-    words = [name for name in names if any(isinstance(row.get(name), str) for row in rows)]
-    ordered = [*words, *(name for name in names if name not in words)]
-    cells = [[_cell(row.get(name)) for name in ordered] for row in rows]
-    return Table("Scores with paired differences" if finished else "Trials", ordered, cells, max(1, len(words)), rows)
+    if not result.scores:
+        return trials(result)
+    rows = verdicts(result)
+    cells = [[_cell(row[name], 6 if name == "score" else 4) for name in COLUMNS] for row in rows]
+    return Table("Scores with paired differences", COLUMNS, cells, 3, rows, words=("against", "verdict"))
 
 
-def _cell(value: Any) -> str:
-    # Ratios near one: four digits would hide differences.
-    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+def trials(result: TuningResult) -> Table:
+    """Every trial."""
+    names = ["trial", *result.question["ranges"], "score", "feasible"]
+    return Table("Trials", names, [[_cell(row[name]) for name in names] for row in result.trials], 0, result.trials)
+
+
+def _cell(value: Any, digits: int = 4) -> str:
+    # Scores are ratios near one: four digits would hide differences.
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _against(result: TuningResult, which: str, side: str) -> list[str | None]:
@@ -81,32 +87,28 @@ def _values(values: dict[str, Any]) -> str:
     )
 
 
-def landscape(result: TuningResult) -> list[dict[str, Any]]:
+def landscape(result: TuningResult) -> Table:
     """For each parameter: where it was searched, default, published, best, and the span of the best tenth of the
     trials: where that is wide, the objective hardly depends on it."""
-    spec = result.spec
-    sign = -1 if spec.goal == "maximise" else 1
+    asked = result.question
+    sign = -1 if asked["goal"] == "maximise" else 1
     feasible = sorted((row for row in result.trials if row["feasible"]), key=lambda row: sign * row["score"])
     # With their equals.
     worst = feasible[max(1, round(_GOOD * len(feasible))) - 1]["score"]
     good = [row for row in feasible if sign * row["score"] <= sign * worst]
     rows = []
-    for name, one in spec.ranges.items():
-        tried = [row[name] for row in good]
-        is_choice = bool(one.values)
-        rows.append(
-            {
-                "parameter": name,
-                "searched": ", ".join(map(str, one.values)) if is_choice else f"{one.low:g} … {one.high:g}",
-                "default": spec.default[name],
-                "published": spec.published.get(name),
-                "tuned": result.best.get(name),
-                "best tenth": ", ".join(sorted(set(map(str, tried))))
-                if is_choice
-                else f"{min(tried):.3g} … {max(tried):.3g}",
-            }
-        )
-    return rows
+    for name, one in asked["ranges"].items():
+        tried, choices = [row[name] for row in good], one["values"]
+        row = {"parameter": name}
+        row["searched"] = ", ".join(map(str, choices)) if choices else f"{one['low']:g} … {one['high']:g}"
+        row |= {which: values.get(name) for which, values in (*((w, asked[w]) for w in _SETS), ("tuned", result.best))}
+        span = sorted(set(map(str, tried))) if choices else [f"{min(tried):.3g} … {max(tried):.3g}"]
+        rows.append(row | {"best tenth": ", ".join(span)})
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    return Table("The best tenth of the trials", list(rows[0]), cells, 2, rows, words=("best tenth",))
+
+
+_SETS = ("default", "published")
 
 
 def spread(result: TuningResult) -> str:

@@ -1,11 +1,13 @@
-"""Reports: one self-contained HTML page, and figures as PNG, SVG or PDF. Every number is defined by a metric."""
+"""What was saved, by whichever command: read, drawn as one self-contained HTML page, and as figures in files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import cwndlab
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import not_written, save
 from cwndlab.live.results import Measurement
@@ -22,14 +24,32 @@ from cwndlab.reports.sweep import sweep_figures, sweep_page
 from cwndlab.study.result import Result
 from cwndlab.study.tables import column
 
-#: What is saved in a folder.
-Saved: TypeAlias = Result | Measurement | Records
+if TYPE_CHECKING:
+    from cwndlab.reproduction import Reproductions
+    from cwndlab.study.tuning import TuningResult
+    from cwndlab.suites import SuiteResult
+
+__all__ = ["figures", "load", "report"]
+
+#: What a command saves in a folder.
+Saved: TypeAlias = "Result | Measurement | Records | SuiteResult | TuningResult | Reproductions"
 #: What has a page: a result, or the folder that holds one.
-Reported: TypeAlias = Saved | Path | str
+Reported: TypeAlias = "Saved | Path | str"
+
+#: What reads a folder, by a file in it; a folder with none of them holds a run.
+_READERS: dict[str, Callable[[Path], Saved]] = {
+    "measurement.json": Measurement.read,
+    "suite.json": lambda place: cwndlab.suites.SuiteResult.read(place),
+    "tuning.json": lambda place: cwndlab.study.tuning.TuningResult.read(place),
+    "index.json": lambda place: cwndlab.reproduction.standing.read(place),
+    "*/*/outcome.json": lambda place: cwndlab.reproduction.outcomes.read(place),
+    "manifest.json": Result.read,
+    "comparison.json": Result.read,
+}
 
 
 def load(place: Path | str) -> Saved:
-    """Reads what was saved: a run, a comparison, a sweep, a reproduction's runs, or a measurement.
+    """Reads what a command saved: `run`, `compare`, `sweep`, `matrix`, `tune`, `suite`, `reproduce` or `measure`.
 
     Parameters
     ----------
@@ -38,7 +58,7 @@ def load(place: Path | str) -> Saved:
 
     Returns
     -------
-    Result, Records or Measurement
+    Result, Records, SuiteResult, TuningResult, Reproductions or Measurement
         By what the place holds.
 
     Raises
@@ -61,20 +81,20 @@ def load(place: Path | str) -> Saved:
         raise RecordsError(
             Fault(str(folder), "is not a folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
-    if (folder / "measurement.json").exists():
-        return Measurement.read(folder)
-    is_study = any((folder / name).exists() for name in ("manifest.json", "comparison.json"))
-    return Result.read(folder) if is_study else Records.read(folder)
+    read = next((read for mark, read in _READERS.items() if any(folder.glob(mark))), Records.read)
+    return read(folder)
 
 
 def _result_page(result: Result, asked: Asked, series: int) -> str:
+    if result.header.kind == "matrix":
+        asked = replace(asked, x=asked.x or "setting", by=asked.by or "algorithm")
     asked.axes(result)
     if (result.is_comparison or result.header.compared) and len(result.labels) <= _MOST_COMPARED:
         return comparison_page(result, asked)
     return sweep_page(result, asked, series=series)
 
 
-#: What makes the page of each kind of result.
+#: What makes the page of each kind of result; others have a method of their own.
 _PAGES: dict[type, Callable[..., str]] = {
     Result: _result_page,
     Records: lambda one, *_: run_page(one),
@@ -94,7 +114,7 @@ def report(
     thresholds: Mapping[str, float] | None = None,
     series: int = 0,
 ) -> None:
-    """Writes the page of a comparison, a run, a sweep, a measurement, or a folder that holds one.
+    """Writes the page of a result, or of the folder that holds one.
 
     Parameters
     ----------
@@ -120,8 +140,11 @@ def report(
     if isinstance(result, Sequence) and not isinstance(result, str):
         save(runs_page([_run(one) for one in result]), path)
         return
-    one = load(result) if isinstance(result, Path | str) else result
-    save(_PAGES[type(one)](one, Asked(metrics, x, by, thresholds), series), path)
+    one: Any = load(result) if isinstance(result, Path | str) else result
+    if (page := _PAGES.get(type(one))) is None:
+        one.report(path)
+    else:
+        save(page(one, Asked(metrics, x, by, thresholds), series), path)
 
 
 def _run(result: Records | Path | str) -> Records:
@@ -164,17 +187,14 @@ def figures(
         The files.
     """
     (formats, look), asked = chosen(format, style), Asked(metrics, x, by, thresholds)
-    one = load(result) if isinstance(result, Path | str) else result
+    one: Any = load(result) if isinstance(result, Path | str) else result
+    draw = _several if isinstance(one, Sequence) else _FIGURES.get(type(one))
+    if draw is None:
+        raise RecordsError(Fault(repr(one), "has no figures beside its page", "write a page by its `report`"))
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if isinstance(one, Result) and not one.is_comparison:
-            named = metrics or one.judged() if one.header.compared else ()
-            drawn = {name: asked.figure(one, name) for name in named} or sweep_figures(one, asked)
-        else:
-            several = [_run(each) for each in one] if isinstance(one, Sequence) else one
-            drawn = _figures(several, asked)
-        made = []
+        drawn, made = draw(one, asked), []
         for ending in formats:
             for name, one_figure in drawn.items():
                 made.append(folder / f"{name}.{ending}")
@@ -184,20 +204,13 @@ def figures(
         raise not_written(folder, error) from None
 
 
-def _runs(result: Result | Measurement | Records | Sequence[Records]) -> Mapping[str, Records]:
-    if isinstance(result, Records):
-        return {"run": result}
-    return result.examples if isinstance(result, Result | Measurement) else side_by_side(result)
-
-
-def _figures(result: Result | Measurement | Records | Sequence[Records], asked: Asked) -> dict[str, Figure]:
-    """The figures of the page, by the names of their files."""
-    is_linked = not isinstance(result, Result | Measurement)
-    runs = {name: records for name, records in _runs(result).items() if len(records.samples)}
+def _over_time(given: Mapping[str, Records], *, linked: bool = True) -> dict[str, Figure]:
+    """The figures of runs over time, and their distributions."""
+    runs = {name: records for name, records in given.items() if len(records.samples)}
     made: dict[str, Figure] = {}
     if runs:
         made |= {kind: series(runs, kind) for kind in present(runs.values())}
-        made |= {"overview": overview(runs)} if is_linked else {}
+        made |= {"overview": overview(runs)} if linked else {}
     if any(len(records.flows) > 1 for records in runs.values()):
         made |= {"share": share(runs)}
     if pairs := {name: records for name, records in runs.items() if len(records.flows) == 2}:
@@ -205,17 +218,40 @@ def _figures(result: Result | Measurement | Records | Sequence[Records], asked: 
     for of in CDFS if runs else ():
         one = cdf(runs, of)
         made |= {f"cdf-{of}": one} if one is not None else {}
-    if not isinstance(result, Result | Measurement):
-        return made
-    if isinstance(result, Measurement):
-        labels, repetitions = list(result.series), max(len(one.rounds) for one in result.servers)
-    else:
-        labels, repetitions = result.labels, len(result.seeds)
+    return made
+
+
+def _several(runs: Sequence[Records | Path | str], _: Asked) -> dict[str, Figure]:
+    return _over_time(side_by_side([_run(one) for one in runs]))
+
+
+def _of_result(result: Result, asked: Asked) -> dict[str, Figure]:
+    if result.is_comparison:
+        return _over_time(result.examples, linked=False) | _compared(result, result.labels, len(result.seeds), asked)
+    named = asked.metrics or result.judged() if result.header.compared else ()
+    return {name: asked.figure(result, name) for name in named} or sweep_figures(result, asked)
+
+
+def _of_measurement(result: Measurement, asked: Asked) -> dict[str, Figure]:
+    rounds = max(len(one.rounds) for one in result.servers)
+    return _over_time(result.examples, linked=False) | _compared(result, list(result.series), rounds, asked)
+
+
+def _compared(result: Result | Measurement, labels: Sequence[str], count: int, asked: Asked) -> dict[str, Figure]:
+    """Means, and all values where there are several."""
+    made = {}
     for metric in asked.metrics or result.judged():
-        look = column(metric)
         marks = marked(result, metric, asked.marks) if isinstance(result, Result) else ()
         estimates = [result.estimate(label, metric) for label in labels]
-        made[metric] = bars(labels, estimates, look, thresholds=marks)
-        if repetitions > 1:
-            made[f"boxes-{metric}"] = boxes(result.by_seed(metric), look)
+        made[metric] = bars(labels, estimates, column(metric), thresholds=marks)
+        if count > 1:
+            made[f"boxes-{metric}"] = boxes(result.by_seed(metric), column(metric))
     return made
+
+
+#: What draws each kind of result.
+_FIGURES: dict[type, Callable[[Any, Asked], dict[str, Figure]]] = {
+    Result: _of_result,
+    Measurement: _of_measurement,
+    Records: lambda records, _: _over_time({"run": records}),
+}
