@@ -83,7 +83,9 @@ impl Queue {
     #[inline]
     pub fn advance(&mut self, now: Time) {
         while self.next_start <= now {
-            let Some(front) = self.entries.pop() else { break };
+            let Some(front) = self.entries.pop() else {
+                break;
+            };
             self.bytes -= u64::from(front.size);
             self.in_service = front.size;
             self.next_start = self.entries.front().map_or(Time::MAX, |one| one.start);
@@ -93,25 +95,28 @@ impl Queue {
         }
     }
 
-    /// Enqueues a packet that arrives at `now`; the line becomes idle at `free`. Returns the start of its service and
+    /// Starts the service of a packet that arrives at an idle line, after [`advance`](Self::advance). Returns whether to
+    /// mark it.
+    #[inline]
+    pub fn serve(&mut self, size: u32) -> bool {
+        self.in_service = size;
+        self.mark_above == 0
+    }
+
+    /// Enqueues a packet that arrives at `now`, after [`advance`](Self::advance); its service starts at `start`. Returns
     /// whether to mark it, or `None` if the queue is full.
     #[inline]
-    pub fn join(&mut self, now: Time, free: Time, size: u32) -> Option<(Time, bool)> {
-        self.advance(now);
-        if free <= now {
-            self.in_service = size;
-            return Some((now, self.mark_above == 0));
-        }
+    pub fn join(&mut self, now: Time, start: Time, size: u32) -> Option<bool> {
         let length = self.entries.len() as u64;
         let bytes = self.bytes + u64::from(size);
         if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
             return None;
         }
-        self.push(free, size);
+        self.push(start, size);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(now);
         }
-        Some((free, length >= self.mark_above))
+        Some(length >= self.mark_above)
     }
 
     /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance).

@@ -42,13 +42,22 @@ impl Departures {
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
     pub fn next(&mut self, start: Time, service: ServiceTime) -> Time {
-        if start > self.last {
-            self.excess = 0; // the line was idle
+        if start <= self.last {
+            return self.follow(service);
         }
+        // The line was idle. A packet that need not wait departs long before `NEVER`.
+        (self.last, self.excess) = (Time(start.0 + service.time.0), service.excess);
+        self.last
+    }
+
+    /// The departure of a packet whose service begins at the exact last departure.
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
+    pub fn follow(&mut self, service: ServiceTime) -> Time {
         let (excess, nanosecond) = self.excess.overflowing_add(service.excess);
         self.excess = excess;
         // These sums cannot overflow: `NEVER` is far below the maximum.
-        self.last = Time(start.0 + service.time.0 - u64::from(nanosecond));
+        self.last = Time(self.last.0 + service.time.0 - u64::from(nanosecond));
         if self.last > NEVER {
             self.last = NEVER; // after a permanent outage the time stays there for any number of packets
         }
