@@ -309,17 +309,19 @@ impl Link {
     /// `counted` is counted here. The times of two sizes are cached, because sizes repeat; this saves the division.
     #[cold]
     fn serve_new_size(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Time {
+        let service = self.line.service_time(size);
         if !counted {
-            self.accepted.count_new(size, wait, self.line.service_time(size).unwrap_or_default());
+            self.accepted.count_new(size, wait, service.unwrap_or_default());
         }
-        self.line.serve(&mut self.departures, start, size)
+        match service {
+            Some(service) => self.departures.next(start, service),
+            None => self.line.serve(&mut self.departures, start, size),
+        }
     }
 
     /// Offers a packet at `now`, which must not precede the previous offer.
     pub fn offer(&mut self, now: Time, packet: Offer) -> Outcome {
-        let Some((at, mark)) = self.pass_queue(now, packet.size) else {
-            return Outcome::Dropped;
-        };
+        let Some((at, mark)) = self.pass_queue(now, packet.size) else { return Outcome::Dropped };
         let departure = self.departures.last;
         let marked = mark && packet.ect;
         self.marked += u64::from(marked);

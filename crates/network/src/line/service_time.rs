@@ -21,6 +21,12 @@ impl ServiceTime {
     /// The serialisation time of `size` bytes at `rate`.
     #[must_use]
     pub fn new(rate: Rate, size: u32) -> Self {
+        // Divisions of 64 bits take a tenth of the instructions: below 4 Gbit/s, and below 2 GB.
+        if rate.0 >> 32 == 0 && size >> 31 == 0 {
+            let work = u64::from(size) * 8_000_000_000; // ns·bit/s
+            let time = work.div_ceil(rate.0);
+            return Self { time: Duration(time), excess: (((time * rate.0 - work) << 32) / rate.0) as u32 };
+        }
         let work = u128::from(size) * 8_000_000_000; // ns·bit/s
         let rate = u128::from(rate.0);
         let time = work.div_ceil(rate);
