@@ -83,9 +83,7 @@ impl Queue {
     #[inline]
     pub fn advance(&mut self, now: Time) {
         while self.next_start <= now {
-            let Some(front) = self.entries.pop() else {
-                break;
-            };
+            let Some(front) = self.entries.pop() else { break };
             self.bytes -= u64::from(front.size);
             self.in_service = front.size;
             self.next_start = self.entries.front().map_or(Time::MAX, |one| one.start);
@@ -181,11 +179,11 @@ impl Queue {
         // Every packet has at least one byte, so that this product bounds both sums.
         if longest.checked_mul(self.bytes).is_some() {
             let (mut packets, mut bytes) = (0, 0);
-            for one in self.entries.iter() {
+            self.entries.iter().for_each(|one| {
                 let rest = (one.start - now).0;
                 packets += rest;
                 bytes += rest * u64::from(one.size);
-            }
+            });
             return (packets.into(), bytes.into());
         }
         let (mut packets, mut bytes) = (0, 0);
