@@ -537,6 +537,7 @@ impl Connection {
     }
 
     /// The counters of a sample and the payload delivered, from those of the current sender and receiver.
+    #[inline]
     pub(crate) fn counts(&self, mut counts: SampleCounters, delivered: Bytes) -> (SampleCounters, u64) {
         if let Some(datagrams) = &self.datagrams {
             counts.sent_bytes = datagrams.sent_bytes.0;
