@@ -111,22 +111,24 @@ pub struct Link {
     next_start: Time,
     /// The size of that packet.
     next_size: u32,
+    /// Size of the packet in service while another waits in an unlimited queue.
+    in_service: u32,
     /// The line has a constant rate.
     constant: bool,
     /// The line has a constant rate, and the queue neither drops nor marks.
     unlimited: bool,
     /// A packet waited in an unlimited queue.
     has_waited: bool,
-    dropped: u64,
-    marked: u64,
-    accepted: SizeClasses,
-    lost: u64,
-    line: Line,
+    /// Packets wait behind the first one in an unlimited queue.
+    waits_behind: bool,
     /// The queue; of an unlimited one what waits behind the first packet, and `None` before any does.
     queue: Option<Box<Queue>>,
+    dropped: u64,
+    accepted: SizeClasses,
+    marked: u64,
+    lost: u64,
+    line: Line,
     impairments: Option<Box<Impairments>>,
-    /// Size of the packet in service while another waits in an unlimited queue.
-    in_service: u32,
 }
 
 const _: () = assert!(size_of::<Link>() == 192);
@@ -153,17 +155,18 @@ impl Link {
             delay: config.delay,
             next_start: Time::MAX,
             next_size: 0,
+            in_service: 0,
             constant,
             unlimited,
             has_waited: false,
+            waits_behind: false,
+            queue: (!unlimited).then(queue),
             dropped: 0,
-            marked: 0,
             accepted: SizeClasses::default(),
+            marked: 0,
             lost: 0,
             line: config.line,
-            queue: (!unlimited).then(queue),
             impairments: (!impairments.is_none()).then(|| Box::new(impairments)),
-            in_service: 0,
         }
     }
 
@@ -211,32 +214,45 @@ impl Link {
             return Some((self.pass_line(now, size), false));
         }
         let queue = self.queue.as_mut().expect("a limited queue exists from the start");
-        let Some((start, mark)) = queue.join(now, self.departures.last, size) else {
+        queue.advance(now);
+        let start = self.departures.last;
+        if start <= now {
+            let mark = queue.serve(size);
+            let departure = match self.accepted.count_unqueued(size) {
+                Some(service) if self.constant => self.departures.next(now, service),
+                counted => self.serve_new_size(now, size, Duration::ZERO, counted.is_some()),
+            };
+            return Some((Time(departure.0 + self.delay.0), mark));
+        }
+        let Some(mark) = queue.join(now, start, size) else {
             self.dropped += 1;
             return None;
         };
         let wait = start - now;
         let departure = match self.accepted.count(size, wait) {
-            Some(service) if self.constant => self.departures.next(start, service),
+            Some(service) if self.constant => self.departures.follow(service),
             counted => self.serve_new_size(start, size, wait, counted.is_some()),
         };
         Some((Time(departure.0 + self.delay.0), mark))
     }
 
     /// Offers a packet to a plain link of constant rate with an unlimited queue. Returns its arrival time.
-    #[inline]
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
     pub fn pass_line(&mut self, now: Time, size: u32) -> Time {
-        if self.next_start <= now {
-            self.begin_service(now);
-        }
-        let start = self.departures.last.max(now);
-        let wait = start - now;
-        if wait > Duration::ZERO {
-            self.wait(start, size);
-        }
-        let departure = match self.accepted.count(size, wait) {
-            Some(service) => self.departures.next(start, service),
-            None => self.serve_new_size(start, size, wait, false),
+        let start = self.departures.last;
+        let departure = if start > now {
+            let wait = start - now;
+            self.wait(now, start, size);
+            match self.accepted.count(size, wait) {
+                Some(service) => self.departures.follow(service),
+                None => self.serve_new_size(start, size, wait, false),
+            }
+        } else {
+            match self.accepted.count_unqueued(size) {
+                Some(service) => self.departures.next(now, service),
+                None => self.serve_new_size(now, size, Duration::ZERO, false),
+            }
         };
         Time(departure.0 + self.delay.0)
     }
@@ -246,7 +262,7 @@ impl Link {
     fn begin_service(&mut self, now: Time) {
         self.in_service = self.next_size;
         self.next_start = Time::MAX;
-        if self.queue.is_some() {
+        if self.waits_behind {
             self.begin_next(now);
         }
     }
@@ -258,15 +274,21 @@ impl Link {
         while let Some((start, size)) = queue.take_first() {
             (self.next_start, self.next_size) = (start, size);
             if start > now {
+                self.waits_behind = !queue.is_empty();
                 return;
             }
             (self.in_service, self.next_start) = (size, Time::MAX);
         }
+        self.waits_behind = false;
     }
 
-    /// Adds a packet whose service begins at `start` to an unlimited queue.
+    /// Adds a packet that arrives at `now`, and whose service begins at `start`, to an unlimited queue. Packets whose
+    /// service has begun leave it only here and before somebody reads it: while the line is idle that costs nothing.
     #[inline]
-    fn wait(&mut self, start: Time, size: u32) {
+    fn wait(&mut self, now: Time, start: Time, size: u32) {
+        if self.next_start <= now {
+            self.begin_service(now);
+        }
         if self.next_start == Time::MAX {
             (self.next_start, self.next_size) = (start, size);
             (self.in_service, self.has_waited) = (self.accepted.latest_size(), true);
@@ -280,16 +302,21 @@ impl Link {
     fn wait_behind(&mut self, start: Time, size: u32) {
         let queue = || Box::new(Queue::new(Limit::Unlimited, false, None, false));
         self.queue.get_or_insert_with(queue).push(start, size);
+        self.waits_behind = true;
     }
 
     /// Serves a packet whose service time is not cached: its size is new, or the rate varies. A packet that is not
     /// `counted` is counted here. The times of two sizes are cached, because sizes repeat; this saves the division.
     #[cold]
     fn serve_new_size(&mut self, start: Time, size: u32, wait: Duration, counted: bool) -> Time {
+        let service = self.line.service_time(size);
         if !counted {
-            self.accepted.count_new(size, wait, self.line.service_time(size).unwrap_or_default());
+            self.accepted.count_new(size, wait, service.unwrap_or_default());
         }
-        self.line.serve(&mut self.departures, start, size)
+        match service {
+            Some(service) => self.departures.next(start, service),
+            None => self.line.serve(&mut self.departures, start, size),
+        }
     }
 
     /// Offers a packet at `now`, which must not precede the previous offer.

@@ -93,25 +93,28 @@ impl Queue {
         }
     }
 
-    /// Enqueues a packet that arrives at `now`; the line becomes idle at `free`. Returns the start of its service and
+    /// Starts the service of a packet that arrives at an idle line, after [`advance`](Self::advance). Returns whether to
+    /// mark it.
+    #[inline]
+    pub fn serve(&mut self, size: u32) -> bool {
+        self.in_service = size;
+        self.mark_above == 0
+    }
+
+    /// Enqueues a packet that arrives at `now`, after [`advance`](Self::advance); its service starts at `start`. Returns
     /// whether to mark it, or `None` if the queue is full.
     #[inline]
-    pub fn join(&mut self, now: Time, free: Time, size: u32) -> Option<(Time, bool)> {
-        self.advance(now);
-        if free <= now {
-            self.in_service = size;
-            return Some((now, self.mark_above == 0));
-        }
+    pub fn join(&mut self, now: Time, start: Time, size: u32) -> Option<bool> {
         let length = self.entries.len() as u64;
         let bytes = self.bytes + u64::from(size);
         if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
             return None;
         }
-        self.push(free, size);
+        self.push(start, size);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(now);
         }
-        Some((free, length >= self.mark_above))
+        Some(length >= self.mark_above)
     }
 
     /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance).
@@ -176,11 +179,11 @@ impl Queue {
         // Every packet has at least one byte, so that this product bounds both sums.
         if longest.checked_mul(self.bytes).is_some() {
             let (mut packets, mut bytes) = (0, 0);
-            for one in self.entries.iter() {
+            self.entries.iter().for_each(|one| {
                 let rest = (one.start - now).0;
                 packets += rest;
                 bytes += rest * u64::from(one.size);
-            }
+            });
             return (packets.into(), bytes.into());
         }
         let (mut packets, mut bytes) = (0, 0);

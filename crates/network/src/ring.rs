@@ -72,7 +72,9 @@ impl<T: Copy + Default> Ring<T> {
 
     /// All values, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).map(|at| &self.slots[(self.head + at) & (self.slots.len() - 1)])
+        let (wrapped, from_head) = self.slots.split_at(self.head);
+        let before_wrap = self.len.min(from_head.len());
+        from_head[..before_wrap].iter().chain(&wrapped[..self.len - before_wrap])
     }
 
     /// Memory in use, bytes.

@@ -49,16 +49,22 @@ impl SizeClasses {
     /// without counting if `size` is neither of the two sizes.
     #[inline]
     pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<ServiceTime> {
-        if self.current.size != size && !self.swap_to(size) {
-            return None;
-        }
-        let class = &mut self.current;
-        class.packets += 1;
-        let (sum, overflow) = class.wait_ns.overflowing_add(wait.0);
-        class.wait_ns = sum;
+        let service = self.count_unqueued(size)?;
+        let (sum, overflow) = self.current.wait_ns.overflowing_add(wait.0);
+        self.current.wait_ns = sum;
         if overflow {
             self.carry();
         }
+        Some(service)
+    }
+
+    /// As [`count`](Self::count), for a packet that does not wait.
+    #[inline]
+    pub(crate) fn count_unqueued(&mut self, size: u32) -> Option<ServiceTime> {
+        if self.current.size != size && !self.swap_to(size) {
+            return None;
+        }
+        self.current.packets += 1;
         Some(ServiceTime { time: self.current.time, excess: self.current.excess })
     }
 

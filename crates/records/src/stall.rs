@@ -47,7 +47,18 @@ pub struct SenderProgress {
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Time,
-    progress: SenderProgress,
+    acked_bytes: u64,
+    sent_packets: u64,
+    timeouts: u64,
+    idle_acks: u64,
+    lost_packets: u64,
+}
+
+impl Mark {
+    fn new(at: Time, progress: &SenderProgress) -> Self {
+        let &SenderProgress { acked_bytes, sent_packets, timeouts, idle_acks, lost_packets, .. } = progress;
+        Self { at, acked_bytes, sent_packets, timeouts, idle_acks, lost_packets }
+    }
 }
 
 /// A period in which a connection made no or hardly any progress.
@@ -118,6 +129,10 @@ pub struct StallWatch {
     extra: Duration,
     /// Least length of a period of one segment per RTO.
     max_trickle: Duration,
+    /// The connection of the last state.
+    connection: u64,
+    /// In the last state there was data to send or to acknowledge.
+    waiting: bool,
     /// Last progress.
     last: Mark,
     /// Last ACK of any kind.
@@ -135,13 +150,15 @@ impl StallWatch {
     /// for which a receiver that reads slowly may keep its window closed.
     #[must_use]
     pub fn new(now: Time, initial_rto: Duration, extra: Duration, duration: Duration) -> Self {
-        let mark = Mark { at: now, progress: SenderProgress::default() };
+        let mark = Mark::new(now, &SenderProgress::default());
         Self {
             rto: initial_rto,
             initial_rto,
             least_rto: Duration::MAX,
             extra,
             max_trickle: duration / MAX_SHARE,
+            connection: 0,
+            waiting: false,
             last: mark,
             answered: mark,
             trickle: mark,
@@ -159,17 +176,19 @@ impl StallWatch {
 
     /// Takes the state of the sender at `now`, after all earlier states.
     pub fn observe(&mut self, now: Time, progress: SenderProgress) {
-        let before = self.last.progress;
-        let mark = Mark { at: now, progress };
-        if !progress.waiting || progress.connection != before.connection || !before.waiting {
+        let mark = Mark::new(now, &progress);
+        let continues = progress.waiting && self.waiting && progress.connection == self.connection;
+        (self.waiting, self.connection) = (progress.waiting, progress.connection);
+        if !continues {
             self.update_rto(now, &progress);
             (self.last, self.answered, self.trickle) = (mark, mark, mark);
             return;
         }
-        if progress.acked_bytes != before.acked_bytes {
+        let progresses = progress.acked_bytes != self.last.acked_bytes;
+        if progresses {
             self.last = mark;
         }
-        if progress.acked_bytes != before.acked_bytes || progress.idle_acks != self.answered.progress.idle_acks {
+        if progresses || progress.idle_acks != self.answered.idle_acks {
             self.answered = mark;
         }
         self.check_silence(now, &progress);
@@ -193,12 +212,12 @@ impl StallWatch {
         if now - from <= self.rto * PATIENCE_RTOS + self.extra {
             return;
         }
-        let sent_packets = progress.sent_packets - self.last.progress.sent_packets;
-        let lost = progress.lost_packets.saturating_sub(self.last.progress.lost_packets);
-        let unanswered = progress.sent_packets > self.answered.progress.sent_packets
-            && (now - self.answered.at).0 * 2 > (now - from).0;
+        let sent_packets = progress.sent_packets - self.last.sent_packets;
+        let lost = progress.lost_packets.saturating_sub(self.last.lost_packets);
+        let unanswered =
+            progress.sent_packets > self.answered.sent_packets && (now - self.answered.at).0 * 2 > (now - from).0;
         let is_of_path = sent_packets > 0 && (unanswered || lost >= sent_packets);
-        let timeouts = progress.timeouts - self.last.progress.timeouts;
+        let timeouts = progress.timeouts - self.last.timeouts;
         let code = if is_of_path { UNANSWERED } else { HANG };
         self.keep(Stall { code, from, until: now, sent_packets, timeouts });
     }
@@ -206,8 +225,8 @@ impl StallWatch {
     /// One segment was sent per timeout, for a tenth of the run.
     fn check_trickle(&mut self, mark: Mark) {
         let since = self.trickle;
-        let sent_packets = mark.progress.sent_packets - since.progress.sent_packets;
-        let timeouts = mark.progress.timeouts - since.progress.timeouts;
+        let sent_packets = mark.sent_packets - since.sent_packets;
+        let timeouts = mark.timeouts - since.timeouts;
         let stall = Stall { code: HANG, from: since.at, until: mark.at, sent_packets, timeouts };
         if !stall.is_trickle() {
             self.trickle = mark;
@@ -215,10 +234,10 @@ impl StallWatch {
         }
         let long = stall.length() > self.max_trickle && stall.length() > self.rto * PATIENCE_RTOS;
         // Without any progress it is a silence.
-        if timeouts < MIN_TIMEOUTS || !long || mark.progress.acked_bytes == since.progress.acked_bytes {
+        if timeouts < MIN_TIMEOUTS || !long || mark.acked_bytes == since.acked_bytes {
             return;
         }
-        let lost = mark.progress.lost_packets.saturating_sub(since.progress.lost_packets);
+        let lost = mark.lost_packets.saturating_sub(since.lost_packets);
         self.keep(Stall { code: if lost * 2 >= timeouts { STARVED } else { HANG }, ..stall });
     }
 

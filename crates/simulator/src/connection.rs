@@ -48,8 +48,6 @@ pub(crate) struct Connection {
     /// The segment number after the current transfer, or 0 if any delivery may complete a message.
     transfer_end: u64,
     format: WireFormat,
-    /// The request of its packets to routers: the scheme, and the rate in bit/s.
-    request: Option<(Scheme, f64)>,
     /// Its application spans several connections and is run by the simulation.
     pub(crate) shared_application: bool,
     /// The receiver.
@@ -129,11 +127,9 @@ macro_rules! sink {
     ($connection:expr, $network:expr, $now:expr) => {
         PacketSink {
             network: $network,
-            flow: $connection.index | ($connection.number << 24),
             now: $now,
             format: &$connection.format,
-            request: &$connection.request,
-            srtt: $connection.request.map_or(Duration::ZERO, |_| $connection.sender.rtt().srtt()),
+            srtt: $connection.format.request.map_or(Duration::ZERO, |_| $connection.sender.rtt().srtt()),
         }
     };
 }
@@ -150,8 +146,11 @@ impl Connection {
             owner: index,
             number: 0,
             transfer_end: u64::MAX,
-            format: WireFormat::new(&plan.stack),
-            request: plan.algorithm.as_ref().and_then(|algorithm| router_request(algorithm)),
+            format: WireFormat::new(
+                index,
+                &plan.stack,
+                plan.algorithm.as_ref().and_then(|algorithm| router_request(algorithm)),
+            ),
             shared_application: false,
             receiver: new_receiver(plan),
             samples: Samples::new(),
@@ -225,7 +224,8 @@ impl Connection {
             let request = self.take_request(network, packet);
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
         }
-        let mut sink = sink!(self, network, now);
+        // ACKs do not tell the RTT.
+        let mut sink = PacketSink { network, now, format: &self.format, srtt: Duration::ZERO };
         self.receiver.on_data(now, data, packet.flags & CE != 0, &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
@@ -505,6 +505,7 @@ impl Connection {
         self.predecessors = Some(Box::new(self.totals()));
         self.syn_acks.1 = 0;
         self.number = (self.number + 1) & 0xff;
+        self.format.set_number(self.number);
         let nagle = self.sender.nagle();
         self.sender = new_sender(plan, seed, self.index);
         self.sender.set_nagle(nagle);
@@ -536,6 +537,7 @@ impl Connection {
     }
 
     /// The counters of a sample and the payload delivered, from those of the current sender and receiver.
+    #[inline]
     pub(crate) fn counts(&self, mut counts: SampleCounters, delivered: Bytes) -> (SampleCounters, u64) {
         if let Some(datagrams) = &self.datagrams {
             counts.sent_bytes = datagrams.sent_bytes.0;

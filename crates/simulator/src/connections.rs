@@ -39,6 +39,15 @@ impl Connections {
         }
     }
 
+    /// A connection; `None` if it has not started.
+    #[inline]
+    pub(crate) fn started_mut(&mut self, index: usize) -> Option<&mut Connection> {
+        match &mut self.0[index] {
+            Slot::Pending(_) => None,
+            Slot::Started(connection) => Some(connection),
+        }
+    }
+
     /// Starts a connection.
     pub(crate) fn begin(&mut self, index: usize, connection: Connection) {
         self.0[index] = Slot::Started(Box::new(connection));

@@ -33,6 +33,7 @@ pub(crate) struct SampleCounters {
 
 impl SampleCounters {
     /// The counters of a sender and of its RTT samples.
+    #[inline]
     pub(crate) fn of(counters: &Counters, (rtt_sum, rtt_count): (u128, u64)) -> Self {
         Self {
             sent_bytes: counters.sent_bytes,
@@ -76,31 +77,40 @@ pub(crate) struct SenderSample {
     pub(crate) delivery_rate: Rate,
     /// The congestion state.
     pub(crate) state: State,
+    /// There is data to send or to acknowledge.
+    waiting: bool,
     /// The counters.
     pub(crate) counts: SampleCounters,
-    /// The progress of the connection; the caller knows its number and its losses.
-    pub(crate) progress: SenderProgress,
-}
-
-/// The progress of a sender, without the number and the losses of the connection.
-pub(crate) fn progress(sender: &Sender) -> SenderProgress {
-    let counters = sender.counters();
-    SenderProgress {
-        connection: 0,
-        waiting: sender.is_established() && !sender.is_closed() && !sender.is_drained(),
-        acked_bytes: counters.acked_bytes,
-        sent_packets: counters.sent_packets,
-        timeouts: counters.timeouts,
-        idle_acks: sender.idle_acks(),
-        lost_packets: 0,
-        rto: (sender.rtt().backoff() == 0).then(|| sender.rtt().rto()),
-    }
+    /// Payload acknowledged, bytes.
+    acked_bytes: u64,
+    /// Segments sent.
+    sent_packets: u64,
+    /// ACKs that brought no progress.
+    idle_acks: u64,
+    /// The retransmission timeout; `Duration::MAX` while it is backed off.
+    rto: Duration,
 }
 
 impl SenderSample {
+    /// The progress of the sender, for its watch. The caller knows the number of the connection and its losses.
+    pub(crate) fn progress(&self) -> SenderProgress {
+        SenderProgress {
+            connection: 0,
+            waiting: self.waiting,
+            acked_bytes: self.acked_bytes,
+            sent_packets: self.sent_packets,
+            timeouts: self.counts.timeouts,
+            idle_acks: self.idle_acks,
+            lost_packets: 0,
+            rto: (self.rto < Duration::MAX).then_some(self.rto),
+        }
+    }
+
     /// The current values of a sender.
+    #[allow(clippy::inline_always)] // most samples become a row at once
+    #[inline(always)]
     pub(crate) fn of(sender: &Sender) -> Self {
-        let rtt = sender.rtt();
+        let (rtt, counters) = (sender.rtt(), sender.counters());
         Self {
             cwnd: sender.cwnd(),
             ssthresh: sender.algorithm().state(None).ssthresh.bytes(),
@@ -110,8 +120,12 @@ impl SenderSample {
             pacing_rate: sender.pacing_rate(),
             delivery_rate: sender.delivery_rate(),
             state: sender.state(),
-            counts: SampleCounters::of(sender.counters(), rtt.totals()),
-            progress: progress(sender),
+            waiting: sender.is_established() && !sender.is_closed() && !sender.is_drained(),
+            counts: SampleCounters::of(counters, rtt.totals()),
+            acked_bytes: counters.acked_bytes,
+            sent_packets: counters.sent_packets,
+            idle_acks: sender.idle_acks(),
+            rto: if rtt.backoff() == 0 { rtt.rto() } else { Duration::MAX },
         }
     }
 }

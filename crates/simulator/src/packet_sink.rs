@@ -11,9 +11,11 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
-/// Sizes and flags of a connection's packets.
+/// The fields of packets that all packets of a connection share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFormat {
+    /// The connection's index and number, as in [`Packet::flow`].
+    pub(crate) flow: u32,
     /// Header bytes of a data packet.
     pub(crate) header: u32,
     /// Size of an ACK without SACK blocks, bytes.
@@ -23,21 +25,31 @@ pub(crate) struct WireFormat {
     /// Payload of a full segment, bytes.
     mss: u32,
     /// Window scale: right shift of the window of an ACK, bits.
-    pub(crate) window_shift: u32,
-    ecn: bool,
+    pub(crate) window_shift: u8,
+    /// Every ACK has options: of ECN, or for routers.
+    acks_have_options: bool,
+    /// The request of packets to routers: the scheme, and the rate in bit/s.
+    pub(crate) request: Option<(Scheme, f64)>,
 }
 
 impl WireFormat {
-    /// The packet format of a stack.
-    pub(crate) fn new(stack: &Stack) -> Self {
+    /// The packet format of a connection with this index, stack and request to routers.
+    pub(crate) fn new(index: u32, stack: &Stack, request: Option<(Scheme, f64)>) -> Self {
         Self {
+            flow: index,
             header: stack.header.0 as u32,
             ack_size: stack.ack.0 as u32,
             block_size: stack.sack_block.0 as u32,
             mss: stack.mss.0 as u32,
-            window_shift: stack.window_shift(),
-            ecn: stack.ecn != Ecn::Off,
+            window_shift: stack.window_shift() as u8,
+            acks_have_options: stack.ecn != Ecn::Off || request.is_some(),
+            request,
         }
+    }
+
+    /// Sets the connection's number.
+    pub(crate) fn set_number(&mut self, number: u32) {
+        self.flow = self.flow & FLOW | number << 24;
     }
 }
 
@@ -45,13 +57,9 @@ impl WireFormat {
 pub(crate) struct PacketSink<'a> {
     /// The network.
     pub(crate) network: &'a mut Network,
-    /// The connection's index and number, as in [`Packet::flow`].
-    pub(crate) flow: u32,
     /// The current time.
     pub(crate) now: Time,
     pub(crate) format: &'a WireFormat,
-    /// The request of packets to routers: the scheme, and the rate in bit/s.
-    pub(crate) request: &'a Option<(Scheme, f64)>,
     /// The sender's smoothed RTT, if there is a request.
     pub(crate) srtt: Duration,
 }
@@ -62,7 +70,7 @@ impl PacketSink<'_> {
     fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
         let mut header = Header::new(scheme, rate, self.srtt);
         if scheme.is_returned() {
-            if let Some(last) = self.network.options.returned.get(&(self.flow & FLOW)) {
+            if let Some(last) = self.network.options.returned.get(&(self.format.flow & FLOW)) {
                 header.shares = last.shares;
             }
         }
@@ -72,14 +80,14 @@ impl PacketSink<'_> {
     /// Stores a copy of the last received router header for its return; returns its index.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
-        let header = self.network.options.returned.get(&(self.flow & FLOW))?.echo?;
+        let header = self.network.options.returned.get(&(self.format.flow & FLOW))?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
     }
 
     /// Stores the options of an ACK; returns their index.
     #[cold]
     fn ack_options(&mut self, ack: &AckPacket) -> u32 {
-        let is_returned = self.request.is_some_and(|(scheme, _)| scheme.is_returned());
+        let is_returned = self.format.request.is_some_and(|(scheme, _)| scheme.is_returned());
         let header = is_returned.then(|| self.echo_header()).flatten();
         self.network.options.store_ack(AckOptions {
             header,
@@ -94,8 +102,10 @@ impl PacketSink<'_> {
     pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
         let flags = SYN_ACK | header.map_or(0, |_| OPTIONS);
         let (size, aux) = (self.format.ack_size as u16, header.unwrap_or(0));
-        self.network
-            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+        self.network.forward(
+            self.now,
+            Packet { timestamp: self.now, flow: self.format.flow, size, aux, flags, ..Packet::default() },
+        );
     }
 }
 
@@ -132,7 +142,7 @@ impl Output for PacketSink<'_> {
             flags |= PUSH;
         }
         let mut aux = segment.len;
-        if let Some((scheme, rate)) = *self.request {
+        if let Some((scheme, rate)) = self.format.request {
             flags |= OPTIONS;
             aux = self.router_header(scheme, rate, segment.len);
         }
@@ -142,7 +152,7 @@ impl Output for PacketSink<'_> {
                 at: Time::ZERO,
                 timestamp: segment.timestamp,
                 seq: segment.seq as u32,
-                flow: self.flow,
+                flow: self.format.flow,
                 aux,
                 size: (segment.len + self.format.header) as u16,
                 hop: 0,
@@ -159,9 +169,10 @@ impl Output for PacketSink<'_> {
             flags |= ECE;
         }
         let mut aux = (ack.window.0 >> self.format.window_shift) as u32;
-        if ack.blocks.len > 0 || self.format.ecn || self.request.is_some() {
+        if ack.blocks.len > 0 || self.format.acks_have_options {
             flags |= OPTIONS;
-            aux = self.ack_options(ack);
+            let copy = *ack; // so that an ACK without options stays in registers
+            aux = self.ack_options(&copy);
         }
         self.network.forward(
             self.now,
@@ -169,7 +180,7 @@ impl Output for PacketSink<'_> {
                 at: Time::ZERO,
                 timestamp: ack.echo,
                 seq: ack.ack as u32,
-                flow: self.flow,
+                flow: self.format.flow,
                 aux,
                 size: (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16,
                 hop: 0,
@@ -180,16 +191,18 @@ impl Output for PacketSink<'_> {
 
     fn syn(&mut self) {
         let (size, mut flags, mut aux) = (self.format.ack_size as u16, SYN, 0);
-        if let Some((scheme, rate)) = *self.request {
+        if let Some((scheme, rate)) = self.format.request {
             flags |= OPTIONS;
             aux = self.router_header(scheme, rate, 0);
         }
-        self.network
-            .forward(self.now, Packet { timestamp: self.now, flow: self.flow, size, aux, flags, ..Packet::default() });
+        self.network.forward(
+            self.now,
+            Packet { timestamp: self.now, flow: self.format.flow, size, aux, flags, ..Packet::default() },
+        );
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
-        let flow = self.flow & FLOW;
+        let flow = self.format.flow & FLOW;
         let owner = self.network.owner(flow as usize);
         // The table of transfers records secondary connections.
         if owner != flow && matches!(kind, "open" | "established") {

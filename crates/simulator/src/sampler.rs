@@ -1,6 +1,7 @@
 //! The tables of a run: samples at an interval, totals at the end.
 
 use std::collections::BTreeMap;
+use std::iter::once_with;
 
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
@@ -11,7 +12,8 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
-use crate::end_samples::{progress, SampleCounters, SampleTimes, SenderSample};
+use crate::connections::Connections;
+use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
 use crate::simulation::Simulation;
 use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
@@ -28,7 +30,8 @@ pub(crate) struct Sampler {
     links: Vec<u32>,
 }
 
-/// Totals of a flow over all its connections.
+/// Totals of a flow over several connections.
+#[derive(Default)]
 struct FlowTotals {
     counts: SampleCounters,
     delivered: u64,
@@ -37,19 +40,25 @@ struct FlowTotals {
 }
 
 impl FlowTotals {
-    /// Adds the connections of the workload "arrivals".
-    fn add(&mut self, arrivals: &ArrivalConnections, simulation: &Simulation) {
+    /// The totals of the connections of the workload "arrivals". `losses`: those of all connections.
+    fn of(arrivals: &ArrivalConnections, connections: &Connections, losses: &[Losses]) -> Self {
+        let mut sum = Self::default();
         for &one in &arrivals.all {
-            let (connection, losses) = (&simulation.connections[one as usize], simulation.network.losses[one as usize]);
+            let (connection, losses) = (&connections[one as usize], losses[one as usize]);
             let sender = &connection.sender;
             let counts = SampleCounters::of(sender.counters(), sender.rtt().totals());
             let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());
-            self.counts.add(&counts);
-            self.delivered += delivered;
-            self.in_flight += sender.in_flight();
-            self.losses.queue += losses.queue;
-            self.losses.wire += losses.wire;
+            sum.add(&Self { counts, delivered, in_flight: sender.in_flight(), losses });
         }
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.delivered += other.delivered;
+        self.in_flight += other.in_flight;
+        self.losses.queue += other.losses.queue;
+        self.losses.wire += other.losses.wire;
     }
 }
 
@@ -85,14 +94,27 @@ impl Sampler {
 
     fn sample(&mut self, now: Time, simulation: &mut Simulation) {
         simulation.network.count_losses_until(now);
-        for (index, plan) in simulation.plan.flows.iter().enumerate() {
-            if simulation.connections.start(index).is_none() && now >= simulation.connections[index].start {
-                self.records.samples.push(sample_row(now, index, plan, simulation));
-            }
+        let Simulation { plan, network, connections, arrivals, .. } = simulation;
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let others = arrivals.get(&index).map(|all| FlowTotals::of(all, connections, &network.losses));
+            let Some(connection) = connections.started_mut(index).filter(|one| now >= one.start) else { continue };
+            let losses = network.losses[index];
+            // The row is made in its place.
+            self.records.samples.extend(once_with(|| sample_row(now, connection, losses, flow, plan.duration, others)));
         }
-        for index in simulation.plan.flows.len()..simulation.connections.len() {
-            let progress = progress(&simulation.connections[index].sender);
-            watch(now, index, &progress, simulation);
+        for index in plan.flows.len()..connections.len() {
+            let connection = &mut connections[index];
+            if is_watch_due(now, connection) {
+                let flow = &plan.flows[connection.owner as usize];
+                observe(
+                    now,
+                    SenderSample::of(&connection.sender).progress(),
+                    connection,
+                    network.losses[index],
+                    flow,
+                    plan.duration,
+                );
+            }
         }
         simulation.network.station_rows(now, &mut self.records.stations);
         for &link in &self.links {
@@ -139,34 +161,36 @@ impl Sampler {
     }
 }
 
-/// Passes the state of a sender at `now` to its watch, if that is due.
+/// Whether the state of a sender at `now` counts for its watch.
 #[inline]
-fn watch(now: Time, index: usize, progress: &SenderProgress, simulation: &mut Simulation) {
-    if simulation.connections[index].samples.watch.as_ref().is_none_or(|watch| watch.is_due(now)) {
-        observe(now, index, *progress, simulation);
-    }
+fn is_watch_due(now: Time, connection: &Connection) -> bool {
+    connection.samples.watch.as_ref().is_none_or(|watch| watch.is_due(now))
 }
 
 /// Passes the state of a sender at `now` to its watch.
-fn observe(now: Time, index: usize, progress: SenderProgress, simulation: &mut Simulation) {
-    let losses = simulation.network.losses[index];
-    let connection = &mut simulation.connections[index];
-    let plan = &simulation.plan.flows[connection.owner as usize];
+#[inline(never)]
+fn observe(
+    now: Time,
+    progress: SenderProgress,
+    connection: &mut Connection,
+    losses: Losses,
+    plan: &FlowPlan,
+    run: Duration,
+) {
     if plan.algorithm.is_some() {
-        connection.observe(now, progress, losses.queue + losses.wire, plan, simulation.plan.duration);
+        connection.observe(now, progress, losses.queue + losses.wire, plan, run);
     }
 }
 
 /// The findings on connections that stopped; at most one for each flow.
 fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
     let mut worst: BTreeMap<u32, Stall> = BTreeMap::new();
+    let plan = simulation.plan;
     for index in 0..simulation.connections.len() {
-        if simulation.connections.start(index).is_some() {
-            continue;
-        }
-        let state = progress(&simulation.connections[index].sender);
-        observe(end, index, state, simulation);
-        let connection = &simulation.connections[index];
+        let Some(connection) = simulation.connections.started_mut(index) else { continue };
+        let flow = &plan.flows[connection.owner as usize];
+        let progress = SenderSample::of(&connection.sender).progress();
+        observe(end, progress, connection, simulation.network.losses[index], flow, plan.duration);
         let Some(stall) = connection.samples.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
         let worse = |other: &Stall| other.code.severity < stall.code.severity;
         if worst.get(&connection.owner).is_none_or(worse) {
@@ -179,24 +203,47 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
         .collect()
 }
 
-/// A row of the table `samples`.
-fn sample_row(now: Time, index: usize, plan: &FlowPlan, simulation: &mut Simulation) -> SampleRow {
-    let connection = &mut simulation.connections[index];
-    let sender = connection.samples.sender.take().unwrap_or_else(|| SenderSample::of(&connection.sender));
-    watch(now, index, &sender.progress, simulation);
-    let connection = &mut simulation.connections[index];
+/// A row of the table `samples`. `losses`: of the connection; `run`: duration of the run; `others`: the totals of the flow's
+/// other connections.
+#[inline]
+fn sample_row(
+    now: Time,
+    connection: &mut Connection,
+    losses: Losses,
+    plan: &FlowPlan,
+    run: Duration,
+    others: Option<FlowTotals>,
+) -> SampleRow {
+    // Two copies of the code: a sample that is taken now need not be stored and loaded.
+    match connection.samples.sender.take() {
+        Some(sender) => row_of(now, &sender, connection, losses, plan, (run, others)),
+        None => row_of(now, &SenderSample::of(&connection.sender), connection, losses, plan, (run, others)),
+    }
+}
+
+/// As [`sample_row`], from the sample `sender` of the sender.
+#[allow(clippy::inline_always)] // so that the sample stays in registers
+#[inline(always)]
+fn row_of(
+    now: Time,
+    sender: &SenderSample,
+    connection: &mut Connection,
+    losses: Losses,
+    plan: &FlowPlan,
+    (run, others): (Duration, Option<FlowTotals>),
+) -> SampleRow {
+    if is_watch_due(now, connection) {
+        observe(now, sender.progress(), connection, losses, plan, run);
+    }
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let (counts, delivered) = connection.counts(sender.counts, delivered);
-    let mut sum =
-        FlowTotals { counts, delivered, in_flight: sender.in_flight, losses: simulation.network.losses[index] };
-    let arrivals = simulation.arrivals.get(&index);
-    if let Some(arrivals) = arrivals {
-        sum.add(arrivals, simulation);
+    let mut sum = FlowTotals { counts, delivered, in_flight: sender.in_flight, losses };
+    if let Some(others) = &others {
+        sum.add(others);
     }
     let FlowTotals { counts, delivered, in_flight, losses } = sum;
     // Values of a single connection, such as the window, exist only for flows with exactly one.
-    let windowed = plan.algorithm.is_some() && arrivals.is_none();
-    let connection = &simulation.connections[index];
+    let windowed = plan.algorithm.is_some() && others.is_none();
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;
     SampleRow {

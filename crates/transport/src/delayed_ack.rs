@@ -20,11 +20,12 @@ const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// The state of delayed acknowledgement.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct DelayedAck {
     /// Payload that arrived in order and is not acknowledged yet.
     pending: Bytes,
-    /// Arrivals that are still acknowledged one by one (quick ACKs).
-    quick: u32,
+    /// The most payload that may stay unacknowledged, a segment less than `ack_every`.
+    most_pending: Bytes,
     /// Time of the last arrival in order.
     last_arrival: Time,
     /// TS.Recent of RFC 7323: the timestamp to echo.
@@ -36,19 +37,31 @@ pub(crate) struct DelayedAck {
     /// RTT of the handshake; before the first arrival the delay of the SYN-ACK. A receiver sends no data and has no other
     /// sample.
     rtt: Duration,
+    /// Arrivals that are still acknowledged one by one (quick ACKs).
+    quick: u32,
+    /// A segment below this size is acknowledged at once; 0 if none is.
+    full: u16,
+    /// A segment with PSH is acknowledged at once.
+    pushes: bool,
 }
 
 impl DelayedAck {
     /// The initial state, without segments to acknowledge.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(stack: &Stack) -> Self {
+        // Linux, tcp_measure_rcv_mss and tcp_cleanup_rbuf: a read that empties the buffer of a small segment, or since 6.6
+        // of one with PSH, sends the ACK.
+        let reads_at_once = stack.rules == Rules::Linux && stack.read_rate.is_none();
         Self {
             pending: Bytes::ZERO,
-            quick: 0,
+            most_pending: stack.mss * u64::from(stack.ack_every.saturating_sub(1)),
             last_arrival: Time::ZERO,
             echo: Time::ZERO,
             timeout: Duration::ZERO,
             armed: Time::MAX,
             rtt: Duration::ZERO,
+            quick: 0,
+            full: if reads_at_once { stack.mss.0 as u16 } else { 0 },
+            pushes: reads_at_once && stack.ack_every == 2, // another one than Linux' is another receiver
         }
     }
 
@@ -72,21 +85,18 @@ impl DelayedAck {
         self.note_timestamp(timestamp);
         self.pending += len;
         self.adapt(now, timestamp, window, stack);
-        if self.is_due(stack) {
+        if self.is_due() || push && self.pushes || len.0 < u64::from(self.full) {
             return None;
         }
         if stack.rules == Rules::Rfc {
             return Some(timer.min(now + stack.ack_delay));
         }
-        // Linux, tcp_measure_rcv_mss and tcp_cleanup_rbuf: a read that empties the buffer of a small segment, or since 6.6
-        // of one with PSH, sends the ACK.
-        // Another `ack_every` than that of Linux is another receiver.
-        if (push && stack.ack_every == 2 || len < stack.mss) && stack.read_rate.is_none() {
-            return None;
-        }
         let delay = self.delay(stack);
+        if timer == Time::MAX {
+            return Some(now + delay);
+        }
         // Linux, tcp_send_delayed_ack: an ACK that is due soon is sent now.
-        if timer < Time::MAX && timer <= now + delay / 4 {
+        if timer <= now + delay / 4 {
             return None;
         }
         Some(timer.min(now + delay))
@@ -171,8 +181,8 @@ impl DelayedAck {
     /// Whether the arrivals are acknowledged immediately: by a quick ACK, or since they are more than a full segment (RFC
     /// 5681, section 4.2: at least every second full-sized segment).
     #[inline]
-    pub(crate) fn is_due(&self, stack: &Stack) -> bool {
-        self.quick > 0 || self.pending > stack.mss * u64::from(stack.ack_every.saturating_sub(1))
+    pub(crate) fn is_due(&self) -> bool {
+        self.quick > 0 || self.pending > self.most_pending
     }
 
     /// The RTO after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the variance).
@@ -257,7 +267,7 @@ mod tests {
     /// Delivers segments in order at these times, ms, each acknowledged when it is due; returns when each ACK is due, ms.
     fn delays(rtt_ms: u64, arrivals_ms: &[u64]) -> Vec<Option<u64>> {
         let stack = Stack { ack_every: 100, ..stack() };
-        let mut ack = DelayedAck::new();
+        let mut ack = DelayedAck::new(&stack);
         ack.on_established(ms(rtt_ms));
         arrivals_ms
             .iter()
@@ -274,7 +284,7 @@ mod tests {
     #[test]
     fn every_second_segment_is_acknowledged_with_the_first_ones_timestamp() {
         let stack = stack();
-        let mut ack = DelayedAck::new();
+        let mut ack = DelayedAck::new(&stack);
         let due =
             [10, 20].map(|now| ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack));
         assert_eq!(due, [Some(at(50)), None]);
@@ -286,7 +296,7 @@ mod tests {
     #[test]
     fn the_echoed_timestamp_never_decreases() {
         let stack = stack();
-        let mut ack = DelayedAck::new();
+        let mut ack = DelayedAck::new(&stack);
         ack.on_hole_filled(at(30), (at(20), stack.mss), WINDOW, &stack);
         ack.on_ack_sent(&stack);
         ack.on_hole_filled(at(31), (at(10), stack.mss), WINDOW, &stack);
@@ -301,7 +311,7 @@ mod tests {
     #[test]
     fn quick_acks_resume_after_a_gap_of_an_rto() {
         let stack = Stack { quick_acks: 16, ..stack() };
-        let mut ack = DelayedAck::new();
+        let mut ack = DelayedAck::new(&stack);
         ack.on_established(ms(100));
         let mut quick = |now| {
             let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
@@ -318,7 +328,7 @@ mod tests {
     fn quick_acks_depend_on_the_window() {
         let stack = Stack { mss: Bytes(1460), quick_acks: 16, ..linux() };
         let counts = [64_240, 5840, 1000].map(|window| {
-            let mut ack = DelayedAck::new();
+            let mut ack = DelayedAck::new(&stack);
             ack.start_quick_acks(16, Bytes(window), &stack);
             ack.quick
         });
@@ -337,7 +347,8 @@ mod tests {
     /// Linux, tcp_cleanup_rbuf: the application reads a small segment at once, which sends its ACK.
     #[test]
     fn a_small_segment_is_acknowledged_when_it_is_read() {
-        let (stack, mut ack) = (stack(), DelayedAck::new());
+        let stack = stack();
+        let mut ack = DelayedAck::new(&stack);
         assert_eq!(ack.on_in_order(at(1), (at(1), Bytes(10), false), (WINDOW, Time::MAX), &stack), None);
     }
 
@@ -347,7 +358,7 @@ mod tests {
     fn the_last_segment_of_a_burst_is_acknowledged_when_it_is_read() {
         let slow = Stack { read_rate: Some(Rate::from_mbps(8)), ..stack() };
         for (stack, push, due) in [(stack(), false, false), (stack(), true, true), (slow, true, false)] {
-            let mut ack = DelayedAck::new();
+            let mut ack = DelayedAck::new(&stack);
             let at = ack.on_in_order(at(1), (at(1), stack.mss, push), (WINDOW, Time::MAX), &stack);
             assert_eq!(at.is_none(), due);
         }
@@ -357,7 +368,7 @@ mod tests {
     /// slack of 0.1 ms.
     #[test]
     fn compressed_acks_wait_for_a_twentieth_of_the_rtt() {
-        let delay = |rtt| DelayedAck { rtt: ms(rtt), ..DelayedAck::new() }.compression_delay();
+        let delay = |rtt| DelayedAck { rtt: ms(rtt), ..DelayedAck::new(&stack()) }.compression_delay();
         assert_eq!([10, 20, 200].map(delay), [600, 1100, 1100].map(Duration::from_micros));
     }
 }

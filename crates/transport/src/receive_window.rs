@@ -15,10 +15,12 @@ const FIRST_ROUND: u64 = 10;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct ReceiveWindow {
+    /// The part of `size` that is advertised: grows by two segments per segment that arrives (Linux, `rcv_ssthresh`).
+    open: Bytes,
+    /// The window changes: it is tuned, or the application reads slowly.
+    changes: bool,
     /// The buffer's share for data (Linux, `window_clamp`).
     size: Bytes,
-    /// The part of it that is advertised: grows by two segments per segment that arrives (Linux, `rcv_ssthresh`).
-    open: Bytes,
     /// Start of the round, a round trip of auto-tuning.
     round_start: Time,
     round_bytes: Bytes,
@@ -38,8 +40,9 @@ impl ReceiveWindow {
         let size = if stack.auto_tuning { ceiling.min(stack.initial_receive_window) } else { ceiling };
         let opens = stack.auto_tuning && stack.rules == Rules::Linux;
         Self {
-            size,
             open: if opens { size.min(FIRST_WINDOW) } else { size },
+            changes: stack.auto_tuning || stack.read_rate.is_some(),
+            size,
             round_start: Time::ZERO,
             round_bytes: Bytes::ZERO,
             space: (stack.mss * FIRST_ROUND).min(size), // tcp_init_buffer_space
@@ -63,6 +66,9 @@ impl ReceiveWindow {
     /// acknowledges the segment at once).
     #[inline]
     pub(crate) fn on_data(&mut self, now: Time, bytes: Bytes, sent: Time, stack: &Stack) -> bool {
+        if !self.changes {
+            return false;
+        }
         if let Some(read_rate) = stack.read_rate {
             self.drain(now, read_rate);
             self.buffered += bytes;

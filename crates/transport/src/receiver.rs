@@ -56,7 +56,7 @@ impl Receiver {
             timer: Time::MAX,
             delivered: Bytes::ZERO,
             acks_sent: 0,
-            acks: DelayedAck::new(),
+            acks: DelayedAck::new(stack),
             reassembly: None,
             feedback: None,
             ce_count: 0,
@@ -127,7 +127,8 @@ impl Receiver {
         }
         let old = data.timestamp < self.acks.echo() && self.acks.is_old(data.timestamp, &self.stack);
         if data.seq != self.expected || self.reassembly.is_some() || old {
-            self.on_data_slow_path(now, &data, old, out);
+            // Values in place of a reference, so that a segment of the fast path stays in registers.
+            self.on_data_slow_path(now, data.seq, data.len, data.timestamp, old, out);
             return;
         }
         self.expected += 1;
@@ -151,8 +152,7 @@ impl Receiver {
     /// Handles a window probe, an old segment, a duplicate, or a segment that arrives while others are missing. Each is
     /// acknowledged immediately (RFC 5681, section 4.2), unless Linux compresses its ACK.
     #[inline(never)]
-    fn on_data_slow_path(&mut self, now: Time, data: &Data, old: bool, out: &mut impl Output) {
-        let (seq, len) = (data.seq, data.len);
+    fn on_data_slow_path(&mut self, now: Time, seq: u64, len: u32, timestamp: Time, old: bool, out: &mut impl Output) {
         let mut duplicate = (len > 0 && seq < self.expected).then_some((seq, seq + 1));
         if duplicate.is_some() && self.stack.rules == Rules::Linux {
             self.acks.enter_quick_acks(self.stack.quick_acks, self.window.advertised(), &self.stack);
@@ -160,8 +160,8 @@ impl Receiver {
         let waits = if old || duplicate.is_some() || len == 0 {
             false // RFC 7323, section 5.3, R1: an old segment is acknowledged and dropped
         } else if seq == self.expected {
-            self.fill_hole(now, len, data.timestamp);
-            !self.acks.is_due(&self.stack) && self.compress_ack(now, None)
+            self.fill_hole(now, len, timestamp);
+            !self.acks.is_due() && self.compress_ack(now, None)
         } else {
             self.flush_compressed(now, seq, out);
             if !self.store_out_of_order(seq, len) {
@@ -196,7 +196,7 @@ impl Receiver {
     fn compress_ack(&mut self, now: Time, duplicate: Option<(u64, u64)>) -> bool {
         let most = self.stack.sack_compression;
         let Some(queue) = self.reassembly.as_deref_mut() else { return false };
-        if !self.sack || self.acks.is_due(&self.stack) || queue.compressed >= most {
+        if !self.sack || self.acks.is_due() || queue.compressed >= most {
             return false;
         }
         if queue.sent_at != self.expected {

@@ -116,7 +116,9 @@ impl SendBuffer {
     pub(crate) fn take_segment(&mut self) -> u32 {
         let most = if self.rwnd == 0 { self.advertised.0.min(u64::from(self.mss)) } else { u64::from(self.mss) };
         if self.unsent == ENDLESS {
-            self.before = Bytes(self.before.0.saturating_sub(most));
+            if self.before > Bytes::ZERO {
+                self.before = self.before.saturating_sub(Bytes(most));
+            }
             return most as u32;
         }
         let len = most.min(self.unsent.0);

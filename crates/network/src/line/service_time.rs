@@ -21,6 +21,12 @@ impl ServiceTime {
     /// The serialisation time of `size` bytes at `rate`.
     #[must_use]
     pub fn new(rate: Rate, size: u32) -> Self {
+        // Divisions of 64 bits take a tenth of the instructions: below 4 Gbit/s, and below 2 GB.
+        if rate.0 >> 32 == 0 && size >> 31 == 0 {
+            let work = u64::from(size) * 8_000_000_000; // ns·bit/s
+            let time = work.div_ceil(rate.0);
+            return Self { time: Duration(time), excess: (((time * rate.0 - work) << 32) / rate.0) as u32 };
+        }
         let work = u128::from(size) * 8_000_000_000; // ns·bit/s
         let rate = u128::from(rate.0);
         let time = work.div_ceil(rate);
@@ -42,13 +48,22 @@ impl Departures {
     #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
     #[inline(always)]
     pub fn next(&mut self, start: Time, service: ServiceTime) -> Time {
-        if start > self.last {
-            self.excess = 0; // the line was idle
+        if start <= self.last {
+            return self.follow(service);
         }
+        // The line was idle. A packet that need not wait departs long before `NEVER`.
+        (self.last, self.excess) = (Time(start.0 + service.time.0), service.excess);
+        self.last
+    }
+
+    /// The departure of a packet whose service begins at the exact last departure.
+    #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
+    #[inline(always)]
+    pub fn follow(&mut self, service: ServiceTime) -> Time {
         let (excess, nanosecond) = self.excess.overflowing_add(service.excess);
         self.excess = excess;
         // These sums cannot overflow: `NEVER` is far below the maximum.
-        self.last = Time(start.0 + service.time.0 - u64::from(nanosecond));
+        self.last = Time(self.last.0 + service.time.0 - u64::from(nanosecond));
         if self.last > NEVER {
             self.last = NEVER; // after a permanent outage the time stays there for any number of packets
         }
