@@ -252,7 +252,13 @@ impl Tcp {
         let retransmission = seq < self.next;
         let segment = self.samples.sent(now, bytes, self.in_flight());
         if retransmission {
-            self.retransmitted(event, now, seq, segment, view, out);
+            let at = self.segments.partition_point(|one| one.end <= seq);
+            self.retransmitted(event, now, (seq, at), view, out);
+            if let Some(one) = self.segments.get_mut(at) {
+                one.retransmitted = true;
+                self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
+                one.segment = Segment { len: one.segment.len, ..segment };
+            }
             self.retransmissions.sent(stamp);
         } else {
             if self.duplicates > 0 && self.state == State::Open {
@@ -272,15 +278,10 @@ impl Tcp {
         }
     }
 
-    fn retransmitted(&mut self, event: usize, now: Time, seq: u64, copy: Segment, view: &View, out: &mut Vec<Item>) {
-        let at = self.segments.partition_point(|one| one.end <= seq);
-        if let Some(one) = self.segments.get_mut(at) {
-            one.retransmitted = true;
-            self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
-            one.segment = Segment { len: one.segment.len, ..copy };
-        }
+    /// What the retransmission of segment number `at`, from byte `seq`, says about the reductions of the window.
+    fn retransmitted(&mut self, event: usize, now: Time, (seq, at): (u64, usize), view: &View, out: &mut Vec<Item>) {
         if self.state == State::Reducing && seq >= self.high {
-            self.lost_beyond = self.lost_beyond.max(seq + u64::from(copy.len));
+            self.lost_beyond = self.lost_beyond.max(seq + 1);
         }
         if self.remarks || self.state != State::Open {
             return;
@@ -431,8 +432,7 @@ impl Tcp {
     ) -> bool {
         self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
         let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
-        let outstanding = || self.segments.iter().any(|one| one.retransmitted && !one.sacked);
-        let waits = self.state == State::Reducing && arrived.ack < self.high && outstanding();
+        let waits = self.state == State::Reducing && arrived.ack < self.high && self.outstanding() > 0;
         if !self.retransmissions.all_spurious() && (!original || waits) {
             return false;
         }
@@ -443,6 +443,11 @@ impl Tcp {
         let undone = vec![Report::Window(window(now, Change::Undo, view.cwnd))];
         out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
         true
+    }
+
+    /// Segments in flight that were sent again (Linux, `retrans_out`).
+    fn outstanding(&self) -> u64 {
+        self.segments.iter().filter(|one| one.retransmitted && !one.sacked).count() as u64
     }
 
     /// The end of the highest SACKed data, or SND.UNA.
@@ -596,7 +601,7 @@ impl Tcp {
         }
         let alternatives = self.reaction(time, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
-            self.retransmissions.begin();
+            self.retransmissions.begin(self.outstanding());
         }
         self.high = self.next;
         if !alternatives.is_empty() {
