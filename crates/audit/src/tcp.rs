@@ -147,9 +147,9 @@ impl Tcp {
         self.flight() - self.sacked
     }
 
-    /// Data in flight without what is marked lost, as model-based algorithms receive it (Linux, tcp_packets_in_flight).
-    fn pipe(&self, view: &View) -> u64 {
-        self.in_flight().saturating_sub(if view.model_based { self.lost } else { 0 })
+    /// Data in flight without what is marked lost (Linux, tcp_packets_in_flight).
+    fn pipe(&self) -> u64 {
+        self.in_flight().saturating_sub(self.lost)
     }
 
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
@@ -351,7 +351,7 @@ impl Tcp {
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
         let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
-        let prior_in_flight = self.pipe(view);
+        let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
         let (sacked, times) = self.deliver(now, ack, sack, &mut delivered);
@@ -365,15 +365,16 @@ impl Tcp {
         if ack > una {
             self.samples.sampler.count_round(ack, self.next);
         }
-        delivered.lost = if view.model_based { self.mark_lost(now) } else { 0 };
-        delivered.in_flight = self.pipe(view);
+        delivered.lost = self.mark_lost(now);
+        delivered.in_flight = self.pipe();
         let reports = delivered.bytes > 0 && !was_idle;
         // Linux takes the samples of an ACK before it reduces the window or undoes a reduction (tcp_clean_rtx_queue).
-        let reduces = !view.model_based && self.begins(&arrived, delivered.lost > 0);
+        let lost = view.model_based && delivered.lost > 0;
+        let reduces = !view.model_based && self.begins(&arrived, lost);
         if reports && reduces {
             self.report(event, now, &delivered, (limit, estimate), false, view, out);
         }
-        if self.react(event, now, &arrived, (una, delivered.lost > 0), remarks, view, out) && !view.model_based {
+        if self.react(event, now, &arrived, (una, lost), remarks, view, out) && !view.model_based {
             delivered.rtt = None;
         }
         if !self.remarks && self.state != State::Open && ack >= self.high {
@@ -522,7 +523,9 @@ impl Tcp {
         if ack > self.una {
             self.una = ack;
         }
-        for &(from, to) in sack.iter().filter(|block| block.0 > ack) {
+        let mut blocks: Vec<Span> = sack.iter().copied().filter(|block| block.0 > ack).collect();
+        blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
+        for (from, to) in blocks {
             let at = self.segments.partition_point(|one| one.seq < from);
             for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
                 one.sacked = true;
