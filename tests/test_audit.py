@@ -40,11 +40,7 @@ CASES = {
 NOT_DETERMINED = {
     "bbr3": "draws random numbers; the window follows from rate samples",
     "phcc": "needs every RTT sample, and keeps the ACKs of recovery",
-    "fusion": "needs the rate at the loss",
-    "ledbat-pp": "slows down at times that follow from single RTT samples",
-    "illinois": "needs the RTT samples of recovery, which timestamps give",
     "astart": "needs the rate of every ACK",
-    "fast": "doubles its window below a queueing delay, to which the RTT samples of recovery count",
 }
 
 

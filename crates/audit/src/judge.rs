@@ -1,5 +1,6 @@
 //! Replays the events to the reference and compares its windows with the logged ones.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
@@ -8,8 +9,9 @@ use cwndlab_units::{Bytes, Time};
 use crate::departure::{classify, Departure, Found, Interval, Named};
 use crate::item::{Check, Item, Limit, Step, View};
 
-/// Maximum number of sequences that are followed at the same time.
-const MAX_BRANCHES: usize = 12;
+/// Sequences that are followed at the same time: with more, each is continued by the most likely events only. Of those
+/// that lead to one state, one is followed.
+const MAX_BRANCHES: usize = 24;
 
 /// The tolerances of the comparison.
 #[derive(Clone, Copy, Debug)]
@@ -218,7 +220,7 @@ impl<'a> Judge<'a> {
             self.unknown -= u32::from(!event.repeated);
         }
         let count = step.alternatives.len();
-        let tried = if self.branches.len() * count > MAX_BRANCHES { 1 } else { count };
+        let tried = if self.branches.len() > MAX_BRANCHES { 1 } else { count };
         let mut next = Vec::with_capacity(self.branches.len() * tried);
         for mut branch in std::mem::take(&mut self.branches) {
             let others = step.alternatives[1..tried].iter().map(|events| {
@@ -230,6 +232,10 @@ impl<'a> Judge<'a> {
             branch.report(&step.alternatives[0]);
             next.push(branch);
             next.extend(others);
+        }
+        if next.len() > 1 {
+            let mut seen = BTreeSet::new();
+            next.retain(|one| seen.insert(format!("{:?}", one.driver)));
         }
         self.branches = next;
     }

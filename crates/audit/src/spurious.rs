@@ -50,9 +50,11 @@ pub(crate) struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// A reduction begins.
-    pub(crate) fn begin(&mut self) {
-        *self = Self { marked: true, ..Self::default() };
+    /// A reduction begins while `outstanding` segments in flight were sent again: they are part of its evidence (Linux,
+    /// tcp_init_undo, tcp_retrans_stamp_cleanup).
+    pub(crate) fn begin(&mut self, outstanding: u64) {
+        let stamp = self.stamp.filter(|_| outstanding > 0);
+        *self = Self { marked: true, sent: outstanding, spurious: 0, stamp };
     }
 
     /// The reduction was undone.
@@ -105,7 +107,7 @@ mod tests {
         let mut one = Retransmissions::default();
         one.sent(Some(5));
         assert!(!one.original_arrived(Some(4)), "nothing was reduced");
-        one.begin();
+        one.begin(0);
         one.sent(Some(u32::MAX));
         one.sent(Some(1));
         assert!(one.original_arrived(Some(u32::MAX - 1)));
@@ -116,5 +118,21 @@ mod tests {
         assert!(one.all_spurious());
         one.undone();
         assert!(!one.all_spurious());
+    }
+
+    /// Linux, tcp_retrans_stamp_cleanup: where a reduction follows another at once, the time of the first retransmission
+    /// that is outstanding stays, and D-SACK must report that segment, too.
+    #[test]
+    fn a_reduction_keeps_the_evidence_of_outstanding_retransmissions() {
+        for (outstanding, original) in [(1, false), (0, true)] {
+            let mut one = Retransmissions::default();
+            one.begin(0);
+            one.sent(Some(10));
+            one.begin(outstanding);
+            one.sent(Some(20));
+            assert_eq!(one.original_arrived(Some(15)), original);
+            one.duplicated(1);
+            assert_eq!(one.all_spurious(), original);
+        }
     }
 }

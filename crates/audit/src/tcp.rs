@@ -26,6 +26,9 @@ const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
 /// A sender processes an ACK within this time.
 const AT_ONCE: Duration = Duration(1_000_000);
 
+/// RTTs of the first and the last of some segments.
+type RttRange = Option<(Duration, Duration)>;
+
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
@@ -144,9 +147,9 @@ impl Tcp {
         self.flight() - self.sacked
     }
 
-    /// Data in flight without what is marked lost, as model-based algorithms receive it (Linux, tcp_packets_in_flight).
-    fn pipe(&self, view: &View) -> u64 {
-        self.in_flight().saturating_sub(if view.model_based { self.lost } else { 0 })
+    /// Data in flight without what is marked lost (Linux, tcp_packets_in_flight).
+    fn pipe(&self) -> u64 {
+        self.in_flight().saturating_sub(self.lost)
     }
 
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
@@ -189,7 +192,10 @@ impl Tcp {
         // Logged windows are those after all other events of this time.
         for (at, event) in events.iter().enumerate() {
             match &event.what {
-                What::Metrics(metrics) => self.metrics(first + at, now, metrics, view, out),
+                What::Metrics(metrics) => {
+                    let later = events[at..].iter().chain(following);
+                    self.metrics((first + at, now), metrics, later, view, out);
+                }
                 What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
                 _ => {}
             }
@@ -211,13 +217,25 @@ impl Tcp {
         sent.any(|one| matches!(one.what, What::Segment { seq, .. } if seq >= self.una && seq < self.next))
     }
 
-    fn metrics(&mut self, event: usize, time: Time, metrics: &Metrics, view: &View, out: &mut Vec<Item>) {
+    fn metrics<'a>(
+        &mut self,
+        (event, time): (usize, Time),
+        metrics: &Metrics,
+        mut later: impl Iterator<Item = &'a Event>,
+        view: &View,
+        out: &mut Vec<Item>,
+    ) {
         let known = &mut self.samples.logged;
         known.cwnd = metrics.cwnd.or(known.cwnd);
         known.ssthresh = metrics.ssthresh.or(known.ssthresh);
         let Some(cwnd) = known.cwnd else { return };
         // A capture shows the entry into recovery by the first retransmission only, later than the reduction.
-        let unclear = !self.remarks && self.sacked > 0;
+        let unclear = !self.remarks
+            && self.sacked > 0
+            && later
+                .by_ref()
+                .take_while(|one| !matches!(one.what, What::TcpAck { .. }))
+                .any(|one| matches!(one.what, What::Segment { seq, .. } if seq < self.next));
         if (self.state != State::Reducing && !unclear) || view.model_based {
             out.push(Item::Check(Check { time, event, cwnd, ssthresh: known.ssthresh, is_flight: false }));
         }
@@ -234,7 +252,13 @@ impl Tcp {
         let retransmission = seq < self.next;
         let segment = self.samples.sent(now, bytes, self.in_flight());
         if retransmission {
-            self.retransmitted(event, now, seq, segment, view, out);
+            let at = self.segments.partition_point(|one| one.end <= seq);
+            self.retransmitted(event, now, (seq, at), view, out);
+            if let Some(one) = self.segments.get_mut(at) {
+                one.retransmitted = true;
+                self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
+                one.segment = Segment { len: one.segment.len, ..segment };
+            }
             self.retransmissions.sent(stamp);
         } else {
             if self.duplicates > 0 && self.state == State::Open {
@@ -254,15 +278,10 @@ impl Tcp {
         }
     }
 
-    fn retransmitted(&mut self, event: usize, now: Time, seq: u64, copy: Segment, view: &View, out: &mut Vec<Item>) {
-        let at = self.segments.partition_point(|one| one.end <= seq);
-        if let Some(one) = self.segments.get_mut(at) {
-            one.retransmitted = true;
-            self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
-            one.segment = Segment { len: one.segment.len, ..copy };
-        }
+    /// What the retransmission of segment number `at`, from byte `seq`, says about the reductions of the window.
+    fn retransmitted(&mut self, event: usize, now: Time, (seq, at): (u64, usize), view: &View, out: &mut Vec<Item>) {
         if self.state == State::Reducing && seq >= self.high {
-            self.lost_beyond = self.lost_beyond.max(seq + u64::from(copy.len));
+            self.lost_beyond = self.lost_beyond.max(seq + 1);
         }
         if self.remarks || self.state != State::Open {
             return;
@@ -318,17 +337,25 @@ impl Tcp {
         out: &mut Vec<Item>,
     ) {
         let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
-        if ack < self.una || ack > self.next {
+        if ack > self.next {
+            return;
+        }
+        if ack < self.una {
+            // Linux, tcp_ack (old_ack): SACK blocks count; the window does not grow, and there is no RTT sample.
+            let mut delivered = Delivered::default();
+            let _ = self.deliver(now, ack, sack, &mut delivered);
+            let _ = self.react(event, now, &arrived, (self.una, false), remarks, view, out);
             return;
         }
         let (una, mss) = (self.una, self.samples.mss);
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
         let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
-        let prior_in_flight = self.pipe(view);
+        let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
-        let sacked = self.deliver(now, ack, sack, echo_rtt, &mut delivered);
+        let (sacked, times) = self.deliver(now, ack, sack, &mut delivered);
+        delivered.rtt = self.sample_rtt(now, times, echo_rtt.filter(|_| ack > una));
         let raises = ack > una || sacked && self.reordering.exceeds_threshold();
         if ack == una && delivered.bytes == 0 && !was_idle {
             self.duplicates = self.duplicates.max(1);
@@ -338,17 +365,17 @@ impl Tcp {
         if ack > una {
             self.samples.sampler.count_round(ack, self.next);
         }
-        delivered.lost = if view.model_based { self.mark_lost(now) } else { 0 };
-        delivered.in_flight = self.pipe(view);
-        if !self.remarks {
-            self.undo(event, now, &arrived, una, view, out);
+        delivered.lost = self.mark_lost(now);
+        delivered.in_flight = self.pipe();
+        let reports = delivered.bytes > 0 && !was_idle;
+        // Linux takes the samples of an ACK before it reduces the window or undoes a reduction (tcp_clean_rtx_queue).
+        let lost = view.model_based && delivered.lost > 0;
+        let reduces = !view.model_based && self.begins(&arrived, lost);
+        if reports && reduces {
+            self.report(event, now, &delivered, (limit, estimate), false, view, out);
         }
-        let begins = (delivered.lost > 0 || arrived.begins_recovery) && ack < self.next;
-        if begins && self.state == State::Open && !self.remarks {
-            self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
-        }
-        for &(remark, cwnd) in remarks {
-            self.remark(event, now, remark, cwnd, view, out);
+        if self.react(event, now, &arrived, (una, lost), remarks, view, out) && !view.model_based {
+            delivered.rtt = None;
         }
         if !self.remarks && self.state != State::Open && ack >= self.high {
             let again = self.state == State::Reducing && ack < self.lost_beyond;
@@ -359,20 +386,56 @@ impl Tcp {
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
-        if delivered.bytes > 0 && !was_idle {
+        if reports && !reduces {
             self.report(event, now, &delivered, (limit, estimate), raises, view, out);
         }
     }
 
+    /// An ACK starts a recovery that the log does not name.
+    fn begins(&self, arrived: &Arrived<'_>, lost: bool) -> bool {
+        let begins = (lost || arrived.begins_recovery) && arrived.ack < self.next;
+        begins && self.state == State::Open && !self.remarks
+    }
+
+    /// What an ACK and the remarks about it say about the reductions of the window. `una` is SND.UNA before it. Returns
+    /// whether a reduction is undone that the log does not name.
+    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK")]
+    fn react(
+        &mut self,
+        event: usize,
+        now: Time,
+        arrived: &Arrived<'_>,
+        (una, lost): (u64, bool),
+        remarks: &[(Remark, (u64, u64))],
+        view: &View,
+        out: &mut Vec<Item>,
+    ) -> bool {
+        let undone = !self.remarks && self.undo(event, now, arrived, una, view, out);
+        if self.begins(arrived, lost) {
+            self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
+        }
+        for &(remark, cwnd) in remarks {
+            self.remark(event, now, remark, cwnd, view, out);
+        }
+        undone
+    }
+
     /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
     /// sent again is outstanding, Linux waits (tcp_try_undo_partial).
-    fn undo(&mut self, event: usize, now: Time, arrived: &Arrived<'_>, una: u64, view: &View, out: &mut Vec<Item>) {
+    fn undo(
+        &mut self,
+        event: usize,
+        now: Time,
+        arrived: &Arrived<'_>,
+        una: u64,
+        view: &View,
+        out: &mut Vec<Item>,
+    ) -> bool {
         self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
         let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
-        let outstanding = || self.segments.iter().any(|one| one.retransmitted && !one.sacked);
-        let waits = self.state == State::Reducing && arrived.ack < self.high && outstanding();
+        let waits = self.state == State::Reducing && arrived.ack < self.high && self.outstanding() > 0;
         if !self.retransmissions.all_spurious() && (!original || waits) {
-            return;
+            return false;
         }
         self.reordering.observe(una, self.fack(), self.samples.mss);
         self.retransmissions.undone();
@@ -380,6 +443,12 @@ impl Tcp {
         self.duplicates = 0;
         let undone = vec![Report::Window(window(now, Change::Undo, view.cwnd))];
         out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
+        true
+    }
+
+    /// Segments in flight that were sent again (Linux, `retrans_out`).
+    fn outstanding(&self) -> u64 {
+        self.segments.iter().filter(|one| one.retransmitted && !one.sacked).count() as u64
     }
 
     /// The end of the highest SACKed data, or SND.UNA.
@@ -423,17 +492,9 @@ impl Tcp {
         }
     }
 
-    /// Marks segments delivered, cumulatively and by SACK, observes reordering, and takes the RTT sample (Linux,
-    /// tcp_clean_rtx_queue). Returns whether a segment was SACKed.
-    fn deliver(
-        &mut self,
-        now: Time,
-        ack: u64,
-        sack: &[Span],
-        echo: Option<Duration>,
-        delivered: &mut Delivered,
-    ) -> bool {
-        let advanced = ack > self.una;
+    /// Marks segments delivered, cumulatively and by SACK, and observes reordering. Returns whether a segment was SACKed,
+    /// and the RTT of the first and the last segment that give a sample (Linux, tcp_clean_rtx_queue).
+    fn deliver(&mut self, now: Time, ack: u64, sack: &[Span], delivered: &mut Delivered) -> (bool, RttRange) {
         let (prior_fack, prior_sacked) = (self.fack(), self.sacked > 0);
         // The lowest segments that were sent once and are newly acknowledged, and newly SACKed below others.
         let (mut lowest, mut lowest_sacked) = (u64::MAX, u64::MAX);
@@ -446,12 +507,12 @@ impl Tcp {
             self.segments.pop_front();
             self.lost -= if one.lost { one.end - one.seq } else { 0 };
             self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
+            retransmitted |= one.retransmitted;
             if one.sacked {
                 self.sacked -= one.end - one.seq;
                 continue;
             }
             delivered.bytes += one.end - one.seq;
-            retransmitted |= one.retransmitted;
             if !one.retransmitted {
                 lowest = lowest.min(one.seq);
                 oldest = oldest.or(Some(sample(&one)));
@@ -462,7 +523,9 @@ impl Tcp {
         if ack > self.una {
             self.una = ack;
         }
-        for &(from, to) in sack.iter().filter(|block| block.0 > ack) {
+        let mut blocks: Vec<Span> = sack.iter().copied().filter(|block| block.0 > ack).collect();
+        blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
+        for (from, to) in blocks {
             let at = self.segments.partition_point(|one| one.seq < from);
             for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
                 one.sacked = true;
@@ -486,14 +549,15 @@ impl Tcp {
             self.reordering.observe(lowest, self.fack(), self.samples.mss);
         }
         let first = if retransmitted { None } else { oldest }.or(sacked_oldest);
-        if let (Some(first), Some(last)) = (first, sacked_newest.or(newest)) {
-            self.samples.rtt.sample(now, first, last);
-            delivered.rtt = Some(last);
-        } else if let Some(echo) = echo.filter(|_| advanced) {
-            self.samples.rtt.sample(now, echo, echo);
-            delivered.rtt = Some(echo);
-        }
-        any_sacked
+        (any_sacked, first.zip(sacked_newest.or(newest)))
+    }
+
+    /// The RTT sample of an ACK: that of the segment that was sent last. Where it acknowledges retransmitted segments, the
+    /// timestamp that it echoes gives it (Linux, tcp_ack_update_rtt).
+    fn sample_rtt(&mut self, now: Time, times: RttRange, echo: Option<Duration>) -> Option<Duration> {
+        let (first, last) = times.or(echo.map(|echo| (echo, echo)))?;
+        self.samples.rtt.sample(now, first, last);
+        Some(last)
     }
 
     /// Marks the segments lost that were sent before the most recently sent delivered one (RFC 8985, section 6.2). Until
@@ -540,7 +604,7 @@ impl Tcp {
         }
         let alternatives = self.reaction(time, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
-            self.retransmissions.begin();
+            self.retransmissions.begin(self.outstanding());
         }
         self.high = self.next;
         if !alternatives.is_empty() {

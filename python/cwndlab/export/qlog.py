@@ -149,6 +149,8 @@ def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
                 "window": row["window_bytes"],
                 "ece": row["ece"],
             }
+            if row["echo_ns"]:
+                data["timestamp_rtt"] = (row["arrival_ns"] - row["echo_ns"]) / 1e6
             if row["sack"]:
                 data["sack"] = [
                     [wire.byte(flow, row["connection"], int(end)) for end in block.split("-")]

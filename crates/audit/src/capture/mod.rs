@@ -2,6 +2,7 @@
 
 mod link;
 mod packet;
+mod paws;
 mod plausible;
 mod skipped;
 mod ss;
@@ -15,6 +16,7 @@ use pcap_file::PcapError;
 
 use crate::event::{Event, Log, Protocol, Remark, What, ORIGIN};
 use packet::{Endpoints, Packet};
+use paws::Paws;
 use plausible::Tally;
 
 fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault> {
@@ -273,6 +275,7 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
     let mut numbers = Unwrapped { base: first, last: 1 << 32 };
     let mut events = Vec::new();
     let mut established = false;
+    let mut paws = Paws::default();
     // The first packet with each value of the timestamp option.
     let mut stamped: BTreeMap<u32, Time> = BTreeMap::new();
     if !packets.iter().any(|one| one.syn) {
@@ -281,6 +284,9 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
     for packet in packets {
         let time = ORIGIN + (packet.time - origin);
         let mut push = |what| events.push(Event { time, what });
+        if packet.endpoints != endpoints && !paws.accepts(packet) {
+            continue;
+        }
         if packet.syn {
             if packet.endpoints == endpoints {
                 push(What::Remark { remark: Remark::Opened, cwnd: (0, 0) });

@@ -45,7 +45,7 @@ pub(crate) struct Packet {
     pub(crate) sack: Vec<(u32, u32)>,
     /// Value and echo of the timestamp option.
     pub(crate) timestamps: Option<(u32, u32)>,
-    window: u16,
+    pub(crate) window: u16,
     fin: bool,
     /// Identification of the IPv4 packet; 0 where there is none.
     pub(crate) ip_id: u16,
@@ -107,6 +107,26 @@ impl Packet {
             }
         }
         Err(Skipped::Protocol(4))
+    }
+
+    /// An ACK without data, and its timestamps.
+    #[cfg(test)]
+    pub(crate) fn bare(time: Time, endpoints: Endpoints, (ack, window): (u32, u16), timestamps: (u32, u32)) -> Self {
+        Self {
+            time,
+            endpoints,
+            seq: 0,
+            ack: Some(ack),
+            payload: 0,
+            syn: false,
+            ece: false,
+            sack: Vec::new(),
+            timestamps: Some(timestamps),
+            window,
+            fin: false,
+            ip_id: 0,
+            mss: None,
+        }
     }
 
     fn of(time: Time, net: &LaxNetSlice<'_>, tcp: &etherparse::TcpSlice<'_>) -> Option<Self> {

@@ -87,6 +87,7 @@ struct Tcp {
     ack: Number,
     sack: Vec<Vec<Number>>,
     ece: bool,
+    timestamp_rtt: Number,
     kind: Text,
     cwnd_before: Number,
     cwnd_after: Number,
@@ -212,9 +213,13 @@ fn losses(one: &Losses) -> Vec<What> {
     largest.map(|largest| What::PacketsLost { largest, count }).into_iter().collect()
 }
 
+/// A duration in units of `ms` milliseconds, if there is one.
+fn duration(one: Number, ms: f64) -> Option<Duration> {
+    one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64))
+}
+
 fn metrics(values: &Values, ms: f64) -> Vec<What> {
-    let time =
-        |one: Number| one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64));
+    let time = |one| duration(one, ms);
     let cwnd = [values.congestion_window, values.cwnd, values.current_cwnd];
     let cwnd = cwnd.iter().find_map(|one| one.whole()).filter(|bytes| *bytes > 0);
     // Stacks write their largest integer for a threshold without limit.
@@ -251,7 +256,7 @@ fn tcp(name: &str, one: &Tcp) -> Read {
         "ack_received" => one.ack.whole().map(|ack| {
             let pair = |block: &Vec<Number>| Some((block.first()?.whole()?, block.get(1)?.whole()?));
             let sack = one.sack.iter().filter_map(pair).filter(|block| block.0 < block.1).collect();
-            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt: None }
+            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt: duration(one.timestamp_rtt, 1.0) }
         }),
         _ => remark(one),
     };

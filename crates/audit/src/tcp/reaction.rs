@@ -49,8 +49,8 @@ impl Tcp {
             Remark::Recovered => {
                 self.state = State::Open;
                 self.duplicates = 0;
-                // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh.
-                let lower = self.remarks && after < view.cwnd && after > 0;
+                // RFC 6582, section 3.2, step 3: the window after recovery may be below ssthresh, by whole segments.
+                let lower = self.remarks && after > 0 && after + self.samples.mss <= view.cwnd;
                 if view.model_based || lower {
                     vec![vec![change(Change::Recovered)]]
                 } else {
